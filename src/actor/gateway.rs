@@ -64,7 +64,7 @@ const TOKENS_OF_A_TOOL: u64 = 100;
 pub(super) enum GatewayMsg {
     Call(Box<Ticket>),
     Waiter {
-        model: Arc<str>,
+        model: usize,
         call: u64,
         news: WaiterEvent,
     },
@@ -122,7 +122,7 @@ impl Actor for GatewayActor {
     ) -> Result<(), ActorProcessingErr> {
         match message.taken() {
             GatewayMsg::Call(ticket) => state.admit(ticket),
-            GatewayMsg::Waiter { model, call, news } => state.observe_waiter(&model, call, news),
+            GatewayMsg::Waiter { model, call, news } => state.observe_waiter(model, call, news),
             GatewayMsg::LimitsReported { call, limits } => state.reported(call, &limits),
             GatewayMsg::Reached { call } => state.reached(call),
             GatewayMsg::Ended { call, end } => state.ended(call, &end),

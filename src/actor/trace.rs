@@ -188,12 +188,10 @@ impl Drop for ToolSpan {
 
 /// Tokens sent and received. OpenTelemetry takes signed numbers only.
 const fn used(usage: Usage) -> (i64, i64) {
-    let Usage {
-        input_tokens,
-        output_tokens,
-        ..
-    } = usage;
-    (input_tokens.cast_signed(), output_tokens.cast_signed())
+    (
+        usage.input_tokens.cast_signed(),
+        usage.output_tokens.cast_signed(),
+    )
 }
 
 /// Records the result of a model call.

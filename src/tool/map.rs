@@ -15,8 +15,9 @@ mod tree;
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap},
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
+    iter,
     time::Duration,
 };
 
@@ -232,56 +233,49 @@ fn choose<'a>(
     files: &'a [OutlinedFile],
     mut room: usize,
 ) -> Vec<(&'a OutlinedFile, Vec<usize>)> {
-    // Each file offers its best remaining symbol; the best offer is chosen first.
-    let orders: Vec<Vec<usize>> = files
-        .iter()
-        .map(|file| {
-            let mut order: Vec<usize> = (0..file.symbols.len()).collect();
-            order.sort_by_key(|&at| (Reverse(worth(file, at)), at));
-            order
-        })
-        .collect();
+    // The further symbols of a file are worth less, so that the others have their turn.
     let step = if focus.is_empty() { 4 } else { 2 };
-    let value = |file: usize, taken: usize| {
-        let at = *orders[file].get(taken)?;
-        let value = worth(&files[file], at) - step * taken as i64;
-        Some((value, Reverse(file), taken))
-    };
-    let mut next: BinaryHeap<_> = (0..files.len()).filter_map(|file| value(file, 0)).collect();
-    let mut chosen: Vec<Vec<bool>> = files
-        .iter()
-        .map(|file| vec![false; file.symbols.len()])
-        .collect();
-    while let Some((_, Reverse(which), taken)) = next.pop() {
-        let file = &files[which];
-        let mine = &mut chosen[which];
-        let mut at = Some(orders[which][taken]);
-        let mut fresh = Vec::new();
-        while let Some(place) = at.filter(|&place| !mine[place]) {
-            fresh.push(place);
-            at = file.symbols[place].parent;
-        }
-        let is_first = !mine.contains(&true);
-        // Space for the empty line and the note about omitted symbols.
-        let around = if is_first { file.path.len() + 24 } else { 0 };
-        let bytes: usize = fresh
-            .iter()
-            .map(|&at| line(&file.path, &file.symbols[at]).len())
-            .sum();
-        if bytes + around > room {
-            break;
-        }
-        if !fresh.is_empty() {
-            room -= bytes + around;
-        }
-        fresh.into_iter().for_each(|at| mine[at] = true);
-        next.extend(value(which, taken + 1));
+    let mut offers = Vec::new();
+    for (which, file) in files.iter().enumerate() {
+        let mut order: Vec<usize> = (0..file.symbols.len()).collect();
+        order.sort_by_key(|&at| (Reverse(worth(file, at)), at));
+        let offers_of_file = (0..).zip(order);
+        offers.extend(
+            offers_of_file
+                .map(|(before, at)| (Reverse(worth(file, at) - step * before), which, at)),
+        );
     }
-    let shown = files.iter().zip(chosen).map(|(file, chosen)| {
-        let places = chosen.iter().enumerate().filter(|(_, chosen)| **chosen);
-        (file, places.map(|(at, _)| at).collect::<Vec<usize>>())
-    });
-    shown.filter(|(_, places)| !places.is_empty()).collect()
+    offers.sort_unstable();
+    let mut chosen = vec![BTreeSet::new(); files.len()];
+    for (_, which, at) in offers {
+        let (file, mine) = (&files[which], &mut chosen[which]);
+        let with_parents = iter::successors(Some(at), |&at| file.symbols[at].parent);
+        let fresh: Vec<usize> = with_parents.take_while(|at| !mine.contains(at)).collect();
+        if fresh.is_empty() {
+            continue;
+        }
+        // Space for the empty line and the note about omitted symbols.
+        let around = if mine.is_empty() {
+            file.path.len() + 24
+        } else {
+            0
+        };
+        let lines = fresh
+            .iter()
+            .map(|&at| line(&file.path, &file.symbols[at]).len());
+        let Some(left) = room.checked_sub(around + lines.sum::<usize>()) else {
+            break;
+        };
+        room = left;
+        mine.extend(fresh);
+    }
+    let shown = files
+        .iter()
+        .zip(chosen)
+        .filter(|(_, places)| !places.is_empty());
+    shown
+        .map(|(file, places)| (file, places.into_iter().collect()))
+        .collect()
 }
 
 fn notes(

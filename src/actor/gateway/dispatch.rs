@@ -44,8 +44,8 @@ pub(in crate::actor) struct GatewayState {
     start: Instant,
     next: u64,
     running: HashMap<u64, RunningCall>,
-    pub(super) model_queues: HashMap<Arc<str>, ModelQueue>,
-    round: VecDeque<Arc<str>>,
+    pub(super) model_queues: Vec<ModelQueue>,
+    round: VecDeque<usize>,
     pub(super) limiter: RateLimiter,
     pub(super) breaker: Breaker,
     alarm: Option<(Duration, Task)>,
@@ -59,7 +59,7 @@ impl GatewayState {
             start: Instant::now(),
             next: 0,
             running: HashMap::new(),
-            model_queues: HashMap::new(),
+            model_queues: Vec::new(),
             round: VecDeque::new(),
             limiter: RateLimiter::configured(settings),
             breaker: Breaker::new(settings.breaker),
@@ -95,15 +95,13 @@ impl GatewayState {
                 return;
             }
         }
-        let (now, model) = (self.now(), Arc::clone(&ticket.model));
-        self.know(&model);
-        let closed = self.circuit(&model, now);
+        let now = self.now();
+        let model = self.know(&ticket.model);
+        let closed = self.circuit(model, now);
         if let (Err(after), Failover::Possible) = (closed, ticket.failover) {
             return refuse_at_open_circuit(*ticket, after);
         }
-        let Some(model_queue) = self.model_queues.get(&model) else {
-            return;
-        };
+        let model_queue = &self.model_queues[model];
         let held = model_queue.limiter.held_for(now);
         if held > self.patience(&ticket) {
             return refuse_held(*ticket, held);
@@ -114,14 +112,14 @@ impl GatewayState {
         let at_once =
             free && self.ready_at(model_queue, tokens) <= now && !self.waits_for_the_provider(now);
         if !at_once && self.waiting() >= self.args.settings.queue {
-            let (waiting, after) = (self.waiting(), self.hint(&model, now));
+            let (waiting, after) = (self.waiting(), self.hint(model, now));
             let detail = format!("the queue of this provider is full: {waiting} calls are pending");
             return ticket.refuse_until(FaultCode::QueueFull, after, detail);
         }
         if at_once {
-            self.begin(*ticket, &model, tokens, now);
+            self.begin(*ticket, model, tokens, now);
         } else {
-            self.wait(ticket, &model, tokens);
+            self.wait(ticket, model, tokens);
             // A call that waits only for time needs the alarm.
             self.dispatch();
         }
@@ -133,7 +131,7 @@ impl GatewayState {
             return;
         };
         run.counted = true;
-        let model = Arc::clone(&run.model);
+        let model = run.model;
         let mut in_flight = InFlightLoad::default();
         for run in self.running.values() {
             if !run.counted && run.model == model {
@@ -141,9 +139,7 @@ impl GatewayState {
                 in_flight.tokens = in_flight.tokens.saturating_add(run.tokens);
             }
         }
-        let Some(model_queue) = self.model_queues.get_mut(&model) else {
-            return;
-        };
+        let model_queue = &mut self.model_queues[model];
         let before = (
             model_queue.limiter.limits(),
             model_queue.limiter.held_for(now),
@@ -165,9 +161,7 @@ impl GatewayState {
         let Some(run) = self.running.remove(&call) else {
             return;
         };
-        let Some(model_queue) = self.model_queues.get_mut(&run.model) else {
-            return;
-        };
+        let model_queue = &mut self.model_queues[run.model];
         let running = model_queue.running;
         model_queue.running = running.saturating_sub(1);
         let mut grew = false;
@@ -195,9 +189,9 @@ impl GatewayState {
             };
             if let Some(hold) = model_queue.limiter.refused(now, refused) {
                 let most = model_queue.limiter.aimd.limit();
-                self.args.log_rate_limited(&run.model, hold, most);
+                self.args.log_rate_limited(&model_queue.model, hold, most);
             }
-            self.reject_held(&run.model, now);
+            self.reject_held(run.model, now);
             self.publish();
         }
         if grew {
@@ -213,14 +207,14 @@ impl GatewayState {
         let mut next = None;
         while self.has_capacity() {
             match self.choose(now) {
-                Ok(model) => self.begin_first(&model, now),
+                Ok(model) => self.begin_first(model, now),
                 Err(at) => {
                     next = at;
                     break;
                 }
             }
         }
-        let model_queues = self.model_queues.values();
+        let model_queues = self.model_queues.iter();
         let lifted = model_queues
             .filter_map(|model_queue| model_queue.limiter.aimd.lifted_at())
             .min();
@@ -230,9 +224,9 @@ impl GatewayState {
 
     fn lift_limits(&mut self, now: Duration) {
         let mut lifted = false;
-        for (model, model_queue) in &mut self.model_queues {
+        for model_queue in &mut self.model_queues {
             if model_queue.limiter.aimd.lift(now) {
-                self.args.log_rate_limit_cleared(model);
+                self.args.log_rate_limit_cleared(&model_queue.model);
                 lifted = true;
             }
         }
@@ -242,14 +236,12 @@ impl GatewayState {
     }
 
     /// Chooses the model whose first call may start now, or else returns when one may.
-    fn choose(&mut self, now: Duration) -> Result<Arc<str>, Option<Duration>> {
+    fn choose(&mut self, now: Duration) -> Result<usize, Option<Duration>> {
         let mut soonest: Option<Duration> = None;
         for turn in 0..self.round.len() {
-            let model = Arc::clone(&self.round[turn]);
-            let circuit = self.circuit(&model, now);
-            let Some(model_queue) = self.model_queues.get_mut(&model) else {
-                continue;
-            };
+            let model = self.round[turn];
+            let circuit = self.circuit(model, now);
+            let model_queue = &mut self.model_queues[model];
             let Some(tokens) = model_queue.queue.front().map(|waiter| waiter.tokens) else {
                 continue;
             };
@@ -268,7 +260,7 @@ impl GatewayState {
             let at = of_model.max(of_all);
             if at <= now {
                 let _ = self.round.remove(turn);
-                self.round.push_back(Arc::clone(&model));
+                self.round.push_back(model);
                 return Ok(model);
             }
             soonest = Some(soonest.map_or(at, |soonest| soonest.min(at)));
@@ -284,7 +276,7 @@ impl GatewayState {
     /// Whether a call that its own model admits waits for the provider's shared rate.
     fn waits_for_the_provider(&mut self, now: Duration) -> bool {
         let all = &self.limiter;
-        self.model_queues.values_mut().any(|model_queue| {
+        self.model_queues.iter().any(|model_queue| {
             let Some(tokens) = model_queue.queue.front().map(|waiter| waiter.tokens) else {
                 return false;
             };
@@ -294,12 +286,8 @@ impl GatewayState {
         })
     }
 
-    fn begin_first(&mut self, model: &Arc<str>, now: Duration) {
-        let waiter = self
-            .model_queues
-            .get_mut(model)
-            .and_then(|model_queue| model_queue.queue.pop());
-        let Some(waiter) = waiter else {
+    fn begin_first(&mut self, model: usize, now: Duration) {
+        let Some(waiter) = self.model_queues[model].queue.pop() else {
             return;
         };
         self.record_dequeue(&waiter.ticket);
@@ -313,11 +301,9 @@ impl GatewayState {
         }
     }
 
-    fn begin(&mut self, ticket: Ticket, model: &Arc<str>, tokens: u64, now: Duration) {
+    fn begin(&mut self, ticket: Ticket, model: usize, tokens: u64, now: Duration) {
         let call = self.number();
-        let Some(model_queue) = self.model_queues.get_mut(model) else {
-            return;
-        };
+        let model_queue = &mut self.model_queues[model];
         let of_model = model_queue.begins(now, tokens);
         self.limiter.take(now, tokens);
         let of_provider = self.breaker.enter();
@@ -349,7 +335,7 @@ impl GatewayState {
         let task = Task::spawn(call_task.instrument(span));
         let run = RunningCall {
             _task: task,
-            model: Arc::clone(model),
+            model,
             started: now,
             tokens,
             counted: false,
@@ -363,11 +349,9 @@ impl GatewayState {
         self.count();
     }
 
-    pub(super) fn circuit(&self, model: &str, now: Duration) -> Result<(), Duration> {
+    pub(super) fn circuit(&self, model: usize, now: Duration) -> Result<(), Duration> {
         self.breaker.check(now)?;
-        self.model_queues
-            .get(model)
-            .map_or(Ok(()), |model_queue| model_queue.breaker.check(now))
+        self.model_queues[model].breaker.check(now)
     }
 
     pub(super) fn reached(&mut self, call: u64) {
@@ -375,10 +359,10 @@ impl GatewayState {
         let Some(run) = self.running.get_mut(&call) else {
             return;
         };
-        let model = Arc::clone(&run.model);
+        let model = run.model;
         let passes = (run.of_provider, run.of_model);
         (run.of_provider, run.of_model) = (BreakerPermit::Free, BreakerPermit::Free);
-        self.judge(&model, passes, (Health::Fine, Health::Fine), None, now);
+        self.judge(model, passes, (Health::Fine, Health::Fine), None, now);
         self.dispatch();
     }
 
@@ -388,35 +372,33 @@ impl GatewayState {
         let mut why = None;
         if let CallEnd::Failed(fault) = end {
             why = Some(&fault.code);
-            if let Some(model_queue) = self.model_queues.get_mut(&run.model)
-                && [healths.0, healths.1].contains(&Health::Failed)
-            {
-                model_queue.trouble.clone_from(&fault.detail);
+            if [healths.0, healths.1].contains(&Health::Failed) {
+                let trouble = &mut self.model_queues[run.model].trouble;
+                trouble.clone_from(&fault.detail);
             }
         }
-        self.judge(&run.model, passes, healths, why, now);
+        self.judge(run.model, passes, healths, why, now);
     }
 
     fn judge(
         &mut self,
-        of: &Arc<str>,
+        of: usize,
         passes: (BreakerPermit, BreakerPermit),
         healths: (Health, Health),
         why: Option<&FaultCode>,
         now: Duration,
     ) {
         let of_provider = self.breaker.ended(now, passes.0, healths.0);
-        let model_queue = self.model_queues.get_mut(of);
-        let of_model =
-            model_queue.and_then(|model_queue| model_queue.breaker.ended(now, passes.1, healths.1));
+        let breaker = &mut self.model_queues[of].breaker;
+        let of_model = breaker.ended(now, passes.1, healths.1);
         for (model, change) in [(None, of_provider), (Some(of), of_model)] {
             let Some(change) = change else { continue };
-            self.args.log_circuit(model, change, why);
+            let name = model.map(|model| &self.model_queues[model].model);
+            self.args.log_circuit(name, change, why);
             if let Change::Opened(after) = change {
-                let models =
-                    model.map_or_else(|| self.round.clone(), |one| [Arc::clone(one)].into());
+                let models = model.map_or(0..self.model_queues.len(), |one| one..one + 1);
                 for model in models {
-                    self.reject_waiting(&model, after, now);
+                    self.reject_waiting(model, after, now);
                 }
             }
             self.publish();
@@ -439,13 +421,17 @@ impl GatewayState {
         self.next
     }
 
-    fn know(&mut self, model: &Arc<str>) {
-        if !self.model_queues.contains_key(model) {
-            let model_queue = ModelQueue::new(self.args.settings.breaker);
-            self.model_queues.insert(Arc::clone(model), model_queue);
-            self.round.push_back(Arc::clone(model));
-            self.publish();
-        }
+    fn know(&mut self, model: &Arc<str>) -> usize {
+        let mut known = self.model_queues.iter();
+        known
+            .position(|one| one.model == *model)
+            .unwrap_or_else(|| {
+                let model_queue = ModelQueue::new(Arc::clone(model), self.args.settings.breaker);
+                self.round.push_back(self.model_queues.len());
+                self.model_queues.push(model_queue);
+                self.publish();
+                self.model_queues.len() - 1
+            })
     }
 
     fn set_alarm(&mut self, at: Option<Duration>, now: Duration) {
@@ -469,6 +455,7 @@ impl GatewayState {
 }
 
 pub(super) struct ModelQueue {
+    pub model: Arc<str>,
     pub queue: FairQueue<Waiter>,
     pub limiter: RateLimiter,
     pub breaker: Breaker,
@@ -489,7 +476,7 @@ pub(super) struct Waiter {
 
 pub(super) struct RunningCall {
     pub _task: Task,
-    pub model: Arc<str>,
+    pub model: usize,
     pub started: Duration,
     pub tokens: u64,
     /// Whether the limits that the provider last announced include this call.
@@ -499,8 +486,9 @@ pub(super) struct RunningCall {
 }
 
 impl ModelQueue {
-    pub(super) fn new(breaker: BreakerSettings) -> Self {
+    pub(super) fn new(model: Arc<str>, breaker: BreakerSettings) -> Self {
         Self {
+            model,
             queue: FairQueue::default(),
             limiter: RateLimiter::default(),
             breaker: Breaker::new(breaker),

@@ -1,6 +1,6 @@
 //! Queued calls: how they are enqueued, abandoned or refused.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
@@ -33,7 +33,7 @@ pub(in crate::actor) enum WaiterEvent {
 }
 
 impl GatewayState {
-    pub(super) fn observe_waiter(&mut self, model: &str, call: u64, news: WaiterEvent) {
+    pub(super) fn observe_waiter(&mut self, model: usize, call: u64, news: WaiterEvent) {
         let now = self.now();
         match news {
             WaiterEvent::StillWaits => return self.report_waiting(model, call, now),
@@ -47,16 +47,18 @@ impl GatewayState {
             WaiterEvent::TimedOut if self.circuit(model, now).is_err() => return,
             WaiterEvent::GaveUp | WaiterEvent::TimedOut => {}
         }
-        let Some(model_queue) = self.model_queues.get_mut(model) else {
-            return;
-        };
+        let model_queue = &mut self.model_queues[model];
         let Some(waiter) = model_queue.queue.remove(call) else {
             return;
         };
         self.record_dequeue(&waiter.ticket);
         if news == WaiterEvent::TimedOut {
             let (waited, after) = (now.saturating_sub(waiter.since), self.hint(model, now));
-            let detail = format!("the call waited {} in the queue of `{model}`", Span(waited));
+            let detail = format!(
+                "the call waited {} in the queue of `{}`",
+                waiter.ticket.model,
+                Span(waited)
+            );
             waiter
                 .ticket
                 .refuse_until(FaultCode::QueueTimeout, after, detail);
@@ -64,12 +66,10 @@ impl GatewayState {
         self.dispatch();
     }
 
-    fn report_waiting(&mut self, model: &str, call: u64, now: Duration) {
+    fn report_waiting(&mut self, model: usize, call: u64, now: Duration) {
         let circuit = self.circuit(model, now);
         let wall = self.args.clock.now();
-        let Some(model_queue) = self.model_queues.get_mut(model) else {
-            return;
-        };
+        let model_queue = &mut self.model_queues[model];
         let (held, running) = (model_queue.limiter.held_for(now), model_queue.running);
         let limited = !model_queue.limiter.aimd.allows(running);
         let Some(waiter) = model_queue.queue.get_mut(call) else {
@@ -90,33 +90,31 @@ impl GatewayState {
         let token = waiter.ticket.token;
         let waiting = Waiting {
             attempt: token.attempt,
-            model: model.to_owned(),
+            model: model_queue.model.to_string(),
             reason,
             until: wait.map(|wait| wall.plus(wait)),
         };
         waiter.ticket.report(Report::CallWaits { token, waiting });
     }
 
-    pub(super) fn wait(&mut self, ticket: Box<Ticket>, model: &Arc<str>, tokens: u64) {
+    pub(super) fn wait(&mut self, ticket: Box<Ticket>, model: usize, tokens: u64) {
         let call = self.number();
         let now = self.args.clock.monotonic_millis();
         ticket.progress_tracker.enqueued(now);
         let (tenant, sid) = (ticket.key.tenant.clone(), ticket.sid);
         let waiter = Waiter {
-            _watch: self.watch(&ticket, call),
+            _watch: self.watch(&ticket, model, call),
             ticket,
             tokens,
             since: self.now(),
             reported: false,
         };
-        if let Some(model_queue) = self.model_queues.get_mut(model) {
-            model_queue.queue.push(&tenant, sid, call, waiter);
-        }
+        let queue = &mut self.model_queues[model].queue;
+        queue.push(&tenant, sid, call, waiter);
     }
 
-    fn watch(&self, ticket: &Ticket, call: u64) -> Task {
+    fn watch(&self, ticket: &Ticket, model: usize, call: u64) -> Task {
         let (me, begin) = (self.me.clone(), Instant::now());
-        let model = Arc::clone(&ticket.model);
         let gave_up = ticket.caller.gave_up.clone();
         let longest = self.args.settings.queue_deadline.min(ticket.within);
         let mut times = [
@@ -129,7 +127,6 @@ impl GatewayState {
             for (at, news) in times {
                 let gone = timeout_at(begin + at, gave_up.cancelled()).await.is_ok();
                 let news = if gone { WaiterEvent::GaveUp } else { news };
-                let model = Arc::clone(&model);
                 let _ = me.cast(GatewayMsg::Waiter { model, call, news });
                 if gone {
                     return;
@@ -145,11 +142,9 @@ impl GatewayState {
 
     /// Refuses queued calls at an open circuit: those whose session can fail over, and those that
     /// have waited for the outage as long as they may.
-    pub(super) fn reject_waiting(&mut self, model: &str, after: Duration, now: Duration) {
+    pub(super) fn reject_waiting(&mut self, model: usize, after: Duration, now: Duration) {
         let of_provider = self.breaker.away_since();
-        let Some(model_queue) = self.model_queues.get_mut(model) else {
-            return;
-        };
+        let model_queue = &mut self.model_queues[model];
         let both = of_provider
             .into_iter()
             .chain(model_queue.breaker.away_since());
@@ -172,11 +167,9 @@ impl GatewayState {
         }
     }
 
-    pub(super) fn reject_held(&mut self, model: &str, now: Duration) {
+    pub(super) fn reject_held(&mut self, model: usize, now: Duration) {
         let longest = self.args.settings.queue_deadline;
-        let Some(model_queue) = self.model_queues.get_mut(model) else {
-            return;
-        };
+        let model_queue = &mut self.model_queues[model];
         let held = model_queue.limiter.held_for(now);
         let late = |waiter: &Waiter| held > waiter.ticket.patience.min(longest);
         for waiter in model_queue.queue.take_if(late) {
@@ -189,11 +182,9 @@ impl GatewayState {
         ticket.patience.min(self.args.settings.queue_deadline)
     }
 
-    pub(super) fn hint(&mut self, model: &str, now: Duration) -> Duration {
+    pub(super) fn hint(&mut self, model: usize, now: Duration) -> Duration {
         let waiting = self.waiting() as u64 + 1;
-        let Some(model_queue) = self.model_queues.get_mut(model) else {
-            return HINTS.0;
-        };
+        let model_queue = &mut self.model_queues[model];
         let limits = [
             model_queue.limiter.limits().requests,
             self.limiter.limits().requests,
@@ -208,10 +199,8 @@ impl GatewayState {
     }
 
     pub(super) fn waiting(&self) -> usize {
-        self.model_queues
-            .values()
-            .map(|model_queue| model_queue.queue.len())
-            .sum()
+        let queues = self.model_queues.iter();
+        queues.map(|model_queue| model_queue.queue.len()).sum()
     }
 }
 

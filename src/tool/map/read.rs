@@ -6,6 +6,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{RepoMapSettings, focus::Focus};
@@ -91,45 +92,31 @@ pub(super) fn outlines(
     found.unread = (ranked.len() - chosen.len()) as u64;
     let next = AtomicUsize::new(0);
     let take = || chosen.get(next.fetch_add(1, Ordering::Relaxed)).copied();
-    let parts = walk::on_threads(chosen.len(), || {
-        read_all(root, iter::from_fn(take), focus, settings, stop)
+    let found = Mutex::new(found);
+    walk::on_threads(chosen.len(), || {
+        let mut buffer = Vec::new();
+        for (rank, file) in iter::from_fn(take) {
+            if stop.is_cancelled() {
+                found.lock().stopped = true;
+                break;
+            }
+            if let Err(why) = walk::read(root, &file.path, settings.max_file_bytes, &mut buffer) {
+                found.lock().skipped.push(why);
+                continue;
+            }
+            let text = String::from_utf8_lossy(&buffer);
+            let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+            let symbols = outline::outline(&file.shown, text);
+            let outlined = outlined(file, rank, &symbols, text, focus);
+            let mut found = found.lock();
+            found.read += 1;
+            found
+                .files
+                .extend(Some(outlined).filter(|_| !symbols.is_empty()));
+        }
     });
-    for part in parts {
-        found.files.extend(part.files);
-        found.read += part.read;
-        found.skipped.extend(part.skipped);
-        found.stopped |= part.stopped;
-    }
+    let mut found = found.into_inner();
     found.files.sort_by(|a, b| a.path.cmp(&b.path));
-    found
-}
-
-fn read_all<'a>(
-    root: &ProjectRoot,
-    files: impl Iterator<Item = (i64, &'a ListedFile)>,
-    focus: &Focus,
-    settings: RepoMapSettings,
-    stop: &CancellationToken,
-) -> Outlines {
-    let (mut found, mut buffer) = (Outlines::default(), Vec::new());
-    for (rank, file) in files {
-        if stop.is_cancelled() {
-            found.stopped = true;
-            break;
-        }
-        if let Err(why) = walk::read(root, &file.path, settings.max_file_bytes, &mut buffer) {
-            found.skipped.push(why);
-            continue;
-        }
-        found.read += 1;
-        let text = String::from_utf8_lossy(&buffer);
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        let symbols = outline::outline(&file.shown, text);
-        if !symbols.is_empty() {
-            let file = outlined(file, rank, &symbols, text, focus);
-            found.files.push(file);
-        }
-    }
     found
 }
 

@@ -118,11 +118,7 @@ impl<'a> Top<'a> {
 }
 
 /// A function with this name, or a method if it has an owner.
-fn function_of<'a>(
-    owner: Option<Token<'a>>,
-    place: Role<'a>,
-    name: Token<'a>,
-) -> Definition<'a> {
+fn function_of<'a>(owner: Option<Token<'a>>, place: Role<'a>, name: Token<'a>) -> Definition<'a> {
     let kind = owner.map_or_else(|| place.function(), |_| SymbolKind::Method);
     define_in(owner, kind, name)
 }

@@ -1,6 +1,9 @@
 //! C and C++, where a function is a name before parentheses.
 
-use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, define_in, function_of, has_before};
+use super::{
+    Definition, Head, Opening, Role, SymbolKind, Top, body, define, define_in, function_of,
+    has_before,
+};
 use crate::tool::outline::lex::{Token, TokenKind};
 
 const MODIFIERS: &str = "static inline virtual explicit friend constexpr consteval extern export";
@@ -195,7 +198,11 @@ fn macro_definition<'a>(head: &Head<'a>, top: &Top<'a>, at: usize) -> Option<Def
     let first = words.next().unwrap_or(name);
     let second = words.next().filter(|_| name.text.starts_with("TEST"));
     let owner = second.map(|_| first);
-    Some(define_in(owner, SymbolKind::Function, second.unwrap_or(first)))
+    Some(define_in(
+        owner,
+        SymbolKind::Function,
+        second.unwrap_or(first),
+    ))
 }
 
 /// The last name of `A::B<T>::` before a name, and the start of the path.

@@ -59,9 +59,7 @@ pub(super) fn definition<'a>(
         (_, Role::Group(SymbolKind::Type)) => type_definition(top, 0),
         (name, Role::Group(kind)) if name != "_" => top.define(kind, 0),
         // A method of an interface; a struct's fields have no parenthesis after their names.
-        (_, Role::Type(_)) if top.is(1, "(") => {
-            top.define(SymbolKind::Method, 0)
-        }
+        (_, Role::Type(_)) if top.is(1, "(") => top.define(SymbolKind::Method, 0),
         _ => None,
     }
 }

@@ -62,8 +62,7 @@ fn definition<'a>(
     let next = top.word(at + 1);
     let is_default = at > 0 && top.is(at - 1, "default");
     let default = || top.get(at.checked_sub(1)?).filter(|_| is_default);
-    let or_default =
-        |kind, name: Option<Token<'a>>| Some(define(kind, name.or_else(default)?));
+    let or_default = |kind, name: Option<Token<'a>>| Some(define(kind, name.or_else(default)?));
     let named = |kind| next.map(|name| define(kind, name));
     match word.text {
         _ if word.kind == TokenKind::Text => None,
@@ -78,9 +77,7 @@ fn definition<'a>(
         "namespace" | "module" if next.is_some() => top
             .path_end(at + 1)
             .map(|name| define(SymbolKind::Module, name)),
-        "const" if top.is(at + 1, "enum") => {
-            top.define(SymbolKind::Type, at + 2)
-        }
+        "const" if top.is(at + 1, "enum") => top.define(SymbolKind::Type, at + 2),
         "const" | "let" | "var" => variable(head, top, at, place),
         _ if is_default && top.has("=>") => or_default(SymbolKind::Function, None),
         _ => member(head, top, at, place, opens).or_else(|| assigned(top, at)),
@@ -207,7 +204,9 @@ fn assigned<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
         && path.iter().skip(1).step_by(2).all(|token| token.is("."));
     let kind = value(top, equals + 1).filter(|_| is_path)?;
     let prototype = path.iter().position(|token| token.is("prototype"));
-    let owner = prototype.and_then(|at| path.get(at.checked_sub(2)?)).copied();
+    let owner = prototype
+        .and_then(|at| path.get(at.checked_sub(2)?))
+        .copied();
     let kind = owner.map_or(kind, |_| SymbolKind::Method);
     Some(define_in(owner, kind, name))
 }
