@@ -7,7 +7,7 @@
 //! **Invariants:** results go to standard output, everything else to standard error. Every end has
 //! its exit code from [`exit`]. No input and no closed stream makes it panic.
 
-use std::{ffi::OsString, io::Write as _};
+use std::{ffi::OsString, io::Write as _, path::PathBuf};
 
 use clap::{
     CommandFactory, FromArgMatches, Parser, Subcommand,
@@ -50,7 +50,7 @@ pub mod usage;
 mod user;
 
 pub use crate::config::Environment;
-pub use arguments::{AskArgs, ChatArgs, Options, ReplayArgs};
+pub use arguments::{AskArgs, ChatArgs, Options};
 pub use error::CliError;
 pub use interrupts::{Interrupts, Signals};
 
@@ -81,18 +81,22 @@ pub enum Command {
     Serve(serve::ServeArgs),
     /// Create, list and revoke the API keys of a server
     #[cfg(feature = "server")]
-    #[command(after_help = help::KEYS)]
-    Keys(keys::KeysArgs),
+    #[command(subcommand, after_help = help::KEYS)]
+    Keys(keys::KeysCommand),
     /// Control the sessions of a running server
     #[cfg(feature = "server")]
     #[command(after_help = help::CTL)]
     Ctl(Box<ctl::CtlArgs>),
     /// List, show, search, export and delete sessions
-    #[command(after_help = help::SESSIONS)]
-    Sessions(sessions::SessionsArgs),
+    #[command(subcommand, after_help = help::SESSIONS)]
+    Sessions(sessions::SessionsCommand),
     /// Show token usage and cost
     #[command(after_help = help::USAGE)]
-    Usage(usage::UsageArgs),
+    Usage {
+        /// How to group the usage
+        #[arg(long, value_enum, value_name = "WHAT", default_value_t = usage::By::Tenant)]
+        by: usage::By,
+    },
     /// List the available providers and models
     #[command(after_help = help::MODELS)]
     Models,
@@ -100,11 +104,14 @@ pub enum Command {
     #[command(after_help = help::DOCTOR)]
     Doctor,
     /// Create, show or check the configuration
-    #[command(after_help = help::CONFIG)]
-    Config(config::ConfigArgs),
+    #[command(subcommand, after_help = help::CONFIG)]
+    Config(config::ConfigCommand),
     /// Generate shell completions
     #[command(after_help = help::COMPLETIONS)]
-    Completions(CompletionsArgs),
+    Completions {
+        /// Shell to generate completions for
+        shell: Shell,
+    },
     /// Inspect the parts of Oracle: classifier, signals, prompts, journal
     #[command(subcommand)]
     Dev(DevCommand),
@@ -124,17 +131,21 @@ pub enum DevCommand {
     Signal(signal::SignalArgs),
     /// Print the prompt that a query would get
     #[command(after_help = help::PROMPT)]
-    Prompt(prompt::PromptArgs),
+    Prompt(prompt::Subject),
     /// Run a scripted conversation through a real session, offline
     #[command(after_help = help::REPLAY)]
-    Replay(ReplayArgs),
+    Replay {
+        /// Scenario file in JSON; `-` reads standard input
+        #[arg(value_name = "FILE")]
+        scenario: PathBuf,
+    },
     /// Run a mock model server with fault injection, for tests
     #[cfg(feature = "mock")]
     #[command(after_help = help::MOCK_MODEL)]
     MockModel(Box<mock_model::MockModelArgs>),
     /// Verify the journal or show its statistics
-    #[command(after_help = help::JOURNAL)]
-    Journal(journal::JournalArgs),
+    #[command(subcommand, after_help = help::JOURNAL)]
+    Journal(journal::JournalCommand),
 }
 
 /// Commands that this program was built without, each with the feature that has it.
@@ -178,21 +189,11 @@ fn not_understood(error: clap::Error, missing: &[(&str, &str)]) -> CliError {
     }
 }
 
-/// `oracle completions`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
-pub struct CompletionsArgs {
-    /// Shell to generate completions for
-    pub shell: Shell,
-}
-
 /// Prints what a shell needs to complete command lines.
-pub(crate) fn completions(
-    args: CompletionsArgs,
-    terminal: &mut terminal::Terminal,
-) -> Result<(), CliError> {
+pub(crate) fn completions(shell: Shell, terminal: &mut terminal::Terminal) -> Result<(), CliError> {
     // Into memory first: the generator panics where it cannot write.
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command(), "oracle", &mut script);
+    clap_complete::generate(shell, &mut command(), "oracle", &mut script);
     Ok(terminal.out.write_all(&script)?)
 }
 

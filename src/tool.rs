@@ -16,6 +16,20 @@
 //! | [`notes`] | `note_search`, `note_read`, `note_write` |
 //! | [`threads`] | `thread_search`, and the port to the conversations that it searches |
 
+/// Formats an error for the model.
+macro_rules! for_model {
+    ($($text:tt)+) => {
+        crate::tool::ToolError::ForModel(format_args!($($text)+).to_string())
+    };
+}
+
+/// Returns an error for the model.
+macro_rules! refuse {
+    ($($text:tt)+) => {
+        return Err(for_model!($($text)+))
+    };
+}
+
 mod arguments;
 #[cfg(feature = "project")]
 mod blocking;

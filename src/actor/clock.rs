@@ -81,7 +81,7 @@ impl Clock {
     /// Milliseconds since the clock was created; never runs backwards.
     #[must_use]
     pub fn monotonic_millis(&self) -> u64 {
-        u64::try_from(self.0.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+        millis(self.0.start.elapsed())
     }
 
     /// Microseconds since the clock was created; never runs backwards.
@@ -106,4 +106,8 @@ impl Clock {
             ..DecisionContext::at(self.now())
         }
     }
+}
+
+pub(super) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

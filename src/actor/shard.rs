@@ -20,6 +20,7 @@ use super::{
     message::local_messages,
     services::Services,
     session::{Activation, Opening, SessionMsg, Viewed},
+    supervisor::SystemSettings,
 };
 use crate::{
     kernel::{Command, Refusal},
@@ -33,18 +34,6 @@ use lifecycle::{ActorEnd, Live, Slot, Start};
 
 /// Most requests pending for one session: sent and not taken, or kept while its actor ends.
 const WAITING: usize = 1_024;
-
-/// Settings of a shard, as `SystemSettings` documents them; `max_live` is for one shard.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ShardSettings {
-    pub stall_limit: Duration,
-    pub sweep: Duration,
-    /// Delay of the first sweep, so that no two shards sweep at the same moment.
-    pub sweeps_from: Duration,
-    pub restart_pause: Duration,
-    pub idle_timeout: Duration,
-    pub max_live: usize,
-}
 
 pub(super) enum ShardMsg {
     Ask {
@@ -98,7 +87,9 @@ pub(super) enum ShardMsg {
 local_messages!(ShardMsg);
 
 pub(super) struct ShardArgs {
-    pub settings: ShardSettings,
+    pub settings: SystemSettings,
+    /// Delay of the first sweep, so that no two shards sweep at the same moment.
+    pub sweeps_from: Duration,
     pub services: Services,
     pub depth: Depth,
 }
@@ -106,7 +97,7 @@ pub(super) struct ShardArgs {
 pub(super) struct ShardActor;
 
 pub(super) struct ShardState {
-    settings: ShardSettings,
+    settings: SystemSettings,
     services: Services,
     ledger: Ledger,
     me: Mailbox<ShardMsg>,
@@ -130,7 +121,7 @@ impl Actor for ShardActor {
         args: ShardArgs,
     ) -> Result<ShardState, ActorProcessingErr> {
         let me = Mailbox::new(me, args.depth.clone());
-        me.cast_after(args.settings.sweeps_from, || ShardMsg::BeginSweeps);
+        me.cast_after(args.sweeps_from, || ShardMsg::BeginSweeps);
         Ok(ShardState::new(me, args))
     }
 

@@ -32,7 +32,7 @@ use super::{
     recovery::{RecoveryScope, RecoveryTask},
     reload::Source,
     services::{All, Services},
-    shard::{ShardActor, ShardArgs, ShardSettings},
+    shard::{ShardActor, ShardArgs},
     signal_tracker::SignalTracker,
     system_log::SystemLog,
     task::Task,
@@ -315,14 +315,8 @@ impl SupervisorState {
         let settings = &self.args.settings;
         let number = |of| u32::try_from(of).unwrap_or(u32::MAX);
         ShardArgs {
-            settings: ShardSettings {
-                stall_limit: settings.stall_limit,
-                sweep: settings.sweep,
-                sweeps_from: settings.sweep * number(index) / number(shards.size()),
-                restart_pause: settings.restart_pause,
-                idle_timeout: settings.idle_timeout,
-                max_live: settings.max_live.div_ceil(shards.size()),
-            },
+            settings: settings.clone(),
+            sweeps_from: settings.sweep * number(index) / number(shards.size()),
             services: self.services.clone(),
             depth: shards.depth(index),
         }

@@ -47,7 +47,7 @@ pub fn run(
         match args.command {
             #[cfg(feature = "server")]
             Command::Serve(_) => tracing::warn!("{why}"),
-            Command::Completions(_) => {}
+            Command::Completions { .. } => {}
             _ => terminal.err.say(format_args!("warning: {why}")),
         }
     }
@@ -56,8 +56,8 @@ pub fn run(
         Command::Dev(command) | Command::Bare(command) => {
             return dev(command, args, environment, terminal);
         }
-        Command::Completions(shell) => cli::completions(*shell, terminal),
-        Command::Config(config) => match config.command {
+        Command::Completions { shell } => cli::completions(*shell, terminal),
+        Command::Config(config) => match *config {
             ConfigCommand::Init => {
                 let named = args.options.config.clone();
                 let file = named.or_else(|| usual_file(environment)).ok_or_else(|| {
@@ -80,32 +80,28 @@ pub fn run(
         }
         #[cfg(feature = "server")]
         Command::Serve(serve) => {
-            let more = ExtraSettings {
-                after: serve.settings(),
-                ..ExtraSettings::default()
-            };
-            return serve::serve(args, &more, environment, terminal);
+            return serve::serve(args, &serve.settings(), environment, terminal);
         }
         #[cfg(feature = "server")]
         Command::Keys(keys) => {
             let file = KeyFile::within(&stored::directory(&load()?.config, environment)?);
             let (now, json) = (Clock::system().now(), args.options.json);
-            cli::keys::run(&keys.command, &file, now, json, terminal)
+            cli::keys::run(keys, &file, now, json, terminal)
         }
         #[cfg(feature = "server")]
         Command::Ctl(ctl) => return ctl::ctl(ctl, &load()?.config, (args, environment, terminal)),
         Command::Sessions(sessions) => {
             return stored::sessions(sessions, &load()?.config, (args, environment, terminal));
         }
-        Command::Usage(usage) => {
-            return stored::usage(usage, &load()?.config, (args, environment, terminal));
+        Command::Usage { by } => {
+            return stored::usage(*by, &load()?.config, (args, environment, terminal));
         }
         Command::Models => {
             let loaded = ollama::with_local_model(load()?, environment, terminal);
             return models::models(&loaded, args.options.json, environment, terminal);
         }
         Command::Doctor => {
-            let FoundConfig { file, loaded } = find(args, environment, ExtraSettings::default());
+            let FoundConfig { file, loaded } = find(args, environment, [&[], &[]]);
             let loaded =
                 ollama::with_local_model(loaded.map_err(CliError::all)?, environment, terminal);
             return doctor::doctor(args, &loaded, file.as_deref(), environment, terminal);
@@ -129,13 +125,15 @@ fn dev(
             let classifier = super::classifier(&config()?)?;
             cli::classify::run(classify, &classifier, terminal)
         }
-        DevCommand::Prompt(prompt) => {
-            let prompt = compose(&config()?, &args.options.project, &prompt.subject)?;
+        DevCommand::Prompt(subject) => {
+            let prompt = compose(&config()?, &args.options.project, subject)?;
             cli::prompt::print(&prompt, args.options.json, terminal)
         }
-        DevCommand::Replay(replay) => return run::replay(replay, (args, environment, terminal)),
+        DevCommand::Replay { scenario } => {
+            return run::replay(scenario, (args, environment, terminal));
+        }
         DevCommand::Journal(journal) => {
-            return stored::journal(journal, &config()?, (args, environment, terminal));
+            return stored::journal(*journal, &config()?, (args, environment, terminal));
         }
     };
     done.map(|()| cli::exit::DONE)
@@ -143,25 +141,19 @@ fn dev(
 
 type CommandContext<'a> = (&'a Args, &'a Environment, &'a mut Terminal);
 
-#[derive(Clone, Default)]
-struct ExtraSettings {
-    before: Vec<Setting>,
-    after: Vec<Setting>,
-}
-
 struct FoundConfig {
     file: Option<PathBuf>,
     loaded: Result<Loaded, Vec<Problem>>,
 }
 
 fn configuration(args: &Args, environment: &Environment) -> Result<Loaded, CliError> {
-    find(args, environment, ExtraSettings::default())
+    find(args, environment, [&[], &[]])
         .loaded
         .map_err(CliError::all)
 }
 
 /// Loads the configuration. A file named by an option has to exist; the default one does not.
-fn find(args: &Args, environment: &Environment, more: ExtraSettings) -> FoundConfig {
+fn find(args: &Args, environment: &Environment, [before, after]: [&[Setting]; 2]) -> FoundConfig {
     let named = args.options.config.clone();
     let usual = || usual_file(environment).filter(|path| !is_missing(path));
     let file = named.or_else(usual);
@@ -172,7 +164,7 @@ fn find(args: &Args, environment: &Environment, more: ExtraSettings) -> FoundCon
     let sources = Sources {
         file: text,
         environment: environment.pairs().to_vec(),
-        options: [more.before, args.options.settings(), more.after].concat(),
+        options: [before, &args.options.settings(), after].concat(),
     };
     let loaded = config::load(&sources);
     // The other sources are still checked, to report all problems at once.
@@ -207,7 +199,7 @@ fn is_missing(path: &Path) -> bool {
 }
 
 fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, CliError> {
-    let FoundConfig { file, loaded } = find(args, environment, ExtraSettings::default());
+    let FoundConfig { file, loaded } = find(args, environment, [&[], &[]]);
     let problems: Vec<String> = match loaded {
         Err(problems) => problems.iter().map(Problem::to_string).collect(),
         Ok(Loaded { config, .. }) => {

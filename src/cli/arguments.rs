@@ -75,14 +75,6 @@ pub struct ChatArgs {
     pub profile: Option<ProfileName>,
 }
 
-/// `oracle dev replay`.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub struct ReplayArgs {
-    /// Scenario file in JSON; `-` reads standard input
-    #[arg(value_name = "FILE")]
-    pub scenario: PathBuf,
-}
-
 /// The options that all commands have in common.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "Common options")]

@@ -13,14 +13,6 @@ use serde_json::{Map, Value, json};
 use super::{CliError, exit, terminal::Terminal};
 use crate::config::Loaded;
 
-/// `oracle config`.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub struct ConfigArgs {
-    /// The command to run.
-    #[command(subcommand)]
-    pub command: ConfigCommand,
-}
-
 /// A subcommand of `oracle config`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 pub enum ConfigCommand {

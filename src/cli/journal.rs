@@ -8,14 +8,6 @@ use serde_json::json;
 use super::{CliError, exit, terminal::Terminal};
 use crate::journal::{Problem, Stats};
 
-/// `oracle dev journal`.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub struct JournalArgs {
-    /// The command to run.
-    #[command(subcommand)]
-    pub command: JournalCommand,
-}
-
 /// A subcommand of `oracle dev journal`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 pub enum JournalCommand {

@@ -14,14 +14,6 @@ use crate::{
     model::{ProfileName, TenantId, Timestamp, access::Role},
 };
 
-/// `oracle keys`.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub struct KeysArgs {
-    /// The command to run.
-    #[command(subcommand)]
-    pub command: KeysCommand,
-}
-
 /// A subcommand of `oracle keys`.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum KeysCommand {
@@ -30,7 +22,11 @@ pub enum KeysCommand {
     /// List the keys without their secrets
     List,
     /// Permanently revoke a key
-    Revoke(RevokeArgs),
+    Revoke {
+        /// Name or id of the key
+        #[arg(value_name = "NAME|ID")]
+        key: String,
+    },
 }
 
 /// `oracle keys create`.
@@ -52,14 +48,6 @@ pub struct CreateArgs {
     /// Lifetime of the key, such as 12h, 30d or 52w [default: no expiry]
     #[arg(long, value_name = "SPAN", value_parser = lifetime)]
     pub expires: Option<Duration>,
-}
-
-/// `oracle keys revoke`.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub struct RevokeArgs {
-    /// Name or id of the key
-    #[arg(value_name = "NAME|ID")]
-    pub key: String,
 }
 
 /// Longest lifetime of a key.
@@ -108,7 +96,7 @@ pub fn run(
     match command {
         KeysCommand::Create(args) => create(args, file, now, json, terminal),
         KeysCommand::List => list(file, now, json, terminal),
-        KeysCommand::Revoke(args) => revoke(args, file, now, json, terminal),
+        KeysCommand::Revoke { key } => revoke(key, file, now, json, terminal),
     }
 }
 
@@ -190,16 +178,16 @@ fn profiles(entry: &StoredKey) -> String {
 }
 
 fn revoke(
-    args: &RevokeArgs,
+    key: &str,
     file: &KeyFile,
     now: Timestamp,
     json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
     let entry = match file.read()? {
-        Some(_) => file.change(|book| Ok::<_, CliError>(book.revoke(&args.key, now)?))?,
+        Some(_) => file.change(|book| Ok::<_, CliError>(book.revoke(key, now)?))?,
         // Looking for a key must not create the file.
-        None => return Err(KeySetError::Unknown(args.key.clone()).into()),
+        None => return Err(KeySetError::Unknown(key.to_owned()).into()),
     };
     if json {
         return terminal.out.json(&public_properties(&entry, now));

@@ -5,14 +5,6 @@ use std::io::Write;
 use super::{CliError, arguments::one_of, terminal::Terminal};
 use crate::{model::QueryType, prompt::ComposedPrompt};
 
-/// `oracle dev prompt`.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub struct PromptArgs {
-    /// The type or query to compose the prompt for.
-    #[command(flatten)]
-    pub subject: Subject,
-}
-
 /// The type of query, or the query, to print the prompt for; `conversational` without either.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 #[group(required = false, multiple = false)]

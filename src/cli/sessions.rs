@@ -28,22 +28,6 @@ pub use show::show;
 const PAGE: usize = 1_024;
 const RECORDS: usize = 256;
 
-/// `oracle sessions`.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub struct SessionsArgs {
-    /// The command to run.
-    #[command(subcommand)]
-    pub command: SessionsCommand,
-}
-
-/// `oracle sessions list`.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub struct ListArgs {
-    /// Maximum number of sessions
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    pub limit: usize,
-}
-
 /// `oracle sessions events`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct EventsArgs {
@@ -78,7 +62,11 @@ pub struct SearchArgs {
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum SessionsCommand {
     /// List sessions, most recently used first
-    List(ListArgs),
+    List {
+        /// Maximum number of sessions
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: usize,
+    },
     /// Show the state, questions and answers of a session
     Show(SessionArg),
     /// Print a session's events, one JSON object per line, with references for long texts
@@ -110,11 +98,11 @@ async fn known(journal: &dyn Journal, name: &SessionName) -> Result<Known, CliEr
 /// Lists the sessions used last.
 pub async fn list(
     journal: &dyn Journal,
-    args: &ListArgs,
+    limit: usize,
     json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
-    let (sessions, all) = newest(journal, args.limit).await?;
+    let (sessions, all) = newest(journal, limit).await?;
     if json {
         for known in &sessions {
             let (session, state) = (&known.key.name, known.standing.as_str());

@@ -166,7 +166,7 @@ fn command_arguments_are_parsed() {
         (
             "a bare name",
             &["replay", "-"],
-            Command::Bare(DevCommand::Replay(ReplayArgs { scenario })),
+            Command::Bare(DevCommand::Replay { scenario }),
         ),
     ] {
         assert_eq!(read(line).unwrap().command, command, "{name}");

@@ -24,14 +24,6 @@ use crate::{
 
 const PAGE: usize = 512;
 
-/// `oracle usage`.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub struct UsageArgs {
-    /// How to group the usage
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Tenant)]
-    pub by: By,
-}
-
 /// A grouping of usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
@@ -44,17 +36,6 @@ pub enum By {
     Model,
     /// By day, in UTC
     Day,
-}
-
-impl By {
-    const fn head(self) -> &'static str {
-        match self {
-            Self::Tenant => "TENANT",
-            Self::Session => "SESSION",
-            Self::Model => "MODEL",
-            Self::Day => "DAY",
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -87,11 +68,10 @@ struct GroupTotals<'a> {
 /// Prints the sums.
 pub async fn usage(
     journal: &dyn Journal,
-    args: &UsageArgs,
+    by: By,
     json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
-    let by = args.by;
     let mut sums = TotalsByGroup::new();
     let mut tenant = None;
     while let Some(next) = next_tenant(journal, by, tenant).await? {
@@ -126,15 +106,8 @@ pub async fn usage(
         sums.into_values().for_each(|sum| all.add(sum));
         rows.push(row("all together", &all));
     }
-    let head = [
-        by.head(),
-        "TURNS",
-        "SENT",
-        "CACHED",
-        "RECEIVED",
-        "COST",
-        "CALLS",
-    ];
+    let of = format!("{by:?}").to_uppercase();
+    let head = [&of, "TURNS", "SENT", "CACHED", "RECEIVED", "COST", "CALLS"];
     Ok(terminal.table(head, 1, &rows)?)
 }
 

@@ -22,9 +22,7 @@ const MAX_ERROR_CHARS: usize = 400;
 /// fields are refused if `T` denies them, with a list of the known ones.
 pub fn arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
     if !arguments.is_object() {
-        return Err(ToolError::for_model(
-            "the arguments must be one JSON object",
-        ));
+        refuse!("the arguments must be one JSON object");
     }
     serde_path_to_error::deserialize(arguments).map_err(|error| {
         let message = text::shortened(&error.inner().to_string(), MAX_ERROR_CHARS);

@@ -18,7 +18,6 @@ pub(super) mod question;
 pub(super) mod rank;
 mod report;
 mod scan;
-#[cfg(unix)]
 #[cfg(test)]
 mod tests;
 pub(super) mod words;
@@ -162,24 +161,22 @@ fn search(
 ) -> Result<ToolOutput, ToolError> {
     let context = wanted.context.unwrap_or(0);
     if context > MAX_CONTEXT {
-        return Err(ToolError::ForModel(format!(
+        refuse!(
             "`context` is {context}, the range is 0 to {MAX_CONTEXT}: read more with `file_read`"
-        )));
+        );
     }
     let results = wanted.max_results.unwrap_or(settings.max_results);
     if !(1..=MAX_RESULTS).contains(&results) {
-        return Err(ToolError::ForModel(format!(
+        refuse!(
             "`max_results` is {results}, the range is 1 to {MAX_RESULTS}: narrow the query instead"
-        )));
+        );
     }
     if wanted.query.trim().is_empty() {
         let error = "`query` is empty: name what to search for";
         return Err(ToolError::for_model(error));
     }
     if wanted.query.chars().nth(MAX_QUERY).is_some() {
-        return Err(ToolError::ForModel(format!(
-            "`query` is longer than {MAX_QUERY} characters: search for a part of it"
-        )));
+        refuse!("`query` is longer than {MAX_QUERY} characters: search for a part of it");
     }
     let scope = Scope::find(root, wanted.path.as_deref())?;
     // No file may crowd out others, but a single file may use the whole limit.
@@ -224,10 +221,10 @@ fn answer(
 ) -> Result<ToolOutput, ToolError> {
     // A tenth of the time is kept for the search itself.
     let Some(mut known) = index.ready(stop, settings.deadline / 10 * 9) else {
-        return Err(ToolError::ForModel(format!(
+        refuse!(
             "the index is not ready yet{}: try again, or use `literal` or `regex`",
             index.progress()
-        )));
+        );
     };
     let holds = |known: &Snapshot| {
         let mut files = known.shards.iter().flat_map(|shard| &shard.files);

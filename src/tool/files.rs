@@ -107,15 +107,13 @@ impl FileReadArguments {
         }
         let lines = [self.start_line, self.end_line, self.around, self.radius];
         if self.symbol.is_some() && lines.iter().any(Option::is_some) {
-            return Err(ToolError::for_model(
-                "give either `symbol` or lines (`start_line`, `end_line`, `around`), not both",
-            ));
+            refuse!("give either `symbol` or lines (`start_line`, `end_line`, `around`), not both");
         }
         if let Some(middle) = self.around {
             if self.start_line.is_some() || self.end_line.is_some() {
-                return Err(ToolError::for_model(
-                    "give either `around` (with `radius`) or `start_line` and `end_line`, not both",
-                ));
+                refuse!(
+                    "give either `around` (with `radius`) or `start_line` and `end_line`, not both"
+                );
             }
             let radius = self.radius.unwrap_or(DEFAULT_RADIUS);
             let radius = radius.min(most.saturating_sub(1) / 2);
@@ -124,16 +122,12 @@ impl FileReadArguments {
             return Ok(Span { start, end });
         }
         if self.radius.is_some() {
-            return Err(ToolError::for_model(
-                "`radius` needs `around`, the line in the middle",
-            ));
+            refuse!("`radius` needs `around`, the line in the middle");
         }
         let start = self.start_line.unwrap_or(1);
         let lines = match self.end_line {
             Some(end) if end < start => {
-                return Err(ToolError::ForModel(format!(
-                    "`end_line` {end} is before `start_line` {start}: swap them"
-                )));
+                refuse!("`end_line` {end} is before `start_line` {start}: swap them");
             }
             Some(end) => (end - start).saturating_add(1).min(most),
             None => settings.default_lines.min(most),
@@ -217,11 +211,11 @@ fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError>
     let Some(more) = (window.lines.len() as u64).checked_sub(1) else {
         return match window.total {
             Total::Exactly(0) => Ok(format!("{shown} (empty file)")),
-            Total::Exactly(total) | Total::AtLeast(total) => Err(ToolError::ForModel(format!(
+            Total::Exactly(total) | Total::AtLeast(total) => Err(for_model!(
                 "`{shown}` has {}, so there is no line {}",
                 counted(total, "line", "lines"),
                 span.start
-            ))),
+            )),
         };
     };
     let last = span.start + more;

@@ -11,7 +11,6 @@
 //! following no link (`ProjectRoot::open_beneath`), and written relative to the descriptor of its
 //! folder. A hard link inside the root counts as inside.
 
-#[cfg(unix)]
 #[cfg(test)]
 mod tests;
 
@@ -157,9 +156,9 @@ impl ProjectRoot {
         if kind.is_file() || kind.is_dir() {
             return Ok(found);
         }
-        Err(ToolError::ForModel(format!(
+        Err(for_model!(
             "`{shown}` is a pipe, socket or device, not a file or folder: it cannot be opened"
-        )))
+        ))
     }
 
     /// A path from [`Self::resolve`] in the form that models see.
@@ -188,7 +187,7 @@ impl ProjectRoot {
     pub(super) fn open_file(&self, relative: &str) -> Result<OpenedFile, ToolError> {
         let path = self.resolve(relative)?;
         let shown = self.display_path(&path);
-        let for_model = |text: &str| Err(ToolError::ForModel(format!("`{shown}` {text}")));
+        let for_model = |text: &str| Err(for_model!("`{shown}` {text}"));
         let unreadable = |error: io::Error| cannot_open(&shown, &error);
         let opened = match self.open_beneath(&path, READ) {
             Err(Errno::LOOP | Errno::NOENT | Errno::NOTDIR) => None,
@@ -260,21 +259,18 @@ impl ProjectRoot {
     fn normalize(&self, wanted: &str) -> Result<PathBuf, ToolError> {
         let text = wanted.trim();
         if text.is_empty() {
-            return Err(ToolError::for_model(
-                "the path is empty: name a file relative to the project folder, such as `src/main.rs`",
-            ));
+            refuse!(
+                "the path is empty: name a file relative to the project folder, such as `src/main.rs`"
+            );
         }
         if text.len() > MAX_PATH {
-            return Err(ToolError::ForModel(format!(
-                "the path is longer than {MAX_PATH} bytes: {}",
-                quoted(text)
-            )));
+            refuse!("the path is longer than {MAX_PATH} bytes: {}", quoted(text));
         }
         if text.contains('\0') {
-            return Err(ToolError::ForModel(format!(
+            refuse!(
                 "the path {} contains a NUL character: remove it",
                 quoted(text)
-            )));
+            );
         }
         let path = Path::new(text);
         let inside = if path.is_absolute() {
@@ -314,10 +310,10 @@ impl ProjectRoot {
                 Ok(found) if self.is_protected(&found) => return protected_error(&shown),
                 Ok(found) => reached = found,
                 Err(_) if reached.is_file() => {
-                    return ToolError::ForModel(format!(
+                    return for_model!(
                         "`{}` is a file, not a folder: there is nothing below it",
                         self.display_path(&reached)
-                    ));
+                    );
                 }
                 Err(error) if is_absent(&error) => return self.not_found(&reached, &next),
                 Err(error) => return cannot_open(&self.display_path(&next), &error),
@@ -329,9 +325,7 @@ impl ProjectRoot {
     fn not_found(&self, folder: &Path, missing: &Path) -> ToolError {
         let name = self.display_path(missing);
         if missing.is_symlink() {
-            return ToolError::ForModel(format!(
-                "`{name}` is a link to something that does not exist"
-            ));
+            return for_model!("`{name}` is a link to something that does not exist");
         }
         let meant = missing.file_name();
         let meant = meant.and_then(|name| self.nearest(folder, name));
@@ -340,7 +334,7 @@ impl ProjectRoot {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => "find the right path with `code_search`".to_owned(),
         };
-        ToolError::ForModel(format!("`{name}` does not exist: {hint}"))
+        for_model!("`{name}` does not exist: {hint}")
     }
 
     /// The name in `folder` that differs from `missing` only by case, else the first with the same
@@ -383,15 +377,11 @@ impl ProjectRoot {
         let shown = display_path(&relative);
         if relative.iter().any(|part| part == "..") {
             // Below a missing folder, `..` would lead nowhere.
-            return Err(ToolError::ForModel(format!(
-                "`{shown}` contains `..`: write the path without it"
-            )));
+            refuse!("`{shown}` contains `..`: write the path without it");
         }
         let mut parts: Vec<OsString> = relative.iter().map(ToOwned::to_owned).collect();
         let Some(name) = parts.pop() else {
-            return Err(ToolError::for_model(
-                "the path is the folder itself: name a file in it",
-            ));
+            refuse!("the path is the folder itself: name a file in it");
         };
         let mut folder = self.canonical.to_path_buf();
         let mut missing = Vec::new();
@@ -405,10 +395,10 @@ impl ProjectRoot {
                 Ok(next) if self.is_protected(&next) => return Err(protected_error(&shown)),
                 Ok(next) if next.is_dir() => folder = next,
                 Ok(next) => {
-                    return Err(ToolError::ForModel(format!(
+                    refuse!(
                         "`{}` is not a folder: nothing can be written below it",
                         self.display_path(&next)
-                    )));
+                    );
                 }
                 // A dangling link exists; nothing is created below it.
                 Err(error)
@@ -421,9 +411,7 @@ impl ProjectRoot {
             }
         }
         if missing.len() > MAX_FOLDERS {
-            return Err(ToolError::ForModel(format!(
-                "`{shown}` is more than {MAX_FOLDERS} folders below any existing folder"
-            )));
+            refuse!("`{shown}` is more than {MAX_FOLDERS} folders below any existing folder");
         }
         let unreadable = |error: Errno| cannot_open(&shown, &error.into());
         let opened = self.open_beneath(&folder, ENTER).map_err(unreadable)?;
@@ -556,14 +544,14 @@ fn protected_error(shown: &str) -> ToolError {
 }
 
 fn outside(wanted: &str) -> ToolError {
-    ToolError::ForModel(format!(
+    for_model!(
         "{} is outside of the project folder: use a path relative to it, such as `src/main.rs`",
         quoted(wanted)
-    ))
+    )
 }
 
 fn cannot_open(shown: &str, error: &io::Error) -> ToolError {
-    ToolError::ForModel(format!("`{shown}` cannot be read: {}", error.kind()))
+    for_model!("`{shown}` cannot be read: {}", error.kind())
 }
 
 /// Matches `C:\`, `C:/`, `\\server` and `\\?\`, which are absolute on Windows and surely no names

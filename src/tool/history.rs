@@ -7,7 +7,6 @@
 //! project folder are shown; a process ends with its call; the size of a result is bounded.
 
 mod git;
-#[cfg(unix)]
 #[cfg(test)]
 mod tests;
 
@@ -118,10 +117,10 @@ impl HistoryArguments {
         let author = author.as_deref().map(str::trim);
         for text in queried.iter().copied().chain(author) {
             if text.contains('\0') || clipped(text, MAX_TEXT).1 {
-                return Err(ToolError::ForModel(format!(
+                refuse!(
                     "{} is longer than {MAX_TEXT} characters, or contains a NUL character",
                     quoted(text)
-                )));
+                );
             }
         }
         let path = non_blank(self.path).map(|path| root.inside(&path));
@@ -130,9 +129,7 @@ impl HistoryArguments {
         let commit = non_blank(self.commit).map(|text| hash(&text)).transpose()?;
         let has_day = since.is_some() || until.is_some();
         if commit.is_some() && (!queried.is_empty() || author.is_some() || has_day) {
-            return Err(ToolError::for_model(
-                "`commit` names one commit: use no other argument with it except `path`",
-            ));
+            refuse!("`commit` names one commit: use no other argument with it except `path`");
         }
         let mut words = String::new();
         let options = queried.iter().map(|word| format!("--grep={word}"));
@@ -167,10 +164,10 @@ fn hash(text: &str) -> Result<String, ToolError> {
     if (4..=64).contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(hash);
     }
-    Err(ToolError::ForModel(format!(
+    Err(for_model!(
         "`commit` is {}, which is not a commit hash: use 4 to 64 of its digits, 0–9 and a–f",
         quoted(text)
-    )))
+    ))
 }
 
 /// Returns the first moment of a day, month or year, or the last one for `until`, in git's format.
@@ -296,9 +293,7 @@ async fn show(
         return Err(git_error(&found));
     }
     if !commit.starts_with(hash) {
-        return Err(ToolError::ForModel(format!(
-            "no commit, or more than one, has a hash that begins with `{hash}`{shallow}"
-        )));
+        refuse!("no commit, or more than one, has a hash that begins with `{hash}`{shallow}");
     }
     let mut arguments = command(repository, "show --numstat --patch --unified=3", "%aI");
     arguments.extend([commit, "--".to_owned()]);
@@ -311,9 +306,7 @@ async fn show(
     let is_whole = repository.is_whole();
     let commit = Commit::one(&log).filter(|commit| is_whole || !commit.changes.is_empty());
     let Some(commit) = commit else {
-        return Err(ToolError::ForModel(format!(
-            "the commit `{hash}` changed nothing in this folder"
-        )));
+        refuse!("the commit `{hash}` changed nothing in this folder");
     };
     let mut text = commit.head();
     let mut cut = ended.cut;

@@ -8,7 +8,6 @@
 
 mod focus;
 mod read;
-#[cfg(unix)]
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -111,9 +110,7 @@ fn map(
 ) -> Result<ToolOutput, ToolError> {
     let tokens = wanted.max_tokens.unwrap_or(settings.max_tokens);
     if !(MIN_TOKENS..=MAX_TOKENS).contains(&tokens) {
-        return Err(ToolError::ForModel(format!(
-            "`max_tokens` is {tokens}, the range is {MIN_TOKENS} to {MAX_TOKENS}"
-        )));
+        refuse!("`max_tokens` is {tokens}, the range is {MIN_TOKENS} to {MAX_TOKENS}");
     }
     let focus = Focus::new(wanted.focus.as_deref().unwrap_or(""));
     let place = Scope::find(root, wanted.path.as_deref())?;

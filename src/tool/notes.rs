@@ -10,7 +10,6 @@
 mod index;
 mod note;
 mod read;
-#[cfg(unix)]
 #[cfg(test)]
 mod tests;
 mod write;
@@ -226,14 +225,14 @@ impl Notes {
             Ok(found) => Ok(self.display_path(&found)),
             // The project, or a folder of it that contains the notes.
             Err(_) if self.root.resolve(below).is_ok_and(is_around) => Ok(String::new()),
-            Err(_) => Err(ToolError::ForModel(format!(
+            Err(_) => Err(for_model!(
                 "{} is not a folder or note among the notes{}",
                 quoted(given),
                 match self.prefix {
                     "" => "",
                     _ => ", whose paths begin with `notes:`",
                 }
-            ))),
+            )),
         }
     }
 }

@@ -111,15 +111,11 @@ pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
 impl ThreadArguments {
     fn wanted(self) -> Result<ThreadQuery, ToolError> {
         if !self.query.contains(char::is_alphanumeric) {
-            return Err(ToolError::for_model(
-                "`query` contains no word: use words that were said",
-            ));
+            refuse!("`query` contains no word: use words that were said");
         }
         let limit = self.limit.unwrap_or(DEFAULT_PLACES);
         if !(1..=MAX_PLACES).contains(&limit) {
-            return Err(ToolError::ForModel(format!(
-                "`limit` is {limit}, the range is 1 to {MAX_PLACES}: add words instead"
-            )));
+            refuse!("`limit` is {limit}, the range is 1 to {MAX_PLACES}: add words instead");
         }
         let session = self.session.as_deref().map(SessionName::new).transpose();
         // The name is not repeated, because it may be long.

@@ -361,7 +361,7 @@ fn globs(root: &Path, glob: &str) -> Result<Override, ToolError> {
             other => other.to_string(),
         };
         let (fault, _) = text::clipped(&fault, 200);
-        ToolError::ForModel(format!("invalid glob {}: {fault}", quoted(glob)))
+        for_model!("invalid glob {}: {fault}", quoted(glob))
     };
     // `src/*/` means the contents.
     let below = if glob.ends_with('/') { "**" } else { "" };
@@ -383,7 +383,6 @@ fn depth(glob: &str) -> usize {
     deepest
 }
 
-#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use std::{fs, os::unix::fs::symlink, path::Path, process::Command};

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::{GatewayArgs, breaker::Change, dispatch::GatewayState};
 use crate::{
-    actor::clock::Clock,
+    actor::clock::{Clock, millis},
     model::{
         FaultCode, Timestamp,
         record::{CircuitClosed, CircuitOpened, LlmFact, RateLimitCleared, RateLimited},
@@ -180,10 +180,6 @@ impl GatewayState {
             ..ProviderState::default()
         }));
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl GatewayArgs {

@@ -8,8 +8,6 @@
 //! actor has ended or reports that it stays. So no request is lost, and no two actors of a session
 //! coexist.
 
-use std::time::Duration;
-
 use ractor::{ActorId, RpcReplyPort};
 
 use super::{
@@ -18,6 +16,7 @@ use super::{
 };
 use crate::{
     actor::{
+        clock::millis,
         progress_tracker::Stage,
         session::{Activation, SessionMsg},
     },
@@ -104,7 +103,8 @@ impl ShardState {
         let limit = millis(self.settings.idle_timeout);
         let live = self.slots.values().filter_map(Slot::live);
         let live = live.filter(|live| live.ending.is_none()).count();
-        let too_many = live.saturating_sub(self.settings.max_live);
+        let shards = self.services.router.shards.size();
+        let too_many = live.saturating_sub(self.settings.max_live.div_ceil(shards));
         let mut idle: Vec<(u64, &SessionKey)> = self
             .slots
             .iter()
@@ -217,8 +217,4 @@ impl ShardState {
 fn idle_for(slot: &Slot, now: u64) -> Option<u64> {
     let live = slot.live().filter(|live| live.ending.is_none())?;
     live.progress_tracker.idle_for(now)
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

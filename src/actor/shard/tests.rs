@@ -84,14 +84,7 @@ impl Bench {
     async fn new(oracle: TestOracle) -> Self {
         let args = oracle.args().unwrap();
         let services = SupervisorActor::services(&args);
-        let SystemSettings {
-            stall_limit,
-            sweep,
-            restart_pause,
-            idle_timeout,
-            max_live,
-            ..
-        } = args.settings;
+        let settings = args.settings.clone();
         let log = SupervisorActor::log(&args, SessionName::system(), services.router.bus.clone());
         let system = (args, services.clone(), log);
         // Provides the services that sessions need; its own shards stay idle.
@@ -101,14 +94,8 @@ impl Bench {
         let depth = Depth::new(100);
         let me = Mailbox::new(relay.clone(), depth.clone());
         let args = ShardArgs {
-            settings: ShardSettings {
-                stall_limit,
-                sweep,
-                sweeps_from: Duration::ZERO,
-                restart_pause,
-                idle_timeout,
-                max_live,
-            },
+            settings,
+            sweeps_from: Duration::ZERO,
             services,
             depth,
         };

@@ -1,24 +1,19 @@
 //! Limits of the process: open file descriptors and core dumps.
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 const OTHERS: u64 = 64;
 
 /// Turns core dumps off: one would hold keys and conversations.
-#[cfg(unix)]
 pub(super) fn forbid_core_dumps() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let maximum = getrlimit(Resource::Core).maximum;
     let current = Some(0);
     let _ = setrlimit(Resource::Core, Rlimit { current, maximum });
 }
 
-#[cfg(not(unix))]
-pub(super) fn forbid_core_dumps() {}
-
 /// Raises the limit on descriptors for this many connections and model calls; returns a warning if
 /// it stays too low.
-#[cfg(unix)]
 pub(super) fn raise_descriptors(connections: usize, calls: usize) -> Option<String> {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let needed = needed(connections, calls);
     let limit = getrlimit(Resource::Nofile);
     let current = limit.current.unwrap_or(u64::MAX);
@@ -32,11 +27,6 @@ pub(super) fn raise_descriptors(connections: usize, calls: usize) -> Option<Stri
         false => current,
     };
     (allowed < needed).then(|| warning(needed, allowed))
-}
-
-#[cfg(not(unix))]
-pub(super) fn raise_descriptors(_: usize, _: usize) -> Option<String> {
-    None
 }
 
 fn needed(connections: usize, calls: usize) -> u64 {
@@ -54,7 +44,6 @@ fn warning(needed: u64, allowed: u64) -> String {
 }
 
 /// The limit to set: `needed` as far as `most` allows, and never below `current`.
-#[cfg(unix)]
 fn wanted(current: u64, most: u64, needed: u64) -> u64 {
     needed.min(most).max(current)
 }
@@ -63,7 +52,6 @@ fn wanted(current: u64, most: u64, needed: u64) -> u64 {
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn descriptor_limit_is_raised_up_to_the_maximum_and_never_lowered() {
         for (name, current, most, needed, want) in [

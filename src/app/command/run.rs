@@ -8,12 +8,12 @@ use std::{
 
 use uuid::Uuid;
 
-use super::{super::BuildError, CommandContext, ExtraSettings, find};
+use super::{super::BuildError, CommandContext, find};
 use crate::{
     actor::Oracle,
     app::Builder,
     cli::{
-        Args, AskArgs, ChatArgs, CliError, Environment, Options, ReplayArgs,
+        Args, AskArgs, ChatArgs, CliError, Environment, Options,
         ask::{self, AskRequest, Format},
         batch::{self, BatchRequest, Questions},
         chat::{self, ChatRequest},
@@ -189,16 +189,13 @@ fn profile(config: &Config, wanted: Option<&ProfileName>) -> Result<ProfileName,
 }
 
 pub(super) fn replay(
-    replay: &ReplayArgs,
+    scenario: &Path,
     (args, environment, terminal): CommandContext<'_>,
 ) -> Result<u8, CliError> {
-    let text = input::Source::open(Some(&replay.scenario), &mut terminal.input)?.whole()?;
+    let text = input::Source::open(Some(scenario), &mut terminal.input)?.whole()?;
     let scenario = Scenario::parse(&text).map_err(CliError::usage)?;
-    let more = ExtraSettings {
-        before: scenario.settings().map_err(CliError::usage)?,
-        after: Scenario::fixed_settings(),
-    };
-    let loaded = find(args, environment, more)
+    let before = scenario.settings().map_err(CliError::usage)?;
+    let loaded = find(args, environment, [&before, &Scenario::fixed_settings()])
         .loaded
         .map_err(CliError::all)?;
     let builder = Oracle::builder()

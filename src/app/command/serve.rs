@@ -5,7 +5,7 @@ use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 use futures_util::future::{Fuse, FusedFuture as _, FutureExt as _};
 
 use super::{
-    ExtraSettings, find, rlimits,
+    find, rlimits,
     run::{on_runtime, prepare},
     stored,
 };
@@ -16,7 +16,7 @@ use crate::{
         serve::{report_reload, started},
         terminal::Terminal,
     },
-    config::Config,
+    config::{Config, Setting},
     control::socket::Socket,
     http::{AuthMode, BindError, Host, HostParts, Listener, LocalServer, Server},
     journal::Journal,
@@ -32,11 +32,11 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(4);
 
 pub(super) fn serve(
     args: &Args,
-    more: &ExtraSettings,
+    more: &[Setting],
     environment: &Environment,
     terminal: &mut Terminal,
 ) -> Result<u8, CliError> {
-    let loaded = &find(args, environment, more.clone())
+    let loaded = &find(args, environment, [&[], more])
         .loaded
         .map_err(CliError::all)?;
     let config = &loaded.config;
@@ -50,7 +50,7 @@ pub(super) fn serve(
         args.clone(),
         environment.clone(),
         folder.clone(),
-        more.clone(),
+        more.to_vec(),
     ));
     on_runtime(Box::pin(async {
         let (mut ends, mut hangups) = (Interrupts::listen_to_machine(), Signals::hangups());
@@ -130,10 +130,10 @@ fn reading(
     args: Args,
     environment: Environment,
     folder: PathBuf,
-    more: ExtraSettings,
+    more: Vec<Setting>,
 ) -> impl Fn() -> Result<Config, Vec<String>> + Send + Sync {
     move || {
-        let loaded = find(&args, &environment, more.clone()).loaded;
+        let loaded = find(&args, &environment, [&[], &more]).loaded;
         // The keyring refreshes itself; a reload only reports that the keys cannot be read.
         let keys = KeyFile::within(&folder).read().err();
         let keys = keys.map(|error| error.to_string());

@@ -13,9 +13,9 @@ use crate::{
     actor::Oracle,
     cli::{
         self, CliError, Environment, exit,
-        journal::{JournalArgs, JournalCommand},
-        sessions::{self, SessionsArgs, SessionsCommand},
-        usage::UsageArgs,
+        journal::JournalCommand,
+        sessions::{self, SessionsCommand},
+        usage::By,
     },
     config::Config,
     journal::{
@@ -26,11 +26,11 @@ use crate::{
 };
 
 pub(super) fn sessions(
-    sessions: &SessionsArgs,
+    command: &SessionsCommand,
     config: &Config,
     (args, environment, terminal): CommandContext<'_>,
 ) -> Result<u8, CliError> {
-    let (command, json) = (&sessions.command, args.options.json);
+    let json = args.options.json;
     let folder = stored(config, environment)?;
     match command {
         // Showing a session needs no models or tools.
@@ -47,8 +47,8 @@ pub(super) fn sessions(
                 released.map(|()| exit::DONE)
             })
         }
-        SessionsCommand::List(list) => with_journal(folder, async |journal| {
-            sessions::list(journal, list, json, terminal).await
+        SessionsCommand::List { limit } => with_journal(folder, async |journal| {
+            sessions::list(journal, *limit, json, terminal).await
         }),
         SessionsCommand::Events(events) => with_journal(folder, async |journal| {
             sessions::events(journal, events, terminal).await
@@ -66,14 +66,14 @@ pub(super) fn sessions(
 }
 
 pub(super) fn usage(
-    usage: &UsageArgs,
+    by: By,
     config: &Config,
     (args, environment, terminal): CommandContext<'_>,
 ) -> Result<u8, CliError> {
     let folder = stored(config, environment)?;
     let json = args.options.json;
     with_journal(folder, async |journal| {
-        cli::usage::usage(journal, usage, json, terminal).await
+        cli::usage::usage(journal, by, json, terminal).await
     })
 }
 
@@ -94,13 +94,13 @@ fn with_journal(
 }
 
 pub(super) fn journal(
-    journal: &JournalArgs,
+    journal: JournalCommand,
     config: &Config,
     (args, environment, terminal): CommandContext<'_>,
 ) -> Result<u8, CliError> {
     let json = args.options.json;
     let inspection = Inspection::open(&directory(config, environment)?)?;
-    match journal.command {
+    match journal {
         JournalCommand::Verify => cli::journal::verified(&inspection.verify()?, json, terminal),
         JournalCommand::Stats => {
             cli::journal::counted(&inspection.stats()?, json, terminal)?;

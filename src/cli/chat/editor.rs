@@ -52,7 +52,7 @@ impl Editor {
             .spawn(move || {
                 let mut history = History::open(history, editor.history_mut());
                 while let Ok(ahead) = asked.recv() {
-                    let begun = suspended.take().unwrap_or((ahead, String::new()));
+                    let begun = suspended.lock().take().unwrap_or((ahead, String::new()));
                     let typed = read(&mut editor, &suspended, begun);
                     if let ReaderEvent::Message(message) = &typed {
                         history.add(editor.history_mut(), message);
@@ -131,7 +131,7 @@ fn read(editor: &mut Rustyline, suspended: &Suspended, begun: (String, String)) 
     let (before, behind) = begun;
     match editor.readline_with_initial("> ", (&before, &behind)) {
         Ok(message) => ReaderEvent::Message(cleaned(&message)),
-        Err(ReadlineError::Interrupted) if suspended.is_some() => ReaderEvent::Suspended,
+        Err(ReadlineError::Interrupted) if suspended.lock().is_some() => ReaderEvent::Suspended,
         Err(ReadlineError::Interrupted) => ReaderEvent::Cleared,
         Err(ReadlineError::Eof) => ReaderEvent::End,
         Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {

@@ -136,9 +136,7 @@ fn started() -> crate::model::record::TurnStarted {
 async fn print_usage(by: By, json: bool, device: Device) -> String {
     let (mut terminal, recording) = Recording::terminal("", device);
     let journal = kept().await;
-    usage(&journal, &UsageArgs { by }, json, &mut terminal)
-        .await
-        .unwrap();
+    usage(&journal, by, json, &mut terminal).await.unwrap();
     assert_eq!(recording.err(), "");
     recording.out()
 }
@@ -191,9 +189,7 @@ async fn in_memory_calls_count_once_and_by_estimate_when_cut_off() {
         (By::Day, "2026-01-01"),
     ] {
         let (mut terminal, recording) = Recording::terminal("", Device::Other);
-        usage(&journal, &UsageArgs { by }, false, &mut terminal)
-            .await
-            .unwrap();
+        usage(&journal, by, false, &mut terminal).await.unwrap();
         let expected = format!("{row}\t0\t430\t43\t2\t$0.000000\t2\n");
         assert_eq!(recording.out(), expected, "{by:?}");
     }
@@ -227,8 +223,8 @@ async fn second_opinion_is_charged_to_the_model_that_gave_it() {
     ];
     keep(&journal, "a", records).await;
     let (mut terminal, recording) = Recording::terminal("", Device::Other);
-    let by = UsageArgs { by: By::Model };
-    usage(&journal, &by, false, &mut terminal).await.unwrap();
+    let by = By::Model;
+    usage(&journal, by, false, &mut terminal).await.unwrap();
     let rows = "p/judge\t0\t90\t9\t9\t$0.000000\t1\np/one\t1\t7\t0\t1\t$0.000000\t1\n";
     assert_eq!(recording.out(), rows);
 }
@@ -270,9 +266,7 @@ async fn usage_counts_every_tenant_but_lists_only_own_sessions() {
     .await;
     keep(&journal, "a", vec![replied(0, "p/one", usage_of(9, 2, 0))]).await;
     for by in [By::Tenant, By::Session] {
-        usage(&journal, &UsageArgs { by }, false, &mut terminal)
-            .await
-            .unwrap();
+        usage(&journal, by, false, &mut terminal).await.unwrap();
     }
     let rows = "acme\t1\t37\t3\t1\t$0.000000\t2\n\
                 default\t1\t9\t0\t2\t$0.000000\t1\n\
@@ -284,8 +278,8 @@ async fn usage_counts_every_tenant_but_lists_only_own_sessions() {
 #[tokio::test]
 async fn usage_without_calls_prints_a_note() {
     let (mut terminal, recording) = Recording::terminal("", Device::Other);
-    let args = UsageArgs { by: By::Day };
-    usage(&Memory::new(), &args, true, &mut terminal)
+    let args = By::Day;
+    usage(&Memory::new(), args, true, &mut terminal)
         .await
         .unwrap();
     assert_eq!(recording.out(), "");

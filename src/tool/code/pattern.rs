@@ -98,10 +98,10 @@ fn bad_pattern(query: &str, error: &grep_regex::Error) -> ToolError {
     let mut lines = fault.lines().rev().map(str::trim);
     let fault = lines.find(|line| !line.is_empty()).unwrap_or("");
     let fault = fault.strip_prefix("error: ").unwrap_or(fault);
-    ToolError::ForModel(format!(
+    for_model!(
         "invalid pattern {}: {fault}; correct it, or use mode `literal`",
         text::quoted(query)
-    ))
+    )
 }
 
 #[cfg(test)]

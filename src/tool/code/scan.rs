@@ -243,15 +243,11 @@ fn normalize_line_endings(text: &mut Vec<u8>) {
     if memchr(b'\r', text).is_none() {
         return;
     }
-    let mut kept = 0;
-    for at in 0..text.len() {
-        if text[at] == b'\r' && text.get(at + 1) == Some(&b'\n') {
-            continue;
-        }
-        text[kept] = text[at];
-        kept += 1;
-    }
-    text.truncate(kept);
+    text.dedup_by(|next, kept| {
+        let is_pair = *kept == b'\r' && *next == b'\n';
+        *kept = if is_pair { b'\n' } else { *kept };
+        is_pair
+    });
 }
 
 struct LineMatches<'a> {

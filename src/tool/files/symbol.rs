@@ -31,20 +31,17 @@ pub(super) fn find(file: &File, shown: &str, wanted: &str) -> Result<FoundSymbol
     let wanted = wanted.trim();
     let segments = segments(wanted);
     if segments.is_empty() || clipped(wanted, MAX_NAME).1 {
-        return Err(ToolError::ForModel(format!(
+        refuse!(
             "`symbol` is {}, but must be a name such as `run`, `Type::method` or `Class.method`",
             quoted(wanted)
-        )));
+        );
     }
-    let text = head(file)
-        .map_err(|kind| ToolError::ForModel(format!("`{shown}` cannot be read: {kind}")))?;
+    let text = head(file).map_err(|kind| for_model!("`{shown}` cannot be read: {kind}"))?;
     if is_utf16(&text) {
         return Err(ToolError::ForModel(in_utf16(shown)));
     }
     if memchr(0, &text).is_some() {
-        return Err(ToolError::ForModel(format!(
-            "`{shown}` is a binary file: only text can be read"
-        )));
+        refuse!("`{shown}` is a binary file: only text can be read");
     }
     let symbols = outline::outline(shown, &String::from_utf8_lossy(&text));
     let mut fits = matches(shown, &symbols, wanted, &segments, str::to_owned);

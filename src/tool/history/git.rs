@@ -182,7 +182,7 @@ impl Repository<'_> {
             std::io::ErrorKind::NotFound => ToolError::for_model(
                 "git is not installed, so the history cannot be searched: continue without it",
             ),
-            kind => ToolError::ForModel(format!("cannot start git: {kind}")),
+            kind => for_model!("cannot start git: {kind}"),
         })?;
         limit_memory(&child);
         let mut output = Vec::new();

@@ -70,20 +70,14 @@ fn search(
 ) -> Result<ToolOutput, ToolError> {
     let query = wanted.query.trim();
     if clipped(query, MAX_QUERY).1 {
-        return Err(ToolError::ForModel(format!(
-            "`query` is longer than {MAX_QUERY} characters: use a part of it"
-        )));
+        refuse!("`query` is longer than {MAX_QUERY} characters: use a part of it");
     }
     if Question::read(query).wanted.is_empty() {
-        return Err(ToolError::for_model(
-            "`query` has only common words or letters: name what to search for",
-        ));
+        refuse!("`query` has only common words or letters: name what to search for");
     }
     let most = wanted.max_results.unwrap_or(RESULTS);
     if !(1..=MAX_RESULTS).contains(&most) {
-        return Err(ToolError::ForModel(format!(
-            "`max_results` is {most}, the range is 1 to {MAX_RESULTS}"
-        )));
+        refuse!("`max_results` is {most}, the range is 1 to {MAX_RESULTS}");
     }
     let within = match &wanted.path {
         Some(path) => notes.part(path)?,
@@ -152,9 +146,7 @@ fn read(
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     if wanted.start_line == Some(0) {
-        return Err(ToolError::for_model(
-            "`start_line` is 0, but lines count from 1",
-        ));
+        refuse!("`start_line` is 0, but lines count from 1");
     }
     let (path, file, linked) = notes.with_index(stop, |index| {
         let named = find(notes, index, &wanted.note).map(|found| (found, None));
@@ -168,7 +160,7 @@ fn read(
     })?;
     let text = notes
         .text(&file)
-        .ok_or_else(|| ToolError::ForModel(format!("`{path}` is no longer readable: try again")))?;
+        .ok_or_else(|| for_model!("`{path}` is no longer readable: try again"))?;
     let note = Note::read(&path, &text);
     let given = wanted.section.as_deref().map(str::trim);
     let given = given.filter(|name| !name.is_empty());
@@ -181,9 +173,7 @@ fn read(
     };
     let start = wanted.start_line.unwrap_or(first).max(first);
     if start > last && last > 0 {
-        return Err(ToolError::ForModel(format!(
-            "`{path}` has no line {start} there: it ends with line {last}"
-        )));
+        refuse!("`{path}` has no line {start} there: it ends with line {last}");
     }
     let (body, next) = lines(&text, start, last);
     let (end, all) = (next - 1, note.lines);
@@ -245,9 +235,7 @@ pub(super) fn find<'a>(
 ) -> Result<(&'a str, &'a IndexedNote), ToolError> {
     let given = given.trim();
     if given.is_empty() {
-        return Err(ToolError::for_model(
-            "`note` is empty: name a note by its path, name or title",
-        ));
+        refuse!("`note` is empty: name a note by its path, name or title");
     }
     let below = notes.below_folder(given);
     let folder = notes.display_path(&notes.folder);
@@ -276,17 +264,17 @@ pub(super) fn find<'a>(
                 false => format!("perhaps one of {}", near.join(", ")),
             };
             let given = quoted(given);
-            Err(ToolError::ForModel(format!("no note {given}: {hint}")))
+            Err(for_model!("no note {given}: {hint}"))
         }
         _ => {
             let named = found.iter().take(MAX_NAMED);
             let named: Vec<String> = named.map(|(path, _)| format!("`{path}`")).collect();
-            Err(ToolError::ForModel(format!(
+            Err(for_model!(
                 "{} notes are named {}: use the path of one, such as {}",
                 found.len(),
                 quoted(given),
                 named.join(", ")
-            )))
+            ))
         }
     }
 }
@@ -307,11 +295,11 @@ pub(super) fn section<'a>(
     let found: Vec<&Section> = note.sections.iter().filter(named).collect();
     match found[..] {
         [section] => Ok(section),
-        [] => Err(ToolError::ForModel(format!(
+        [] => Err(for_model!(
             "`{path}` has no section {}: {}",
             quoted(given),
             headings(note).unwrap_or_else(|| "it has no headings".to_owned())
-        ))),
+        )),
         _ => {
             let named = found.iter().take(MAX_NAMED);
             let named = named.map(|one| format!("line {}, `{}`", one.first, one.name));

@@ -6,7 +6,6 @@
 //! A change by another program between the last check and the replacement is lost. A file keeps its
 //! mode, but neither owner nor hard links.
 
-#[cfg(unix)]
 #[cfg(test)]
 mod tests;
 
@@ -100,9 +99,7 @@ fn write(
                 Ok(path.to_owned())
             })?;
             if !is_markdown(&path) {
-                return Err(ToolError::ForModel(format!(
-                    "`{path}` is not Markdown: it can be read but not written"
-                )));
+                refuse!("`{path}` is not Markdown: it can be read but not written");
             }
             let place = folder.place(notes.below_folder(&path))?;
             let old = text_of(notes, &place)?;
@@ -127,10 +124,10 @@ fn write(
         _ => whole(&wanted.text),
     };
     if edit.text.len() as u64 > notes.settings.max_file_bytes {
-        return Err(ToolError::ForModel(format!(
+        refuse!(
             "`{shown}` would exceed {} bytes: write into another note",
             notes.settings.max_file_bytes
-        )));
+        );
     }
     if stop.is_cancelled() {
         return Err(cancelled_error());
@@ -155,10 +152,10 @@ impl NoteWriteArguments {
             return refuse("`text` is empty: nothing would be written");
         }
         if self.text.len() > MAX_TEXT {
-            return Err(ToolError::ForModel(format!(
+            refuse!(
                 "`text` has {} bytes, the maximum is {MAX_TEXT}: write it in parts, with `append`",
                 self.text.len()
-            )));
+            );
         }
         if self.text.contains('\0') {
             return refuse("`text` contains a NUL character: remove it");
@@ -182,16 +179,9 @@ impl NoteWriteArguments {
 fn new_target(notes: &Notes, folder: &ProjectRoot, given: &str) -> Result<WriteTarget, ToolError> {
     let mut path = notes.below_folder(given).to_owned();
     if path.is_empty() {
-        return Err(ToolError::for_model(
-            "`note` is empty: give the path of the new note, such as `ideas/cache.md`",
-        ));
+        refuse!("`note` is empty: give the path of the new note, such as `ideas/cache.md`");
     }
-    let refused = |why: &str| {
-        Err(ToolError::ForModel(format!(
-            "invalid note name {}: {why}",
-            quoted(given)
-        )))
-    };
+    let refused = |why: &str| Err(for_model!("invalid note name {}: {why}", quoted(given)));
     if !is_markdown(&path) {
         let name = path.rsplit('/').next().unwrap_or_default();
         let ending = name.rsplit_once('.').map(|(_, ending)| ending);
@@ -240,10 +230,10 @@ fn append(shown: &str, old: &str, wanted: &NoteWriteArguments) -> Result<EditedN
         same.end as usize >= edit.last && behind(&new, same.end) == behind(&note, section.end)
     });
     if !kept {
-        return Err(ToolError::ForModel(format!(
+        refuse!(
             "the text would end the section {}: use deeper headings, close its code, or append to the note",
             quoted(heading)
-        )));
+        );
     }
     Ok(edit)
 }
@@ -308,7 +298,7 @@ fn is_item(line: &str) -> bool {
 
 fn text_of(notes: &Notes, place: &WriteTarget) -> Result<String, ToolError> {
     let shown = notes.display_path(&place.path);
-    let for_model = |why: String| ToolError::ForModel(format!("`{shown}` {why}"));
+    let for_model = |why: String| for_model!("`{shown}` {why}");
     let most = notes.settings.max_file_bytes;
     let mut bytes = Vec::new();
     // It may have become a link or a pipe.
@@ -335,8 +325,7 @@ fn replace_file(
     old: Option<&str>,
     new: &str,
 ) -> Result<bool, ToolError> {
-    let failed =
-        |error: io::Error| ToolError::ForModel(format!("cannot write `{shown}`: {}", error.kind()));
+    let failed = |error: io::Error| for_model!("cannot write `{shown}`: {}", error.kind());
     let exists = || {
         ToolError::ForModel(format!(
             "`{shown}` already exists with another text: read it, then add to it (`append`) or \
@@ -353,9 +342,7 @@ fn replace_file(
         None => RenameFlags::NOREPLACE,
         Some(old) if text_of(notes, place)? == old => RenameFlags::empty(),
         Some(_) => {
-            return Err(ToolError::ForModel(format!(
-                "`{shown}` changed while it was written: nothing was written, try again"
-            )));
+            refuse!("`{shown}` changed while it was written: nothing was written, try again");
         }
     };
     let renamed = pending.rename(flags).map(|()| true);

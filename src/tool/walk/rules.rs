@@ -8,7 +8,7 @@
 use std::{
     borrow::Cow,
     collections::HashMap,
-    fs::{File, Metadata},
+    fs::File,
     io::Read as _,
     path::{Path, PathBuf},
     sync::{
@@ -129,13 +129,6 @@ fn matches_hidden(rule: &Glob) -> bool {
     last.is_some_and(|last| last.starts_with('.'))
 }
 
-fn is_invalid(found: &Metadata) -> bool {
-    match found.is_file() {
-        true => found.len() > MAX_FILE_BYTES,
-        false => !found.is_dir(),
-    }
-}
-
 #[derive(Debug, PartialEq, Eq)]
 struct InvalidRuleFile;
 
@@ -177,20 +170,18 @@ fn text_of(path: &Path) -> Result<Option<String>, InvalidRuleFile> {
         }
     };
     let found = file.metadata().map_err(|_| InvalidRuleFile)?;
-    if is_invalid(&found) {
+    if found.is_dir() {
+        return Ok(None);
+    }
+    if !found.is_file() {
         return Err(InvalidRuleFile);
     }
-    found.is_file().then(|| lines_of(&file)).transpose()
-}
-
-fn lines_of(file: &File) -> Result<String, InvalidRuleFile> {
     let mut bytes = Vec::new();
     let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
-    // A file may be longer than its metadata says.
     if read.is_err() || bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(InvalidRuleFile);
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// Longest rule, in bytes; no path is longer.

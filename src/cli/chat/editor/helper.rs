@@ -29,7 +29,7 @@ impl Completer for Helper {
         at: usize,
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<String>)> {
-        if self.0.0.swap(false, Ordering::Relaxed) {
+        if self.0.swap(false, Ordering::Relaxed) {
             return Ok((at.saturating_sub(1), vec!["\n".to_owned()]));
         }
         Ok((0, line.get(..at).map_or_else(Vec::new, commands)))
@@ -69,23 +69,11 @@ impl rustyline::Helper for Helper {}
 
 /// The text before and after the cursor when Ctrl-Z was pressed. A lock, because rustyline owns the
 /// key handlers.
-#[derive(Clone, Default)]
-pub(super) struct Suspended(Arc<Mutex<Option<(String, String)>>>);
-
-impl Suspended {
-    pub(super) fn is_some(&self) -> bool {
-        self.0.lock().is_some()
-    }
-
-    pub(super) fn take(&self) -> Option<(String, String)> {
-        self.0.lock().take()
-    }
-}
+pub(super) type Suspended = Arc<Mutex<Option<(String, String)>>>;
 
 /// Whether the backslash before the cursor becomes a new line. No rustyline command replaces it and
 /// moves the cursor; a completion does.
-#[derive(Clone, Default)]
-pub(super) struct Continued(Arc<AtomicBool>);
+pub(super) type Continued = Arc<AtomicBool>;
 
 /// Sends a complete message on Enter, and begins a new line in an incomplete one.
 pub(super) struct EnterKey(pub(super) Continued);
@@ -96,7 +84,7 @@ impl ConditionalEventHandler for EnterKey {
             Enter::Sends => None,
             Enter::ContinuesLine => Some(Cmd::Newline),
             Enter::ReplacesBackslash => {
-                self.0.0.store(true, Ordering::Relaxed);
+                self.0.store(true, Ordering::Relaxed);
                 Some(Cmd::Complete)
             }
         }
@@ -122,7 +110,7 @@ pub(super) struct SuspendKey(pub(super) Suspended);
 impl ConditionalEventHandler for SuspendKey {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, at: &EventContext<'_>) -> Option<Cmd> {
         let (before, behind) = at.line().split_at_checked(at.pos())?;
-        *self.0.0.lock() = Some((before.to_owned(), behind.to_owned()));
+        *self.0.lock() = Some((before.to_owned(), behind.to_owned()));
         Some(Cmd::Interrupt)
     }
 }
