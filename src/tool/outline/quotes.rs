@@ -2,7 +2,10 @@
 //! byte and returns the one after the last. It returns `None` if there is no end, so that a lone
 //! quote in prose (JSX, broken code) does not swallow the rest of the file.
 
+use std::sync::LazyLock;
+
 use memchr::{memchr, memchr2, memchr3, memmem};
+use regex::bytes::Regex;
 
 use super::collect::Language;
 
@@ -131,17 +134,11 @@ pub(super) fn template(
                 }
             }
             QuoteLevel::Code(depth) => match rest[0] {
-                b'"' if rest.starts_with(b"\"\"\"") && language != Language::Script => {
-                    open.push(QuoteLevel::Text(b"\"\"\""));
-                    at += 3;
-                }
-                b'"' if language != Language::Script => {
-                    open.push(QuoteLevel::Text(b"\""));
-                    at += 1;
-                }
-                b'`' if language == Language::Script => {
-                    open.push(QuoteLevel::Text(b"`"));
-                    at += 1;
+                b'"' | b'`' if (rest[0] == b'`') == (language == Language::Script) => {
+                    let is_triple = rest.starts_with(b"\"\"\"");
+                    let mark = &rest[..if is_triple { 3 } else { 1 }];
+                    open.push(QuoteLevel::Text(mark));
+                    at += mark.len();
                 }
                 b'"' | b'\'' => at = lines.end(text, at, rest[0]).unwrap_or(at + 1),
                 byte if byte == brackets.0 => {
@@ -238,25 +235,12 @@ pub(super) fn php_heredoc(text: &[u8], start: usize) -> Option<usize> {
 
 /// A regular expression of JavaScript, from its `/`.
 pub(super) fn expression(text: &[u8], start: usize) -> Option<usize> {
-    let mut in_class = false;
-    let text = &text[..text.len().min(start + MAX_EXPRESSION)];
-    let mut at = start + 1;
-    loop {
-        match *text.get(at)? {
-            b'\n' => return None,
-            b'\\' => at += 1,
-            b'[' => in_class = true,
-            b']' => in_class = false,
-            b'/' if !in_class => {
-                let flags = text[at + 1..]
-                    .iter()
-                    .take_while(|byte| byte.is_ascii_alphabetic());
-                return Some(at + 1 + flags.count());
-            }
-            _ => {}
-        }
-        at += 1;
-    }
+    static EXPRESSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let class = r"\[(?:\\.|[^\]\n\\])*\]";
+        Regex::new(&format!(r"(?s-u)\A/(?:\\.|{class}|[^/\[\\\n])*/[A-Za-z]*")).ok()
+    });
+    let text = &text[start..text.len().min(start + MAX_EXPRESSION)];
+    Some(start + EXPRESSION.as_ref()?.find(text)?.end())
 }
 
 /// A character such as `'a'`, `'\n'` or `'\u{1f980}'`, but no lifetime.
