@@ -50,9 +50,7 @@ pub struct BatchRequest {
 #[serde(deny_unknown_fields)]
 struct QuestionLine {
     question: String,
-    #[serde(default)]
     session: Option<SessionName>,
-    #[serde(default)]
     idempotency_key: Option<String>,
 }
 

@@ -42,7 +42,6 @@ pub struct ClassifyArgs {
 #[derive(Deserialize)]
 struct QueryLine {
     query: String,
-    #[serde(default)]
     context: Option<String>,
 }
 

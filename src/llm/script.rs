@@ -133,13 +133,11 @@ pub struct ScriptCall {
     /// Tool name.
     pub name: String,
     /// Arguments; a text is sent verbatim and need not be JSON.
-    #[serde(default)]
     pub arguments: Option<Value>,
     /// Whether the call succeeds in a replay; elsewhere a real tool runs.
     #[serde(default = "works")]
     pub success: bool,
     /// Result in a replay; by default, one that differs from every other.
-    #[serde(default)]
     pub result: Option<Value>,
 }
 
@@ -173,7 +171,6 @@ pub enum ScriptFault {
         #[serde(default)]
         permanent: bool,
         /// Minimum delay before a retry, in milliseconds.
-        #[serde(default)]
         after_ms: Option<u64>,
     },
     /// Text, and then nothing until a deadline passes.

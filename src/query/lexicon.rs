@@ -78,35 +78,24 @@ impl Lexicon {
 
 const MAX_WEIGHT: f64 = 10.0;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Deserialize, Default)]
+#[serde(default, deny_unknown_fields)]
 struct LexiconFile {
-    #[serde(default)]
     grammar: GrammarTable,
-    #[serde(default)]
     code: Vec<WordGroup>,
-    #[serde(default)]
     documentation: Vec<WordGroup>,
-    #[serde(default)]
     research: Vec<WordGroup>,
-    #[serde(default)]
     conversational: Vec<WordGroup>,
-    #[serde(default)]
     action: Vec<WordGroup>,
 }
 
 #[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 struct GrammarTable {
-    #[serde(default)]
     fillers: Vec<Spanned<String>>,
-    #[serde(default)]
     followup: Vec<Spanned<String>>,
-    #[serde(default)]
     uninflected: Vec<Spanned<String>>,
-    #[serde(default)]
     forms: BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
-    #[serde(default)]
     contractions: BTreeMap<Spanned<String>, Spanned<String>>,
 }
 

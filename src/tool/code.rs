@@ -35,7 +35,7 @@ use super::{
 };
 use crate::model::tool::ToolNeed;
 
-use index::{ProjectIndex, Snapshot};
+use index::{MIN_FRESH, ProjectIndex, Snapshot};
 use pattern::Pattern;
 use scan::Scanner;
 
@@ -93,20 +93,14 @@ struct CodeSearchArguments {
     query: String,
     /// `literal` (default): a name or message as it stands. `regex`: a pattern on single lines. `words`: a
     /// plain question, where you do not know the name.
-    #[serde(default)]
-    #[schemars(with = "SearchMode")]
     mode: Option<SearchMode>,
     /// A folder, a file, or a glob such as `src/**/*.ts`. Default: the whole project.
-    #[serde(default)]
-    #[schemars(with = "String")]
     path: Option<String>,
     /// Lines around each match. Default: 0, with `words` 1.
-    #[serde(default)]
-    #[schemars(with = "u64", range(min = 0, max = 5))]
+    #[schemars(range(min = 0, max = 5))]
     context: Option<u64>,
     /// Most matches, or places, to show.
-    #[serde(default)]
-    #[schemars(with = "u32", range(min = 1, max = 100))]
+    #[schemars(range(min = 1, max = 100))]
     max_results: Option<u32>,
     /// Show only the files with matches and their numbers; with `words`, places without their lines.
     #[serde(default)]
@@ -134,7 +128,7 @@ pub fn code_search(root: ProjectRoot, settings: CodeSearchSettings, progress: Pr
          by git are left out unless `path` names them."
         .to_owned();
     let spec = arguments::spec::<CodeSearchArguments>("code_search", description, ToolNeed::Code);
-    let index = ProjectIndex::new(root.clone(), &settings, progress);
+    let index = ProjectIndex::new(root.clone(), &settings, progress, MIN_FRESH);
     BlockingRunner::new(CONCURRENT, settings.deadline).tool(spec, move |wanted, stop| {
         search(&root, &index, &wanted, &settings, stop)
     })

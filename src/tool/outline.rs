@@ -154,9 +154,5 @@ pub fn qualified(path: &str, symbols: &[Symbol], symbol: &Symbol) -> String {
 
 fn head_of(text: &str) -> &str {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut end = text.len().min(MAX_TEXT);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..text.floor_char_boundary(MAX_TEXT)]
 }

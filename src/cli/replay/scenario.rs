@@ -21,10 +21,8 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// A name for people; unused.
-    #[serde(default)]
     pub name: Option<String>,
     /// A description for people; unused.
-    #[serde(default)]
     pub description: Option<String>,
     /// The question.
     pub query: String,

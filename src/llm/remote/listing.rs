@@ -45,7 +45,6 @@ struct Model<'a> {
     max_completion_tokens: Count,
     #[serde(default)]
     max_output_tokens: Count,
-    #[serde(default)]
     top_provider: Option<TopProvider>,
 }
 

@@ -33,7 +33,7 @@ use crate::tool::{
 
 const SHARDS: usize = 16;
 /// How long a refresh stays valid: a multiple of its duration, between a minimum and a maximum.
-const MIN_FRESH: Duration = Duration::from_secs(1);
+pub(super) const MIN_FRESH: Duration = Duration::from_secs(1);
 const FRESH_FACTOR: u32 = 5;
 const MAX_FRESH: Duration = Duration::from_secs(60);
 /// How long a search with an index waits for a newer one.
@@ -77,14 +77,6 @@ pub(super) struct Snapshot {
 impl ProjectIndex {
     /// Creates the index; `progress` receives the progress of long refreshes.
     pub(super) fn new(
-        root: ProjectRoot,
-        settings: &CodeSearchSettings,
-        progress: Progress,
-    ) -> Self {
-        Self::with_freshness(root, settings, progress, MIN_FRESH)
-    }
-
-    pub(super) fn with_freshness(
         root: ProjectRoot,
         settings: &CodeSearchSettings,
         progress: Progress,

@@ -41,10 +41,7 @@ pub(super) fn report(query: &str, place: &Scope, tally: &Tally, limits: Limits) 
         places.extend(lines.map(|line| json!({ "path": hits.path, "start": line, "end": line })));
     };
     let mut left = limits.results;
-    let mut unshown = Unshown {
-        files: tally.dropped_files,
-        matches: tally.dropped_matches,
-    };
+    let (mut unshown_files, mut unshown) = (tally.dropped_files, tally.dropped_matches);
     for hits in &tally.hits {
         let room = limits.bytes.saturating_sub(NOTES_RESERVE + text.len());
         if limits.files_only {
@@ -54,8 +51,8 @@ pub(super) fn report(query: &str, place: &Scope, tally: &Tally, limits: Limits) 
                 left -= 1;
                 add(hits, 1);
             } else {
-                unshown.files += 1;
-                unshown.matches += hits.total;
+                unshown_files += 1;
+                unshown += hits.total;
             }
             continue;
         }
@@ -64,17 +61,18 @@ pub(super) fn report(query: &str, place: &Scope, tally: &Tally, limits: Limits) 
         left -= shown;
         add(hits, shown);
         if hits.total > shown as u64 {
-            unshown.files += 1;
-            unshown.matches += hits.total - shown as u64;
+            unshown_files += 1;
+            unshown += hits.total - shown as u64;
         }
     }
-    text.push_str(&last_line(query, place, tally, &unshown, limits));
-    ToolOutput::new(text, &json!({ "places": places, "more": unshown.matches }))
-}
-
-struct Unshown {
-    files: u64,
-    matches: u64,
+    text.push_str(&last_line(
+        query,
+        place,
+        tally,
+        (unshown_files, unshown),
+        limits,
+    ));
+    ToolOutput::new(text, &json!({ "places": places, "more": unshown }))
 }
 
 /// Writes up to `most` matches into the remaining space, and returns their number.
@@ -127,7 +125,7 @@ fn last_line(
     query: &str,
     place: &Scope,
     tally: &Tally,
-    unshown: &Unshown,
+    (files, more): (u64, u64),
     limits: Limits,
 ) -> String {
     let (searched, words) = (counted(tally.searched, "file", "files"), place.words());
@@ -137,9 +135,9 @@ fn last_line(
         notes.push(format!(
             "nothing found for {query}{words}; {searched} searched"
         ));
-    } else if unshown.matches > 0 {
-        let more = counted(unshown.matches, "more match", "more matches");
-        let files = counted(unshown.files, "file", "files");
+    } else if more > 0 {
+        let more = counted(more, "more match", "more matches");
+        let files = counted(files, "file", "files");
         notes.push(format!("…{more} in {files}; narrow the query"));
         notes.push(format!("{searched} searched{words}"));
     } else {

@@ -4,6 +4,7 @@
 use memchr::memchr_iter;
 
 use super::{MAX_NAME, MAX_SYMBOLS, Symbol, SymbolKind};
+use crate::tool::text::clipped;
 
 /// Maximum number of lines searched upwards for comments.
 const MAX_COMMENT: usize = 400;
@@ -285,10 +286,7 @@ fn number(value: usize) -> u32 {
 }
 
 fn short(name: &str) -> &str {
-    match name.char_indices().nth(MAX_NAME) {
-        Some((end, _)) => &name[..end],
-        None => name,
-    }
+    clipped(name, MAX_NAME).0
 }
 
 struct LineIndex<'a> {

@@ -36,7 +36,7 @@ impl Tree {
     fn within(files: &[(&str, &str)], settings: CodeSearchSettings, fresh: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = ProjectRoot::open(folder.path()).unwrap();
-        let index = ProjectIndex::with_freshness(root, &settings, Progress::default(), fresh);
+        let index = ProjectIndex::new(root, &settings, Progress::default(), fresh);
         let tree = Self {
             folder,
             settings,
