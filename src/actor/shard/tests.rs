@@ -12,11 +12,7 @@ use super::{
     *,
 };
 use crate::{
-    actor::{
-        session::Acknowledged,
-        supervisor::{SupervisorActor, SystemSettings},
-        trace::Origin,
-    },
+    actor::{session::Acknowledged, supervisor::SupervisorActor, trace::Origin},
     journal::Memory,
     kernel::{Command, CommandReply},
     llm::Scripted,
@@ -394,7 +390,8 @@ async fn quarantine_survives_a_shard_restart_until_released() {
     let mut bench = busy().await;
     bench.state.quarantine(key(), "unreadable".into());
     let args = ShardArgs {
-        settings: bench.state.settings,
+        settings: bench.state.settings.clone(),
+        sweeps_from: Duration::ZERO,
         services: bench.state.services.clone(),
         depth: bench.depth.clone(),
     };

@@ -18,7 +18,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tool::{
     CodeSearchSettings, MAX_DATA, Progress, ProjectRoot, ToolOutput, arguments,
-    code::{CodeSearchArguments, index::ProjectIndex, search},
+    code::{
+        CodeSearchArguments,
+        index::{MIN_FRESH, ProjectIndex},
+        search,
+    },
     walk::{SkipReason, read},
 };
 
@@ -470,7 +474,7 @@ fn search_before_the_index_is_ready_reports_progress() {
     let (tree, progress) = (Tree::of(&[]), Progress::default());
     let root = ProjectRoot::open(tree.folder.path()).unwrap();
     let settings = CodeSearchSettings::default();
-    let index = ProjectIndex::new(root.clone(), &settings, progress.clone());
+    let index = ProjectIndex::new(root.clone(), &settings, progress.clone(), MIN_FRESH);
     let reading = progress.begin("indexing the project", Some(90));
     reading.add(7);
     let stopped = CancellationToken::new();
