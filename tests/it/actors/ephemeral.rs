@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    actor::{AskError, SessionFilter},
+    actor::{AskError, Progress, SessionFilter},
     journal::{Journal, Memory},
     llm::Scripted,
     model::{
@@ -109,11 +109,9 @@ async fn dropping_an_ephemeral_handle_ends_its_query() {
     let session = system
         .oracle()
         .ephemeral(TenantId::local(), ProfileName::oracle());
-    session.submit(Submission::new("and?")).await.unwrap();
-    while usage(&system).await.len() < 2 {
-        tokio::task::yield_now().await;
-    }
-    drop(session);
+    let mut watch = session.ask(Submission::new("and?")).await.unwrap();
+    while !matches!(watch.next().await.unwrap().unwrap(), Progress::Frame(_)) {}
+    drop((watch, session));
     let idle = async {
         while system.oracle().running() > 0
             || system
@@ -130,16 +128,22 @@ async fn dropping_an_ephemeral_handle_ends_its_query() {
     tokio::time::timeout(HOUR, idle).await.unwrap();
     let answer = system.session("s").unwrap().ask("and?").await.unwrap();
     assert_eq!(answer.text, "Another.");
-    let kinds: Vec<_> = usage(&system)
-        .await
-        .into_iter()
-        .map(|event| event.kind)
-        .collect();
+    while usage(&system).await.len() < 3 {
+        tokio::task::yield_now().await;
+    }
+    let events = usage(&system).await;
+    let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
+    assert_eq!(kinds, ["session.opened", "llm.estimated", "llm.used"]);
+    // The text that had been received counts too.
+    let tokens = |event: &Event, kind: &str| event.payload["usage"][kind].as_u64().unwrap();
+    let [_, estimated, used] = &events[..] else {
+        panic!("{events:?}")
+    };
     assert_eq!(
-        kinds,
-        ["session.opened", "llm.estimated"],
-        "the estimate stands"
+        tokens(used, "input_tokens"),
+        tokens(estimated, "input_tokens")
     );
+    assert_eq!(tokens(used, "output_tokens"), 2);
     assert_eq!(durable(&journal).await, ["s", "usage"]);
 }
 
