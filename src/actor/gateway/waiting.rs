@@ -56,8 +56,8 @@ impl GatewayState {
             let (waited, after) = (now.saturating_sub(waiter.since), self.hint(model, now));
             let detail = format!(
                 "the call waited {} in the queue of `{}`",
-                waiter.ticket.model,
-                Span(waited)
+                Span(waited),
+                waiter.ticket.model
             );
             waiter
                 .ticket

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     llm::scripted::ScriptedReply,
-    model::{FaultClass, TenantId},
+    model::{FaultClass, FaultCode, TenantId},
     testkit::Probe,
 };
 
@@ -91,7 +91,10 @@ async fn abandoned_call_frees_its_queue_place_at_once() {
     drop(second.1);
     waiting(&parts, 0).await;
     send(&parts, fourth.0);
-    assert_eq!(end(fourth.1).await, Err("queue_timeout".to_owned()));
+    let late = fourth.1.answer.await.unwrap().unwrap_err().fault;
+    assert_eq!(late.code, FaultCode::QueueTimeout);
+    let detail = "the call waited 5 s in the queue of `scripted/test`";
+    assert_eq!(late.detail, detail);
     waiting(&parts, 0).await;
     assert_eq!((backend.opened(), backend.open()), (1, 1));
     drop(running);
