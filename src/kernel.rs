@@ -25,6 +25,7 @@ mod draft;
 mod effect;
 mod fallback;
 mod fork;
+mod format;
 mod guard;
 mod guidance;
 mod history;
@@ -47,8 +48,11 @@ mod verdict;
 pub use budget::{BasisPoints, ParseBasisPointsError};
 pub use effect::{CallToken, CommandReply, Decision, Effect};
 pub use fallback::{FallbackClassifier, FallbackView, Heuristic, Judgement};
+pub use format::{check_schema, instruction};
 pub use history::Transcript;
-pub use input::{Command, DecisionContext, InFlight, IssuedCommand, Refusal, Report};
+pub use input::{
+    Command, DecisionContext, InFlight, IssuedCommand, Refusal, Report, ReturnedResult,
+};
 pub use phase::{CallState, Pause, Step, ToolSlot};
 pub use policy::{
     DelegationPolicy, FallbackPolicy, ModelChoice, OnMissingSignal, Policy, RestartPolicy,

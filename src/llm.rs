@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
 
-use crate::model::{Fault, Message, Reply, ToolSpec, Usage};
+use crate::model::{AnswerOptions, Fault, Message, Reply, ToolSpec, Usage};
 
 mod anthropic;
 mod decode;
@@ -46,12 +46,16 @@ pub use scripted::Scripted;
 pub(crate) use {fault::cause, http::plain_client};
 
 /// Whether the model may call tools in this turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolChoice {
     /// The model decides.
     Auto,
     /// No calls; the request keeps the tools, so that the provider's prefix cache holds.
     None,
+    /// The model calls a tool.
+    Required,
+    /// The model calls the tool of this name.
+    Named(Arc<str>),
 }
 
 /// One model call: everything that the model sees. Cheap to clone.
@@ -67,6 +71,8 @@ pub struct Request {
     pub tools: Arc<[ToolSpec]>,
     /// Whether the model may call tools.
     pub tool_choice: ToolChoice,
+    /// What the caller asks of the answer: format, limit of the text, parameters of the model.
+    pub options: Option<Arc<AnswerOptions>>,
 }
 
 /// A piece of a reply as it arrives.

@@ -59,6 +59,7 @@ pub mod fault;
 pub mod id;
 pub mod limits;
 pub mod message;
+pub mod options;
 pub mod outcome;
 pub mod price;
 pub mod record;
@@ -81,6 +82,9 @@ pub use id::{
 };
 pub use limits::{Limits, LimitsRequest, PartialLimits};
 pub use message::{Message, OpaquePart, Part, Role};
+pub use options::{
+    AnswerFormat, AnswerOptions, Capabilities, ClientToolChoice, Cut, Image, Parameter,
+};
 pub use outcome::{ForcedBy, Outcome};
 pub use price::Price;
 pub use record::{Record, Utterance};

@@ -13,6 +13,7 @@ mod escape;
 mod fence;
 mod fields;
 mod filter;
+mod limit;
 mod lone;
 mod read;
 mod scan;
@@ -26,6 +27,7 @@ mod tidy;
 mod view;
 
 pub use escape::escape;
+pub use limit::TextLimit;
 pub use read::{Finding, Reading, read};
 pub use state::{LOOP_THRESHOLD, SignalState};
 pub use strip::Stripper;

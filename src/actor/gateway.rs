@@ -43,6 +43,7 @@ use crate::{
     kernel::{CallToken, Report},
     llm::{Backend, RateLimits, Request},
     model::{Fault, FaultClass, FaultCode, Part, Reply, SessionKey, Sid, Usage},
+    signal::TextLimit,
 };
 
 mod breaker;
@@ -292,11 +293,10 @@ pub(super) struct Ticket {
 
 impl Ticket {
     pub(super) fn publish_text_on(&mut self, bus: &BusHandle) {
-        self.show = Some(TextPublisher::new(
-            bus.clone(),
-            self.key.clone(),
-            self.token,
-        ));
+        let options = self.request.options.as_deref();
+        let limit = options.map(TextLimit::new).unwrap_or_default();
+        let key = self.key.clone();
+        self.show = Some(TextPublisher::new(bus.clone(), key, self.token, limit));
     }
 
     pub(super) fn refuse(self, fault: Fault) {
@@ -340,6 +340,7 @@ mod tests {
             messages: Arc::new(messages),
             tools: Arc::default(),
             tool_choice: ToolChoice::Auto,
+            options: None,
         };
         assert_eq!(tokens_of(&request("", Vec::new())), 0);
         let said = Message::text(Role::User, "a question of 28 characters.");

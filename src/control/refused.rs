@@ -183,9 +183,9 @@ fn refused(refusal: &Refusal, text: String) -> Refused {
             return Refused::retryable(Code::BudgetSpent, text, *after);
         }
         Refusal::KeyReused { .. } => Code::KeyReused,
-        Refusal::LimitsOfASteer => Code::InvalidValue,
+        Refusal::LimitsOfASteer | Refusal::ResultMissing { .. } => Code::InvalidValue,
         Refusal::TurnsOutOfRange { .. } => Code::TurnsOutOfRange,
-        Refusal::NotWaiting { .. } => Code::NotWaiting,
+        Refusal::NotWaiting { .. } | Refusal::NotHandedOver { .. } => Code::NotWaiting,
         Refusal::OtherCall { .. } => Code::OtherCall,
         Refusal::NothingToContinue => Code::NothingToContinue,
         Refusal::AlreadyOpen => Code::AlreadyOpen,

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use super::{
     arguments,
     draft::Draft,
-    effect::{Decision, Effect},
+    effect::{CommandReply, Decision, Effect},
     guidance,
+    input::{Refusal, ReturnedResult},
     phase::{CallState, ToolSlot},
     turn_end,
 };
 use crate::model::{
-    CallId, Part, StopReason, ToolCall, ToolResult, ToolStatus,
+    AnswerOptions, By, CallId, Part, StopReason, ToolCall, ToolResult, ToolStatus,
     record::{
         ApprovalAnswered, ApprovalFact, ApprovalRequested, ApprovalVerdict, CallStarted,
-        RefusedWhy, ToolFact, ToolFinished, ToolRefused, ToolRequested, TurnMode,
+        HandedOver, RefusedWhy, Returned, ToolFact, ToolFinished, ToolRefused, ToolRequested,
+        TurnMode,
     },
     tool::{ToolApproval, ToolRepeat},
 };
@@ -58,6 +60,9 @@ fn request_call(draft: &mut Draft<'_>, call: &Arc<ToolCall>) {
     draft.emit(ToolFact::Requested(ToolRequested {
         call: Arc::clone(call),
     }));
+    if draft.query.options().tool(&call.name).is_some() {
+        return;
+    }
     let spec = draft.policy().tool(&call.name);
     if spec.is_some_and(|spec| spec.approval == ToolApproval::Required) {
         let token = call.approval_token(draft.query.id, draft.query.turn);
@@ -86,18 +91,28 @@ fn refusal(draft: &Draft<'_>, call: &ToolCall, doomed: bool) -> Option<(RefusedW
     if doomed {
         return Some((RefusedWhy::QueryEnded, guidance::QUERY_ENDED.into()));
     }
-    let policy = draft.policy();
-    let Some(spec) = policy.tool(&call.name) else {
-        let content = guidance::unknown_tool(&call.name, &policy.tools);
+    let (policy, options) = (draft.policy(), draft.query.options());
+    let client = options.tool(&call.name);
+    let Some(spec) = client.or_else(|| policy.tool(&call.name)) else {
+        let content = guidance::unknown_tool(&call.name, &draft.query.tools(policy));
         return Some((RefusedWhy::UnknownTool, content));
     };
+    let slots = draft.query.step.slots();
+    if client.is_some()
+        && options.single_call
+        && slots
+            .iter()
+            .any(|slot| slot.state == CallState::AwaitingClient)
+    {
+        return Some((RefusedWhy::OneAtATime, guidance::ONE_AT_A_TIME.into()));
+    }
     match call.parsed() {
         Err(error) => {
             let content = guidance::broken_arguments(&error);
             Some((RefusedWhy::BrokenArguments, content))
         }
         // A call without approval runs, and its tool describes the problem.
-        Ok(_) if spec.approval == ToolApproval::NotNeeded => None,
+        Ok(_) if spec.approval == ToolApproval::NotNeeded && client.is_none() => None,
         Ok(parsed) => {
             let problem = arguments::find_problem(&spec.schema, &parsed)?;
             let content = guidance::invalid_arguments(&problem);
@@ -153,10 +168,78 @@ pub(super) fn approval(mut draft: Draft<'_>, call: CallId, verdict: ApprovalVerd
 
 pub(super) fn go_on(mut draft: Draft<'_>) -> Decision {
     start_waiting(&mut draft);
-    match draft.query.calls_complete() {
-        true => turn_end::end(draft),
-        false => draft.wait(),
+    if draft.query.calls_complete() {
+        return turn_end::end(draft);
     }
+    hand_over(&mut draft);
+    draft.wait()
+}
+
+/// Hands the calls of the caller's own tools over, once all others of the turn have results.
+fn hand_over(draft: &mut Draft<'_>) {
+    let slots = draft.query.step.slots();
+    let is_open = |slot: &&ToolSlot| slot.result().is_none();
+    let awaits = |slot: &ToolSlot| slot.state == CallState::AwaitingClient;
+    if draft.query.current.handed_over
+        || slots.len() < draft.query.current.calls
+        || !slots.iter().filter(is_open).all(awaits)
+    {
+        return;
+    }
+    let calls = handed_over(draft).into_iter();
+    let calls = calls.map(|(id, slot)| ToolCall {
+        id,
+        ..(*slot.call).clone()
+    });
+    let calls = calls.collect();
+    draft.emit(ToolFact::HandedOver(HandedOver { calls }));
+}
+
+/// The calls that wait for the caller, with the ids under which it knows them.
+fn handed_over(draft: &Draft<'_>) -> Vec<(CallId, ToolSlot)> {
+    let Some(key) = draft.session.key() else {
+        return Vec::new();
+    };
+    let (query, turn) = (draft.query.id, draft.query.turn);
+    let waits = |slot: &ToolSlot| slot.state == CallState::AwaitingClient;
+    let slots = open(draft).into_iter().filter(waits);
+    slots
+        .map(|slot| (slot.call.client_id(key, query, turn), slot))
+        .collect()
+}
+
+pub(super) fn returned(
+    mut draft: Draft<'_>,
+    results: Vec<ReturnedResult>,
+    options: Option<Arc<AnswerOptions>>,
+    by: By,
+) -> Result<Decision, Refusal> {
+    let waiting = match draft.query.awaits_client() {
+        true => handed_over(&draft),
+        false => Vec::new(),
+    };
+    let is_waiting = |call: &CallId| waiting.iter().any(|(id, _)| id == call);
+    if let Some(other) = results.iter().find(|result| !is_waiting(&result.call)) {
+        let call = other.call.clone();
+        return Err(Refusal::NotHandedOver { call });
+    }
+    let mut pairs = Vec::with_capacity(waiting.len());
+    for (id, slot) in waiting {
+        let Some(result) = results.iter().find(|result| result.call == id) else {
+            return Err(Refusal::ResultMissing { call: id });
+        };
+        pairs.push((slot.call, &result.content));
+    }
+    let options = options.filter(|options| **options != *draft.query.options());
+    draft.emit(ToolFact::Returned(Returned { by, options }));
+    for (call, content) in pairs {
+        finish(&mut draft, &call, ToolStatus::Ok, content);
+    }
+    let reply = CommandReply::query(draft.query.id);
+    Ok(Decision {
+        reply,
+        ..go_on(draft)
+    })
 }
 
 /// After a restart, repeats calls in flight that are safe to repeat. For the others, the model

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     draft::Draft,
+    format,
     policy::{ModelChoice, Policy},
     session::Session,
 };
-use crate::model::record::AmountBudget;
+use crate::model::{AnswerOptions, ToolSpec, record::AmountBudget};
 
 const ONE: u64 = 10_000;
 const BOUNDS: (u64, u64) = (ONE / 4, ONE * 4);
@@ -64,6 +65,21 @@ pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
         .saturating_add(draft.query.prompt_tokens)
         .saturating_add(draft.session.instruction_tokens())
         .saturating_add(draft.session.tool_tokens())
+        .saturating_add(own_tokens(draft.query.options()))
+}
+
+/// Tokens of the caller's own tools, and of the instructions for its format.
+fn own_tokens(options: &AnswerOptions) -> u64 {
+    let format = format::instruction(&options.format).map_or(0, |text| text.chars().count() / 4);
+    spec_tokens(&options.tools) + format as u64
+}
+
+fn spec_tokens(tools: &[ToolSpec]) -> u64 {
+    let each = tools.iter().map(|tool| {
+        let words = tool.name.chars().count() + tool.description.chars().count();
+        words + tool.schema.to_string().chars().count()
+    });
+    (each.sum::<usize>() / 4) as u64
 }
 
 pub(super) fn use_of(draft: &Draft<'_>, estimate: u64) -> Option<AmountBudget> {
@@ -97,13 +113,8 @@ fn named<'a>(policy: &'a Policy, name: &str) -> Option<&'a ModelChoice> {
 
 impl Session {
     fn tool_tokens(&self) -> u64 {
-        *self.rules.tool_tokens.get_or_init(|| {
-            let each = self.rules.policy.tools.iter().map(|tool| {
-                let words = tool.name.chars().count() + tool.description.chars().count();
-                words + tool.schema.to_string().chars().count()
-            });
-            (each.sum::<usize>() / 4) as u64
-        })
+        let tokens = &self.rules.tool_tokens;
+        *tokens.get_or_init(|| spec_tokens(&self.rules.policy.tools))
     }
 }
 

@@ -178,15 +178,21 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn finish_with(mut self, outcome: Outcome, answer: String) -> Decision {
+    pub(super) fn finish_with(mut self, outcome: Outcome, answer: String) -> Decision {
         calls::close(&mut self);
         self.requeue_steers(&outcome);
         let Query { turns, usage, .. } = self.query;
+        let cut = self
+            .query
+            .current
+            .cut
+            .filter(|_| outcome == Outcome::Answered);
         self.emit_query(QueryFact::Finished(QueryFinished {
             outcome,
             answer,
             turns,
             usage,
+            cut,
         }));
         if let Some(next) = self.next_query() {
             self.effect(next);
@@ -217,6 +223,7 @@ impl<'a> Draft<'a> {
             continues: None,
             place: InboxPosition::Front,
             by: last.clone(),
+            options: None,
         };
         self.push(inbox::record(self.session.next_query(), accepted, self.now));
     }
@@ -249,7 +256,7 @@ fn accumulated(query: &Query) -> String {
 }
 
 /// docs/protocol.md, "A turn", defines the answer.
-fn answer(query: &Query) -> String {
+pub(super) fn answer(query: &Query) -> String {
     match query.kept.as_ref().or(query.current.text.as_ref()) {
         Some(text) => text.to_string(),
         None => accumulated(query),

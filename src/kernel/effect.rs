@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::model::{
     Attempt, QueryId, Record, Seq, SessionName, Timestamp, ToolCall, Turn,
-    record::{ChildStart, Fact, QueryFact, TurnMode},
+    record::{ChildStart, Fact, QueryFact, ToolFact, TurnMode},
 };
 
 /// Identifies the try that an asynchronous result answers.
@@ -117,7 +117,8 @@ pub enum CommandReply {
     Query {
         /// Query.
         query: QueryId,
-        /// Sequence number of its acceptance, if this command recorded it.
+        /// Sequence number of its acceptance, or of the return of results, if this command recorded
+        /// it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<Seq>,
     },
@@ -150,8 +151,11 @@ impl Decision {
             return self.reply;
         };
         let accepts = |record: &Record| {
-            let is_accepted = matches!(record.fact, Fact::Query(QueryFact::Accepted(_)));
-            is_accepted && record.query == Some(query)
+            let begins = matches!(
+                record.fact,
+                Fact::Query(QueryFact::Accepted(_)) | Fact::Tool(ToolFact::Returned(_))
+            );
+            begins && record.query == Some(query)
         };
         let numbered = (last.0 + 1..).map(Seq).zip(&self.records);
         let mut accepting = numbered.filter(|(_, record)| accepts(record));

@@ -38,6 +38,15 @@ pub(super) fn rejected(reason: &str) -> String {
     )
 }
 
+/// Follows an answer that is not in the caller's format.
+pub(super) fn wrong_format(problem: &str) -> String {
+    format!(
+        "Your answer is not in the requested format: {}. Reply with the corrected answer in that \
+         format alone.",
+        quote(problem)
+    )
+}
+
 /// Follows a `need_capability`.
 pub(super) fn available_tools(wish: &NeedCapability, tools: &[ToolSpec]) -> String {
     let missing = quote(&wish.capability);
@@ -124,6 +133,8 @@ pub(super) fn invalid_arguments(problem: &str) -> String {
 
 pub(super) const NOT_OFFERED: &str =
     "No tools were offered in this turn, so this call was not run.";
+
+pub(super) const ONE_AT_A_TIME: &str = "Only one tool of the application may be called in a reply, so this call was not run. Ask again if you still need it.";
 
 pub(super) const CALL_CUT: &str = "The reply was cut off by the output limit, so this call was not run. Ask again if you still need it.";
 

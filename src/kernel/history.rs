@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     model::{
-        ImportedMessage, Message, Outcome, Part, Role, Speaker, ToolResult, ToolStatus,
+        AnswerOptions, ImportedMessage, Message, Outcome, Part, Role, Speaker, ToolResult,
+        ToolStatus,
         command::Author,
         record::{MessageRange, Replied, Steered},
     },
@@ -79,21 +80,54 @@ impl Transcript {
 
     /// Escapes imported answers too: another model's signals do not count.
     pub(super) fn import(&mut self, message: &ImportedMessage) {
-        // Some providers refuse an empty message.
-        if message.text.trim().is_empty() {
-            return;
-        }
-        let role = match message.speaker {
-            Speaker::User => Role::User,
-            Speaker::Assistant => Role::Assistant,
-        };
-        self.push(Message::text(role, escape(&message.text)));
+        self.exchange(message);
         self.query_start = self.messages.len();
     }
 
-    pub(super) fn begin(&mut self, question: &str) {
+    fn exchange(&mut self, message: &ImportedMessage) {
+        let role = match message.speaker {
+            Speaker::User => Role::User,
+            Speaker::Assistant => Role::Assistant,
+            Speaker::Tool => Role::Tool,
+        };
+        let text = escape(&message.text);
+        let mut parts: Vec<Part> = match &message.call {
+            Some(call) => vec![Part::ToolResult(ToolResult {
+                call: call.clone(),
+                status: ToolStatus::Ok,
+                content: text.into_owned(),
+                data: None,
+            })],
+            None if text.trim().is_empty() => Vec::new(),
+            None => vec![Part::text(text)],
+        };
+        parts.extend(message.images.iter().cloned().map(Part::Image));
+        parts.extend(message.calls.iter().cloned().map(Part::ToolCall));
+        // Some providers refuse an empty message.
+        if parts.is_empty() {
+            return;
+        }
+        // The results of one reply are one message.
+        if role == Role::Tool
+            && let Some(last) = Arc::make_mut(&mut self.messages).last_mut()
+            && last.role == Role::Tool
+        {
+            self.chars += chars(&parts);
+            Arc::make_mut(last).parts.extend(parts);
+            return;
+        }
+        self.push(Message { role, parts });
+    }
+
+    pub(super) fn begin(&mut self, question: &str, options: &AnswerOptions) {
         self.query_start = self.messages.len();
-        self.push(Message::text(Role::User, escape(question)));
+        let mut message = Message::text(Role::User, escape(question));
+        let images = options.images.iter().cloned();
+        message.parts.extend(images.map(Part::Image));
+        self.push(message);
+        for message in &options.exchanged {
+            self.exchange(message);
+        }
     }
 
     pub(super) fn steer(&mut self, steered: &Steered) {
@@ -186,6 +220,7 @@ pub(super) fn chars(parts: &[Part]) -> usize {
         Part::Text { text } => text.chars().count(),
         Part::ToolCall(call) => call.name.len() + call.arguments.chars().count(),
         Part::ToolResult(result) => result.content.chars().count(),
+        Part::Image(_) => Part::IMAGE_CHARS,
         Part::Opaque(opaque) => opaque.body.len(),
     };
     parts.iter().map(part).sum()

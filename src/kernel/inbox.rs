@@ -60,7 +60,7 @@ fn take(
     now: DecisionContext,
 ) -> Result<Decision, Refusal> {
     check_budgets(now)?;
-    let has_limits = submission.limits.is_some();
+    let has_options = submission.limits.is_some() || submission.options.is_some();
     let profile = session.policy().limits;
     let limits = submission.limits.map(|limits| limits.resolve(profile));
     let limits = checked(limits.unwrap_or(profile))?;
@@ -71,11 +71,16 @@ fn take(
         continues: None,
         place: InboxPosition::Back,
         by: by.clone(),
+        options: submission.options,
     };
     let Some(running) = session.query() else {
         return Ok(accept(session, accepted, now));
     };
-    match submission.busy {
+    let busy = match running.awaits_client() {
+        true => BusyPolicy::Interrupt,
+        false => submission.busy,
+    };
+    match busy {
         BusyPolicy::Queue => wait(session, accepted, now),
         BusyPolicy::Reject => Err(Refusal::Busy),
         // The query is ending and has no call left, so the message becomes the next query.
@@ -94,7 +99,7 @@ fn take(
             })
         }
         // The running query has its own limits, so these would be dropped silently.
-        BusyPolicy::Steer if has_limits => Err(Refusal::LimitsOfASteer),
+        BusyPolicy::Steer if has_options => Err(Refusal::LimitsOfASteer),
         BusyPolicy::Steer => {
             let draft = session.draft(now).ok_or(Refusal::Busy)?;
             let waiting = draft.query.steers.len();
@@ -135,6 +140,7 @@ pub(super) fn go_on(
         continues: Some(forced),
         place: InboxPosition::Back,
         by: by.clone(),
+        options: None,
     };
     let wanted = Continued {
         continues: forced,
@@ -178,6 +184,7 @@ pub(super) fn steer_late(
         continues: None,
         place: InboxPosition::Front,
         by: steered.by.clone(),
+        options: None,
     };
     let begun = match session.query() {
         Some(_) => wait(session, accepted, now)?,
@@ -221,6 +228,7 @@ pub(super) fn withdraw(query: QueryId, now: DecisionContext) -> Decision {
         answer: String::new(),
         turns: 0,
         usage: Usage::default(),
+        cut: None,
     };
     let finished = QueryFact::Finished(finished);
     Decision::of(Record::new(now.at, Some(query), None, finished))

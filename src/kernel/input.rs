@@ -1,12 +1,12 @@
 //! Inputs of a session: commands, and reports of the tasks that effects started.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use super::{effect::CallToken, second_opinion::Opinion};
 use crate::model::{
-    Allowance, ApprovalToken, By, CallId, Fault, LimitsRequest, Owner, PeriodBudget,
+    Allowance, AnswerOptions, ApprovalToken, By, CallId, Fault, LimitsRequest, Owner, PeriodBudget,
     QueryClassification, QueryId, Reply, SessionName, Submission, Timestamp, ToolResult, Turn,
     Usage,
     command::{Author, MAX_IMPORT, MAX_IMPORTED},
@@ -146,6 +146,13 @@ pub enum Command {
         /// Answer.
         verdict: ApprovalVerdict,
     },
+    /// Returns results of the caller's own tools.
+    ReturnResults {
+        /// The results of all calls that were handed over.
+        results: Vec<ReturnedResult>,
+        /// What the caller asks of the answer from here on; `None` leaves it.
+        options: Option<Arc<AnswerOptions>>,
+    },
     /// Records that an operator restarted the session. The shell does the restart.
     Restart,
     /// Attaches one of the tools that the host keeps ready.
@@ -155,6 +162,15 @@ pub enum Command {
     },
     /// Closes the session: cancels its queries and refuses messages.
     Close,
+}
+
+/// The result of a call of the caller's own tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReturnedResult {
+    /// The id under which the call was handed over.
+    pub call: CallId,
+    /// The result, for the model.
+    pub content: String,
 }
 
 impl Command {
@@ -320,10 +336,10 @@ pub enum Refusal {
         /// Key.
         key: String,
     },
-    /// A message that steers the running query has limits.
+    /// A message that steers the running query has limits or options.
     #[error(
-        "`limits` cannot accompany a message that steers a running query: omit them, or set the \
-         budget of that query"
+        "`limits` and options of the answer cannot accompany a message that steers a running \
+         query: omit them, or set the budget of that query"
     )]
     LimitsOfASteer,
     /// The turn limit is out of range.
@@ -346,6 +362,21 @@ pub enum Refusal {
          lists it with the token to answer with"
     )]
     OtherCall {
+        /// Call id.
+        call: CallId,
+    },
+    /// No call was handed over under this id, or it has its result.
+    #[error(
+        "no call `{call}` is waiting for a result: it has one, or its query has ended; send a new \
+         question instead"
+    )]
+    NotHandedOver {
+        /// Call id.
+        call: CallId,
+    },
+    /// A call that was handed over has no result.
+    #[error("the result of call `{call}` is missing: send the results of all calls at once")]
+    ResultMissing {
         /// Call id.
         call: CallId,
     },

@@ -88,6 +88,8 @@ pub enum CallState {
     Waiting,
     /// Waits for approval.
     AwaitingApproval,
+    /// Waits for a result of the caller's own tool.
+    AwaitingClient,
     /// In flight.
     Running,
     /// Complete.
@@ -116,15 +118,16 @@ impl Step {
             Self::Calling { .. } => "calling",
             Self::BackingOff { .. } => "backing_off",
             Self::Compacting { .. } => "compacting",
-            Self::Tools { .. } if self.awaits_person() => "approval",
+            Self::Tools { .. } if self.awaits(&CallState::AwaitingApproval) => "approval",
+            Self::Tools { .. } if self.awaits(&CallState::AwaitingClient) => "client",
             Self::Tools { .. } => "tools",
             Self::Delegating(_) => "delegating",
             Self::Ending { .. } => "ending",
         }
     }
 
-    fn awaits_person(&self) -> bool {
-        let awaits = |slot: &ToolSlot| slot.state == CallState::AwaitingApproval;
+    fn awaits(&self, what: &CallState) -> bool {
+        let awaits = |slot: &ToolSlot| slot.state == *what;
         self.slots().iter().any(awaits) && !self.runs_calls()
     }
 

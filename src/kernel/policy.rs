@@ -12,7 +12,7 @@ use super::{
     fallback::{FallbackClassifier, Heuristic},
     verdict::{DecisionTable, TurnPolicy},
 };
-use crate::model::{Limits, NanoUsd, Price, ToolSpec};
+use crate::model::{Capabilities, Limits, NanoUsd, Price, ToolSpec};
 
 /// Shares of the budgets at which warnings are due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +79,8 @@ pub struct ModelChoice {
     pub max_output: Option<u64>,
     /// Price, if known. A cost that the provider reports takes precedence.
     pub price: Option<Price>,
+    /// What it takes besides text and tools.
+    pub takes: Capabilities,
 }
 
 impl ModelChoice {
@@ -90,6 +92,7 @@ impl ModelChoice {
             context_window: None,
             max_output: None,
             price: None,
+            takes: Capabilities::NONE,
         }
     }
 }

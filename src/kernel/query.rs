@@ -7,20 +7,24 @@
 //! **Invariant:** a copy costs the same at every turn, because lists that grow with the turns are
 //! shared.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     effect::CallToken,
     phase::{CallState, Pause, Step, ToolSlot},
+    policy::Policy,
     repetition::{Repetition, TurnDigest},
 };
 use crate::{
     model::{
-        Attempt, By, CallId, Fault, FaultClass, FaultCode, Limits, QueryId, QueryType, Record,
-        SessionName, SharedList, Signal, SignalFields, SignalType, StopReason, Timestamp, ToolCall,
-        ToolResult, ToolStatus, Turn, Usage,
+        AnswerOptions, Attempt, By, CallId, Cut, Fault, FaultClass, FaultCode, Limits, QueryId,
+        QueryType, Record, SessionName, SharedList, Signal, SignalFields, SignalType, StopReason,
+        Timestamp, ToolCall, ToolResult, ToolSpec, ToolStatus, Turn, Usage,
         command::Author,
         record::{
             Accepted, AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ChildEnd, ControlFact,
@@ -41,6 +45,10 @@ pub(super) struct CurrentTurn {
     /// Why the turn's signal was rejected.
     pub rejection: Option<Arc<str>>,
     pub stop: Option<StopReason>,
+    /// Why the text was cut.
+    pub cut: Option<Cut>,
+    /// Whether the calls of the caller's tools were handed over.
+    pub handed_over: bool,
     /// Signal state before a reply without a signal, to be restored when the model is asked for it.
     pub before_silence: Option<SignalState>,
 }
@@ -60,6 +68,7 @@ pub struct Query {
     pub(super) text: Arc<str>,
     pub(super) by: By,
     pub(super) limits: Limits,
+    pub(super) options: Option<Arc<AnswerOptions>>,
     pub(super) query_type: Option<QueryType>,
     pub(super) prompt_tokens: u64,
     pub(super) step: Step,
@@ -102,6 +111,8 @@ pub struct Query {
     pub(super) compaction_attempt: Attempt,
     /// Turn before which compaction failed.
     pub(super) uncompacted: Option<u32>,
+    /// Whether an answer was rejected for its format.
+    pub(super) repaired: bool,
     pub(super) refusals: RefusalStreak,
     /// Estimated tokens of the current turn's call.
     pub(super) estimate: u64,
@@ -127,6 +138,8 @@ pub(super) struct Inheritance {
     pub crashes: u32,
     pub process_deaths: u32,
     pub children: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Arc<AnswerOptions>>,
 }
 
 impl Query {
@@ -136,6 +149,7 @@ impl Query {
             text: accepted.text.as_str().into(),
             by: accepted.by.clone(),
             limits: accepted.limits,
+            options: accepted.options.clone(),
             ..Self::default()
         };
         if let Some(from) = from {
@@ -144,6 +158,7 @@ impl Query {
             query.turn = Turn(from.turns);
             (query.usage, query.inherited) = (from.usage, from.usage);
             query.children = from.children;
+            query.options.clone_from(&from.options);
             (query.crashes, query.process_deaths) = (from.crashes, from.process_deaths);
         }
         query
@@ -207,6 +222,40 @@ impl Query {
     #[must_use]
     pub const fn usage(&self) -> Usage {
         self.usage
+    }
+
+    /// What the caller asks of the answer.
+    #[must_use]
+    pub fn options(&self) -> &AnswerOptions {
+        static NONE: LazyLock<AnswerOptions> = LazyLock::new(AnswerOptions::default);
+        self.options.as_deref().unwrap_or(&NONE)
+    }
+
+    /// What the caller asks of the answer, to share.
+    #[must_use]
+    pub const fn shared_options(&self) -> Option<&Arc<AnswerOptions>> {
+        self.options.as_ref()
+    }
+
+    /// The tools that the query offers: those of the session, and the caller's own.
+    #[must_use]
+    pub fn tools(&self, policy: &Policy) -> Arc<[ToolSpec]> {
+        let options = self.options();
+        if options.is_task {
+            return Arc::default();
+        }
+        if options.tools.is_empty() {
+            return Arc::clone(&policy.tools);
+        }
+        let own = policy.tools.iter();
+        let own = own.filter(|spec| options.tool(&spec.name).is_none());
+        own.chain(options.tools.iter()).cloned().collect()
+    }
+
+    /// Whether the query waits only for results of the caller's own tools.
+    #[must_use]
+    pub const fn awaits_client(&self) -> bool {
+        self.current.handed_over
     }
 
     /// Signal state so far.
@@ -282,6 +331,7 @@ impl Query {
             crashes: self.crashes,
             process_deaths: self.process_deaths,
             children: self.children,
+            options: self.options.clone(),
         }
     }
 
@@ -357,6 +407,9 @@ impl Query {
                 self.prompt_tokens = fact.prompt.token_estimate;
                 self.step = Step::Ready;
             }
+            Fact::Query(QueryFact::AnswerRejected(_)) => {
+                (self.repaired, self.final_mark) = (true, true);
+            }
             Fact::Turn(fact) => self.evolve_turn(record.turn, fact),
             Fact::Signal(fact) => self.evolve_signal(fact),
             Fact::Tool(fact) => self.evolve_tool(fact),
@@ -429,6 +482,7 @@ impl Query {
             self.signals.record_silence();
         }
         self.current.stop = Some(replied.stop);
+        self.current.cut = replied.cut;
         self.current.calls = replied.message.calls().count();
         let silent = replied.signal == SignalPresence::Absent && self.mode != TurnMode::Signal;
         let empty = silent && replied.text.is_empty() && self.current.calls == 0;
@@ -480,12 +534,23 @@ impl Query {
                 }
                 self.answer(&refused.call.name, &result);
             }
+            ToolFact::HandedOver(_) => self.current.handed_over = true,
+            ToolFact::Returned(returned) => {
+                self.current.handed_over = false;
+                if returned.options.is_some() {
+                    self.options.clone_from(&returned.options);
+                }
+            }
         }
     }
 
     fn request(&mut self, call: &Arc<ToolCall>) {
         if let Step::Tools { slots } = &mut self.step {
-            let (call, state) = (Arc::clone(call), CallState::Waiting);
+            let state = match self.options.as_ref().and_then(|own| own.tool(&call.name)) {
+                Some(_) => CallState::AwaitingClient,
+                None => CallState::Waiting,
+            };
+            let call = Arc::clone(call);
             slots.push(ToolSlot { call, state });
         }
     }

@@ -69,10 +69,12 @@ impl Session {
         }
     }
 
-    /// Whether a query waits for a person alone, to approve a call or end a pause.
+    /// Whether a query waits for a person alone, to approve a call or end a pause, or for the results
+    /// of the caller's own tools.
     #[must_use]
     pub fn waits_for_a_person(&self) -> bool {
-        let asked = self.paused || self.waiting_calls().next().is_some();
+        let returns = self.query().is_some_and(Query::awaits_client);
+        let asked = self.paused || returns || self.waiting_calls().next().is_some();
         self.query().is_some() && self.may_passivate() && asked
     }
 

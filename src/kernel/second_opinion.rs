@@ -80,7 +80,7 @@ pub fn named(reply: &Reply) -> Result<QueryType, String> {
         match part {
             Part::Text { text } => said.push_str(text),
             Part::ToolCall(_) | Part::ToolResult(_) => asks = true,
-            Part::Opaque(_) => {}
+            Part::Image(_) | Part::Opaque(_) => {}
         }
     }
     let whole = reply.stop == StopReason::EndTurn && !asks;

@@ -29,7 +29,7 @@ use super::{
     retry, second_opinion, turn_end,
 };
 use crate::model::{
-    By, Outcome, QueryId, Record, SessionKey, Timestamp, ToolCall, Turn, Usage,
+    AnswerOptions, By, Outcome, QueryId, Record, SessionKey, Timestamp, ToolCall, Turn, Usage,
     record::{
         Accepted, BudgetFact, Compacted, ControlFact, Fact, InboxPosition, Noted, Opened,
         QueryFact, SessionFact, Steered, TurnFact, TurnMode,
@@ -168,6 +168,9 @@ impl Session {
                 token,
                 verdict,
             } => control::answer_approval(self.running(now)?, call, &token, verdict, by),
+            Command::ReturnResults { results, options } => {
+                calls::returned(self.running(now)?, results, options, by)
+            }
             Command::Restart => Ok(self.note(ControlFact::Restarted(by.into()), now)),
             Command::AttachTool { tool } => attach::attach(self, tool, by, now),
             Command::Close => Ok(self.close(by, now)),
@@ -440,8 +443,10 @@ impl Session {
         };
         let forced = self.forced.take();
         let from = forced.filter(|from| accepted.continues == Some(from.query));
-        self.transcript.begin(&accepted.text);
         let mut query = Query::new(id, &accepted, from.as_ref());
+        let options = accepted.options.as_deref();
+        self.transcript
+            .begin(&accepted.text, options.unwrap_or(&AnswerOptions::default()));
         // The prompt does not name attached tools.
         query.steers.extend(attach::attached_tools(self));
         self.phase = Phase::Running(Box::new(query));

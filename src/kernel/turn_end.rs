@@ -7,21 +7,21 @@ use super::{
     draft::Draft,
     effect::Decision,
     fallback::{Consulted, consult},
-    guard, guidance,
+    format, guard, guidance,
     policy::OnMissingSignal,
     repetition::ToolLoop,
     verdict::{FallbackDone, TurnEnd, Verdict},
 };
 use crate::{
     model::{
-        Attempt, FaultCode, ForcedBy, Message, Outcome, QueryType, Reply, Role, SignalFields,
+        Attempt, Cut, FaultCode, ForcedBy, Message, Outcome, QueryType, Reply, Role, SignalFields,
         SignalType, StopReason, Usage,
         record::{
             AgentFact, CapabilityRequested, LoopDetected, LoopKind, Replied, SignalFact,
             SignalPresence, TurnFact, TurnMode,
         },
     },
-    signal::{self, Finding},
+    signal::{self, Finding, TextLimit},
 };
 
 const REJECTION_NOTES: u32 = 2;
@@ -54,16 +54,15 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         Finding::Rejection(_) => SignalPresence::Rejected,
         Finding::Nothing => SignalPresence::Absent,
     };
+    let (text, cut) = shown(&draft, &reading.text, reply.stop);
     let asked = message.calls().cloned().map(Arc::new).collect();
     draft.emit(TurnFact::Replied(Replied {
         attempt,
         message: Arc::new(message),
-        text: match draft.query.mode {
-            TurnMode::Signal => "".into(),
-            _ => reading.text.into(),
-        },
+        text: text.into(),
         signal: presence,
         stop: reply.stop,
+        cut,
         usage: priced(&draft, &draft.query.model, reply.usage),
         estimated: draft.now.call.is_uncounted(),
         model: reply.model,
@@ -86,10 +85,21 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
     }
     let looping = draft.query.signals.reason_loop().is_some();
     calls::request(&mut draft, asked, looping);
-    match draft.query.calls_complete() {
-        true => end(draft),
-        false => draft.wait(),
+    calls::go_on(draft)
+}
+
+/// The visible text of a reply as far as the caller's limits allow it.
+fn shown(draft: &Draft<'_>, text: &str, stop: StopReason) -> (String, Option<Cut>) {
+    if draft.query.mode == TurnMode::Signal {
+        return (String::new(), None);
     }
+    let options = draft.query.options();
+    let mut limit = TextLimit::new(options);
+    let mut shown = limit.push(text);
+    shown.push_str(&limit.finish());
+    let by_model = options.max_tokens.is_some() && stop == StopReason::MaxTokens;
+    let cut = limit.cut().or_else(|| by_model.then_some(Cut::Length));
+    (shown, cut)
 }
 
 fn whole(message: &Message) -> Cow<'_, str> {
@@ -106,6 +116,11 @@ fn whole(message: &Message) -> Cow<'_, str> {
 /// While the session is paused, the end of the query is recorded but no turn starts; the decision
 /// is repeated when the session resumes.
 pub(super) fn end(mut draft: Draft<'_>) -> Decision {
+    let current = &draft.query.current;
+    let is_cut = current.cut.is_some();
+    if is_cut && (current.calls == 0 || current.stop == Some(StopReason::MaxTokens)) {
+        return draft.finish(Outcome::Answered);
+    }
     let so_far = draft.session.paused.then(|| draft.clone());
     let looped = find_loop(&draft);
     let judged = if looped.is_none() {
@@ -136,14 +151,24 @@ fn apply(
     let rejection = rejection.filter(|_| draft.query.rejections <= REJECTION_NOTES);
     let told_why = rejection.is_some();
     notes.extend(rejection.map(|reason| guidance::rejected(&reason)));
+    let verdict = match draft.query.options().is_task {
+        true if draft.query.texts.is_empty() => Verdict::EmptyAnswer,
+        true => Verdict::Answered,
+        false => verdict,
+    };
+    let has_format = !draft.query.options().format.is_text();
+    if has_format
+        && matches!(
+            verdict,
+            Verdict::Answered | Verdict::Partial | Verdict::Stuck
+        )
+    {
+        return format::end(draft, verdict, notes);
+    }
     match verdict {
         Verdict::Answered => draft.finish(Outcome::Answered),
-        Verdict::Partial => {
-            let outcome = partial(draft.query.signal_fields());
-            draft.finish(outcome)
-        }
-        Verdict::Stuck => {
-            let outcome = stuck(draft.query.signal_fields());
+        Verdict::Partial | Verdict::Stuck => {
+            let outcome = outcome(&draft, verdict);
             draft.finish(outcome)
         }
         Verdict::EmptyAnswer => draft.fail(
@@ -218,7 +243,9 @@ fn turn_end<'a>(draft: &'a Draft<'_>, repeats: bool, fallback: FallbackDone) -> 
     let (query, policy) = (&draft.query, draft.policy());
     let signal = query.current.signal.as_deref();
     let text = query.kept.as_ref().or(query.current.text.as_ref());
+    let options = query.options();
     let on_missing_signal = match policy.on_missing_signal {
+        _ if !options.tools.is_empty() || !options.format.is_text() => OnMissingSignal::Finish,
         OnMissingSignal::Auto if query.unsignalled || !guard::may_ask_for_signal(draft) => {
             OnMissingSignal::Finish
         }
@@ -266,6 +293,14 @@ fn find_loop(draft: &Draft<'_>) -> Option<LoopDetected> {
             detail: names.join(", "),
         }
     })
+}
+
+pub(super) fn outcome(draft: &Draft<'_>, verdict: Verdict) -> Outcome {
+    match verdict {
+        Verdict::Partial => partial(draft.query.signal_fields()),
+        Verdict::Stuck => stuck(draft.query.signal_fields()),
+        _ => Outcome::Answered,
+    }
 }
 
 /// The gaps are empty if a host's `TurnPolicy` ends the query without the signal.

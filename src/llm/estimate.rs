@@ -46,6 +46,7 @@ fn part_characters(part: &Part) -> u64 {
         Part::Text { text } => characters(text),
         Part::ToolCall(call) => characters(&call.name) + characters(&call.arguments),
         Part::ToolResult(result) => characters(&result.content),
+        Part::Image(_) => Part::IMAGE_CHARS as u64,
         Part::Opaque(opaque) => characters(&opaque.body),
     }
 }
@@ -131,6 +132,7 @@ mod tests {
             }]
             .into(),
             tool_choice: ToolChoice::Auto,
+            options: None,
         };
         let used = estimate_usage(&request, &[Part::text("six ch"), Part::text("six ch")]);
         let expected = Usage {

@@ -33,7 +33,7 @@ impl Cut {
 pub(super) fn of_reply(reply: Reply, cut: Cut) -> Vec<DeltaResult> {
     let texts = reply.parts.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text),
-        Part::ToolCall(_) | Part::ToolResult(_) | Part::Opaque(_) => None,
+        _ => None,
     });
     let mut items: Vec<DeltaResult> = texts.flat_map(|text| of_text(text, cut)).collect();
     items.push(Ok(Delta::Done(reply)));

@@ -178,7 +178,7 @@ fn without_tokens_in(part: &Part) -> Option<Part> {
             content: spaced(&result.content)?,
             ..result.clone()
         }),
-        Part::Opaque(_) => return None,
+        Part::Image(_) | Part::Opaque(_) => return None,
     })
 }
 

@@ -1,12 +1,14 @@
 //! Messages to a session.
 
-use std::str::FromStr;
+use std::{str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    id::{QueryId, Turn},
+    id::{CallId, QueryId, Turn},
     limits::LimitsRequest,
+    options::{AnswerOptions, Image},
+    tool::ToolCall,
 };
 
 /// Maximum length of a question, in bytes.
@@ -69,6 +71,9 @@ pub struct Submission {
     /// Instructions and earlier messages from elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub import: Option<Box<Import>>,
+    /// What the caller asks of the answer; not allowed for a message that steers a running query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Arc<AnswerOptions>>,
 }
 
 impl Submission {
@@ -80,6 +85,7 @@ impl Submission {
             idempotency_key: None,
             limits: None,
             import: None,
+            options: None,
         }
     }
 
@@ -130,7 +136,7 @@ impl Import {
     /// Bytes of all its texts.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let said = self.messages.iter().map(|message| message.text.len());
+        let said = self.messages.iter().map(ImportedMessage::bytes);
         said.sum::<usize>() + self.instructions.as_ref().map_or(0, String::len)
     }
 }
@@ -144,6 +150,40 @@ pub struct ImportedMessage {
     pub speaker: Speaker,
     /// Its text.
     pub text: String,
+    /// The images of a user.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "server", schema(ignore))]
+    pub images: Vec<Image>,
+    /// The assistant's calls of tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "server", schema(ignore))]
+    pub calls: Vec<ToolCall>,
+    /// The call whose result the text is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "server", schema(ignore))]
+    pub call: Option<CallId>,
+}
+
+impl ImportedMessage {
+    /// A message of text alone.
+    pub fn new(speaker: Speaker, text: impl Into<String>) -> Self {
+        Self {
+            speaker,
+            text: text.into(),
+            images: Vec::new(),
+            calls: Vec::new(),
+            call: None,
+        }
+    }
+
+    /// Bytes of its text, images and calls.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let images = self.images.iter().map(|image| image.url.len());
+        let calls = self.calls.iter();
+        let calls = calls.map(|call| call.name.len() + call.arguments.len());
+        self.text.len() + images.sum::<usize>() + calls.sum::<usize>()
+    }
 }
 
 /// A side of a conversation.
@@ -154,6 +194,8 @@ pub enum Speaker {
     User,
     /// The assistant.
     Assistant,
+    /// A tool of the caller, with the result of a call.
+    Tool,
 }
 
 /// The author of a steering message.

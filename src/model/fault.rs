@@ -154,6 +154,8 @@ fault_codes! {
     EmptySummary = "empty_summary",
     /// The model gave no answer.
     EmptyAnswer = "empty_answer",
+    /// The answer is not in the format that the caller asks for.
+    AnswerFormat = "answer_format",
     /// The query exceeded its budget by the supervisor's count.
     BudgetViolated = "budget_violated",
     /// The session crashed too often.

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::tool::{ToolCall, ToolResult};
+use super::{
+    options::Image,
+    tool::{ToolCall, ToolResult},
+};
 
 /// The role of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -43,11 +46,16 @@ pub enum Part {
     ToolCall(ToolCall),
     /// A tool result.
     ToolResult(ToolResult),
+    /// An image.
+    Image(Image),
     /// See [`OpaquePart`].
     Opaque(OpaquePart),
 }
 
 impl Part {
+    /// Characters that an image counts in estimates: about 1,000 tokens.
+    pub(crate) const IMAGE_CHARS: usize = 4_000;
+
     /// A text part.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
@@ -59,6 +67,7 @@ impl Part {
             Self::Text { text } => text.len(),
             Self::ToolCall(call) => call.name.len() + call.arguments.len(),
             Self::ToolResult(result) => result.content.len(),
+            Self::Image(image) => image.url.len(),
             Self::Opaque(opaque) => opaque.body.len(),
         }
     }
@@ -98,7 +107,7 @@ impl Message {
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text { text } => Some(text.as_str()),
-            Part::ToolCall(_) | Part::ToolResult(_) | Part::Opaque(_) => None,
+            _ => None,
         })
     }
 
@@ -106,7 +115,7 @@ impl Message {
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.parts.iter().filter_map(|part| match part {
             Part::ToolCall(call) => Some(call),
-            Part::Text { .. } | Part::ToolResult(_) | Part::Opaque(_) => None,
+            _ => None,
         })
     }
 
@@ -114,7 +123,7 @@ impl Message {
     pub fn results(&self) -> impl Iterator<Item = &ToolResult> {
         self.parts.iter().filter_map(|part| match part {
             Part::ToolResult(result) => Some(result),
-            Part::Text { .. } | Part::ToolCall(_) | Part::Opaque(_) => None,
+            _ => None,
         })
     }
 }

@@ -38,15 +38,16 @@ pub use llm::{
     RateLimitCleared, RateLimited, Retried, WaitReason, Waiting,
 };
 pub use query::{
-    Accepted, Classified, Doubted, InboxPosition, OpinionOutcome, PromptSummary, QueryFact,
-    QueryFinished, SecondOpinion,
+    Accepted, AnswerRejected, Classified, Doubted, InboxPosition, OpinionOutcome, PromptSummary,
+    QueryFact, QueryFinished, SecondOpinion,
 };
 pub use session::{
     Forked, Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact,
 };
 pub use tool::{
-    ApprovalAnswered, ApprovalFact, ApprovalRequested, ApprovalVerdict, CallStarted,
-    Refused as ToolRefused, RefusedWhy, Requested as ToolRequested, ToolFact, ToolFinished,
+    ApprovalAnswered, ApprovalFact, ApprovalRequested, ApprovalVerdict, CallStarted, HandedOver,
+    Refused as ToolRefused, RefusedWhy, Requested as ToolRequested, Returned, ToolFact,
+    ToolFinished,
 };
 pub use turn::{
     Replied, SignalFact, SignalPresence, Started as TurnStarted, TurnFact, TurnMode,

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::id::{CallId, QueryId, Turn};
+use super::id::{CallId, QueryId, SessionKey, Turn};
 
 /// A tool's declaration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
@@ -128,24 +128,38 @@ impl ToolCall {
         serde_json::from_str::<serde_json::Map<String, Value>>(text).map(Value::Object)
     }
 
+    /// The id under which a call of the caller's own tool is handed over: unlike that of the model,
+    /// it is the only one of its kind.
+    #[must_use]
+    pub fn client_id(&self, session: &SessionKey, query: QueryId, turn: Turn) -> CallId {
+        let names = [
+            &*session.tenant.to_string(),
+            &*session.name.to_string(),
+            &*self.id.0,
+        ];
+        let hash = hash(query, turn, &names);
+        CallId::new(&format!("call_{}", &hash[..24]))
+    }
+
     /// The token under which this call of a turn is put up for approval.
     #[must_use]
     pub fn approval_token(&self, query: QueryId, turn: Turn) -> ApprovalToken {
-        let mut digest = Sha256::new();
-        digest.update(query.0.to_le_bytes());
-        digest.update(turn.0.to_le_bytes());
-        for part in [&*self.id.0, &self.name, &self.arguments] {
-            digest.update((part.len() as u64).to_le_bytes());
-            digest.update(part);
-        }
-        let digits = digest.finalize();
-        ApprovalToken(
-            digits[..8]
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
-        )
+        let hash = hash(query, turn, &[&*self.id.0, &self.name, &self.arguments]);
+        ApprovalToken(hash[..16].to_owned())
     }
+}
+
+/// A hash in hex.
+fn hash(query: QueryId, turn: Turn, parts: &[&str]) -> String {
+    let mut digest = Sha256::new();
+    digest.update(query.0.to_le_bytes());
+    digest.update(turn.0.to_le_bytes());
+    for part in parts {
+        digest.update((part.len() as u64).to_le_bytes());
+        digest.update(part);
+    }
+    let bytes = digest.finalize();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Binds an approval to a call: a hash of query, turn, call id, tool and arguments.

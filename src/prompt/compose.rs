@@ -64,6 +64,17 @@ pub struct ComposedPrompt {
 }
 
 impl ComposedPrompt {
+    /// A prompt without text, for requests that bring their own.
+    pub(crate) fn empty() -> Self {
+        Self {
+            content: Arc::default(),
+            segments_included: Vec::new(),
+            token_estimate: 0,
+            warnings: Vec::new(),
+            hash: String::new(),
+        }
+    }
+
     /// The form that the journal keeps.
     #[must_use]
     pub fn summary(&self) -> PromptSummary {

@@ -136,7 +136,7 @@ async fn whole_reply(backend: &dyn Backend, request: Request) -> Result<(String,
 fn check_text(pieces: &str, reply: &Reply) -> Result<(), String> {
     let texts = reply.parts.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.as_str()),
-        Part::ToolCall(_) | Part::ToolResult(_) | Part::Opaque(_) => None,
+        _ => None,
     });
     let text: String = texts.collect();
     match text == pieces {
@@ -205,6 +205,7 @@ pub fn request(scenario: Scenario) -> Request {
         messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
         tools: [code_search()].into(),
         tool_choice,
+        options: None,
     }
 }
 

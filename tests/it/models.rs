@@ -40,6 +40,7 @@ fn request(messages: &[Arc<Message>]) -> Request {
         messages: messages.to_vec().into(),
         tools: [code_search()].into(),
         tool_choice: ToolChoice::Auto,
+        options: None,
     }
 }
 

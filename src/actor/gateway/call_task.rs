@@ -20,7 +20,7 @@ use crate::{
     kernel::CallToken,
     llm::{Backend, Delta},
     model::{Fault, FaultCode, Reply, SessionKey, Usage},
-    signal::Stripper,
+    signal::{Stripper, TextLimit},
 };
 
 #[derive(Debug)]
@@ -64,27 +64,36 @@ pub(in crate::actor) struct TextPublisher {
     session: SessionKey,
     token: CallToken,
     stripper: Stripper,
+    limit: TextLimit,
     shown: usize,
 }
 
 impl TextPublisher {
-    pub(in crate::actor) fn new(bus: BusHandle, session: SessionKey, token: CallToken) -> Self {
+    pub(in crate::actor) fn new(
+        bus: BusHandle,
+        session: SessionKey,
+        token: CallToken,
+        limit: TextLimit,
+    ) -> Self {
         Self {
             bus,
             session,
             token,
             stripper: Stripper::default(),
+            limit,
             shown: 0,
         }
     }
 
     fn push(&mut self, text: &str) {
         let text = self.stripper.push(text);
+        let text = self.limit.push(&text);
         self.show(text);
     }
 
     fn finish(mut self) {
         let text = std::mem::take(&mut self.stripper).finish();
+        let text = self.limit.push(&text) + &self.limit.finish();
         self.show(text);
     }
 

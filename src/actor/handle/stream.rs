@@ -169,6 +169,10 @@ impl EventStream {
         }
     }
 
+    pub(super) const fn start_after(&mut self, record: Option<Seq>) {
+        self.seen = record;
+    }
+
     pub(super) fn has_read_all(&self) -> bool {
         self.backlog.is_empty() && !self.behind && !self.lost
     }

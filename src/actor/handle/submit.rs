@@ -1,12 +1,12 @@
 //! Submitting messages to a session, and following their queries.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{Answer, AskError, Detail, SessionHandle, Watch, watch::QueryStream};
 use crate::{
-    kernel::{Command, CommandReply},
+    kernel::{Command, CommandReply, ReturnedResult},
     model::{
-        QueryId, Seq, Submission,
+        AnswerOptions, QueryId, Seq, Submission,
         command::{MAX_KEY, MAX_QUESTION},
     },
 };
@@ -46,6 +46,28 @@ impl SessionHandle {
     pub async fn answer(&self, message: impl Into<Submission>) -> Result<Answer, AskError> {
         let query = self.begin_query(message.into(), Detail::End).await?;
         query.answer().await
+    }
+
+    /// Returns the results of the caller's own tools, for the calls of a
+    /// [`HandedOver`](crate::model::record::HandedOver) record, and follows the query from there. With
+    /// `options`, they replace those of the question.
+    ///
+    /// # Errors
+    /// See [`AskError`]; a refusal if a call does not wait, or a result is missing.
+    pub async fn return_results(
+        &self,
+        results: Vec<ReturnedResult>,
+        options: Option<Arc<AnswerOptions>>,
+    ) -> Result<Watch, AskError> {
+        let notices = self.listen(self.detail);
+        let command = Command::ReturnResults { results, options };
+        match self.command(command).await? {
+            CommandReply::Query { query, at } => {
+                let stream = QueryStream::after(self, query, self.detail, notices, at);
+                Ok(Watch::new(stream))
+            }
+            CommandReply::Done => Err(AskError::Stopped),
+        }
     }
 
     /// Follows a query that was submitted before, from its beginning; it may have ended.

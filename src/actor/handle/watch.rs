@@ -15,7 +15,7 @@ use crate::{
     actor::bus::SessionRecord,
     kernel::Refusal,
     model::{
-        Attempt, Outcome, QueryId, Turn, Usage,
+        Attempt, Cut, Outcome, QueryId, Seq, Turn, Usage,
         record::{Fact, QueryFact, QueryFinished, SessionFact, TurnFact},
     },
 };
@@ -262,6 +262,8 @@ pub struct Answer {
     pub turns: u32,
     /// Usage of the query.
     pub usage: Usage,
+    /// Why the text was cut, if it was.
+    pub cut: Option<Cut>,
 }
 
 impl Answer {
@@ -271,6 +273,7 @@ impl Answer {
             answer,
             turns,
             usage,
+            cut,
         } = finished;
         Self {
             query,
@@ -278,6 +281,7 @@ impl Answer {
             text: answer,
             turns,
             usage,
+            cut,
         }
     }
 }
@@ -314,6 +318,20 @@ impl QueryStream {
             end: None,
             quarantine: None,
         }
+    }
+
+    /// Follows a query from a record after the subscription began.
+    pub(super) fn after(
+        session: &SessionHandle,
+        query: QueryId,
+        detail: Detail,
+        notices: Subscription,
+        record: Option<Seq>,
+    ) -> Self {
+        let mut watch = Self::new(session, query, detail, notices);
+        watch.begun = true;
+        watch.stream.start_after(record);
+        watch
     }
 
     /// Follows a query that may have begun, or ended, before the subscription.

@@ -20,9 +20,12 @@ use crate::{
         task::Task,
         workers,
     },
-    kernel::{CallToken, Opinion, Report, Session, named},
+    kernel::{self, CallToken, Opinion, Report, Session, named},
     llm::{Request, ToolChoice},
-    model::{Fault, FaultCode, Message, QueryType, Reply, Role, record::TurnMode},
+    model::{
+        AnswerOptions, ClientToolChoice, Fault, FaultCode, Message, QueryType, Reply, Role,
+        record::TurnMode,
+    },
     prompt::ComposedPrompt,
 };
 
@@ -45,12 +48,12 @@ impl SessionShell {
             model: name_of(&model),
             system: Arc::default(),
             messages: Arc::clone(self.session.transcript().messages()),
-            tools: Arc::clone(&self.session.policy().tools),
-            tool_choice: match mode {
-                TurnMode::Normal => ToolChoice::Auto,
-                _ => ToolChoice::None,
-            },
+            tools: query.tools(self.session.policy()),
+            tool_choice: choice(query.options(), mode),
+            options: query.shared_options().cloned(),
         };
+        let is_task = query.options().is_task;
+        let format = kernel::instruction(&query.options().format);
         let estimate = query.token_estimate();
         let (caller, call) = self.reporting(me, move |answer| match answer {
             Ok(reply) => Report::ModelReplied { token, reply },
@@ -71,8 +74,20 @@ impl SessionShell {
             ticket.publish_text_on(&self.services.router.bus);
         }
         let instructions = self.session.all_instructions();
+        if is_task {
+            ticket.request.system = instructions.unwrap_or_default();
+            send(ticket, &self.services.gateways);
+            return Some(Work::of_call(call, None));
+        }
+        let system = move |prompt: &Arc<str>| {
+            let system = Session::system(prompt, instructions.as_deref());
+            match format {
+                Some(format) => format!("{system}\n\n---\n\n{format}").into(),
+                None => system,
+            }
+        };
         if let Some(prompt) = &self.prompt {
-            ticket.request.system = Session::system(&prompt.content, instructions.as_deref());
+            ticket.request.system = system(&prompt.content);
             send(ticket, &self.services.gateways);
             return Some(Work::of_call(call, None));
         }
@@ -82,8 +97,7 @@ impl SessionShell {
             let within = services.timeouts.prepare;
             match workers::compose(&services.composers, prompt_source, query_type, within).await {
                 Ok(prompt) => {
-                    ticket.request.system =
-                        Session::system(&prompt.content, instructions.as_deref());
+                    ticket.request.system = system(&prompt.content);
                     send(ticket, &services.gateways);
                 }
                 Err(fault) => ticket.refuse(fault),
@@ -177,6 +191,7 @@ impl SessionShell {
             messages: Arc::new(vec![question]),
             tools: Arc::default(),
             tool_choice: ToolChoice::None,
+            options: None,
         };
         self.ticket(token, model, tokens, request, caller)
     }
@@ -243,6 +258,18 @@ fn send(ticket: Box<Ticket>, gateways: &Gateways) {
     };
     if let Err((full, GatewayMsg::Call(ticket))) = gateway.offer(GatewayMsg::Call(ticket)) {
         ticket.refuse_for_now(full);
+    }
+}
+
+/// A caller that asks for a call of its tools gets one, unless this turn offers none.
+fn choice(options: &AnswerOptions, mode: TurnMode) -> ToolChoice {
+    match (&options.tool_choice, mode) {
+        (ClientToolChoice::Auto, TurnMode::Normal) => ToolChoice::Auto,
+        (ClientToolChoice::Required, TurnMode::Normal) => ToolChoice::Required,
+        (ClientToolChoice::Named(name), TurnMode::Normal) => {
+            ToolChoice::Named(name.as_str().into())
+        }
+        _ => ToolChoice::None,
     }
 }
 

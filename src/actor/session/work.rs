@@ -18,10 +18,11 @@ use crate::{
     },
     kernel::{Effect, Report},
     model::{
-        Fault, FaultCode, Limits, QueryId, SessionKey, SessionName, ToolCall, ToolResult,
-        ToolStatus, Turn,
+        Fault, FaultCode, Limits, QueryClassification, QueryId, QueryType, SessionKey, SessionName,
+        ToolCall, ToolResult, ToolStatus, Turn,
         record::{ChildEnd, Parent},
     },
+    prompt::ComposedPrompt,
     tool::{MAX_DATA, Registry, ToolContext, ToolError, ToolOutput},
 };
 
@@ -60,6 +61,13 @@ impl SessionShell {
                 previous,
             } => {
                 self.prompt = None;
+                let running = self.session.query();
+                if running.is_some_and(|running| running.options().is_task) {
+                    let kind = QueryClassification::new(QueryType::Conversational, 1.0, Vec::new());
+                    let result = Ok((kind, Arc::new(ComposedPrompt::empty())));
+                    let _ = me.cast(SessionMsg::Prepared { query, result });
+                    return;
+                }
                 let asked = Preparation {
                     session: me.clone(),
                     query,

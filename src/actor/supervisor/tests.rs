@@ -221,6 +221,7 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Waits) {
         messages: Arc::default(),
         tools: Arc::default(),
         tool_choice: ToolChoice::None,
+        options: None,
     };
     let token = CallToken {
         query: QueryId(1),

@@ -90,7 +90,7 @@ fn parts(parts: &[Part]) -> Value {
         Part::ToolResult(result) => Some(json!({
             "type": "tool_call_response", "id": result.call, "response": result.content
         })),
-        Part::Opaque(_) => None,
+        Part::Image(_) | Part::Opaque(_) => None,
     };
     parts.iter().filter_map(of).collect()
 }

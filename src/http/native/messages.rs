@@ -81,6 +81,7 @@ pub(super) async fn submit(
         idempotency_key: key(&headers)?,
         limits: message.limits.map(request),
         import: None,
+        options: None,
     };
     let room = host.reserve_message(session.key()).await?;
     let submitted = session.accept(submission).await;

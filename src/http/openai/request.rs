@@ -242,7 +242,7 @@ impl ParsedChat {
     /// Returns the import for the question: for a new session with the conversation so far.
     pub(super) fn import(&self, is_new: bool) -> Import {
         let mut messages = Vec::new();
-        let mut push = |speaker, text| messages.push(ImportedMessage { speaker, text });
+        let mut push = |speaker, text: String| messages.push(ImportedMessage::new(speaker, text));
         for Exchange { question, answer } in self.past.iter().filter(|_| is_new) {
             push(Speaker::User, question.clone());
             if let Some(answer) = answer {

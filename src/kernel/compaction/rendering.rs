@@ -113,6 +113,7 @@ fn pieces(messages: &[Arc<Message>]) -> Vec<Piece<'_>> {
                     let label = format!("[tool {}, {}]", name(by), status(result.status));
                     (label, escape(&result.content))
                 }
+                Part::Image(_) => (speaker.to_owned(), Cow::Borrowed("(an image)")),
                 Part::Opaque(_) => continue,
             };
             if !text.trim().is_empty() || message.role == Role::Tool {

@@ -47,7 +47,7 @@ pub(in crate::llm) fn body(
         tools: (!request.tools.is_empty()).then_some(&*tools),
         tool_choice: match request.tool_choice {
             ToolChoice::None if !request.tools.is_empty() => Some(json!({"type": "none"})),
-            ToolChoice::None | ToolChoice::Auto => None,
+            _ => None,
         },
         system: system.into_iter().collect(),
         messages: messages(request, provider),
@@ -176,7 +176,7 @@ fn blocks<'a>(message: &'a Message, provider: &str) -> Vec<RequestBlock<'a>> {
         Part::Opaque(opaque) if opaque.provider == provider => {
             serde_json::from_str(&opaque.body).ok().map(Content::Opaque)
         }
-        Part::Opaque(_) => None,
+        Part::Opaque(_) | Part::Image(_) => None,
     });
     let mut blocks: Vec<RequestBlock<'_>> = content.map(RequestBlock::of).collect();
     let is_opaque = |block: &RequestBlock<'_>| matches!(block.content, Content::Opaque(_));

@@ -27,6 +27,7 @@ fn request(tools: &[&str], messages: Vec<Message>) -> Request {
         messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
         tools: tools.iter().map(spec).collect(),
         tool_choice: ToolChoice::Auto,
+        options: None,
     }
 }
 

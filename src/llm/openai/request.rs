@@ -43,7 +43,7 @@ pub(in crate::llm) fn body(
         tools: (!request.tools.is_empty()).then_some(&*tools),
         tool_choice: match request.tool_choice {
             ToolChoice::None if !request.tools.is_empty() => Some("none"),
-            ToolChoice::None | ToolChoice::Auto => None,
+            _ => None,
         },
         max_completion_tokens: limit(Limit::Completion),
         max_tokens: limit(Limit::Tokens),
@@ -207,7 +207,7 @@ fn assistant<'a>(message: &'a Message, provider: &str, model: &str, ids: Ids) ->
         Part::Opaque(opaque) if opaque.provider == provider => {
             serde_json::from_str::<Kept<'_>>(&opaque.body).ok()
         }
-        Part::Opaque(_) | Part::Text { .. } | Part::ToolCall(_) | Part::ToolResult(_) => None,
+        _ => None,
     });
     let kept: Vec<Kept<'_>> = own.collect();
     let calls = message.calls().map(|call| CallEntry {

@@ -35,6 +35,7 @@ fn after(replies: usize) -> Request {
         messages: messages.into(),
         tools: [].into(),
         tool_choice: ToolChoice::Auto,
+        options: None,
     }
 }
 

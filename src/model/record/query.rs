@@ -1,5 +1,7 @@
 //! A query, from acceptance to its end.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::facts;
@@ -9,6 +11,7 @@ use crate::model::{
     fault::FaultCode,
     id::QueryId,
     limits::Limits,
+    options::{AnswerOptions, Cut},
     outcome::Outcome,
     usage::Usage,
 };
@@ -32,6 +35,9 @@ pub struct Accepted {
     /// The caller, whose key pays for the query.
     #[serde(default, skip_serializing_if = "By::is_local")]
     pub by: By,
+    /// What the caller asks of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Arc<AnswerOptions>>,
 }
 
 /// The position of a message in the inbox.
@@ -139,6 +145,16 @@ pub struct QueryFinished {
     pub turns: u32,
     /// Usage, children included.
     pub usage: Usage,
+    /// Why the text was cut, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Cut>,
+}
+
+/// `query.answer_rejected`: the answer is not in the format that the caller asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerRejected {
+    /// What is wrong with it.
+    pub problem: String,
 }
 
 facts! {
@@ -150,6 +166,8 @@ facts! {
         Doubted(Doubted) = "query.doubted",
         /// See [`Classified`].
         Classified(Classified) = "query.classified",
+        /// See [`AnswerRejected`].
+        AnswerRejected(AnswerRejected) = "query.answer_rejected",
         /// See [`QueryFinished`].
         Finished(QueryFinished) = "query.finished",
     }

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::facts;
 use crate::model::{
+    access::By,
     id::CallId,
+    options::AnswerOptions,
     tool::{ApprovalToken, ToolCall, ToolResult},
 };
 
@@ -47,6 +49,8 @@ pub enum RefusedWhy {
     BrokenArguments,
     /// The arguments do not fit the schema of a tool whose calls need approval.
     InvalidArguments,
+    /// The caller allows one call of its tools at a time.
+    OneAtATime,
     /// The turn offered no tools.
     NotOffered,
     /// The output limit cut the reply.
@@ -67,6 +71,23 @@ pub struct Refused {
     pub content: String,
 }
 
+/// `tool.handed_over`: the query waits for the results of the caller's own tools.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandedOver {
+    /// The calls, under the ids that the caller answers with.
+    pub calls: Vec<ToolCall>,
+}
+
+/// `tool.returned`: the caller returned the results, which follow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Returned {
+    /// The caller.
+    pub by: By,
+    /// What the caller asks of the answer from here on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Arc<AnswerOptions>>,
+}
+
 facts! {
     /// `tool.*`
     ToolFact in Tool {
@@ -78,6 +99,10 @@ facts! {
         Finished(ToolFinished) = "tool.finished",
         /// See [`Refused`].
         Refused(Refused) = "tool.refused",
+        /// See [`HandedOver`].
+        HandedOver(HandedOver) = "tool.handed_over",
+        /// See [`Returned`].
+        Returned(Returned) = "tool.returned",
     }
 }
 

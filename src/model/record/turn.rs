@@ -9,6 +9,7 @@ use crate::model::{
     fault::FaultCode,
     id::Attempt,
     message::Message,
+    options::Cut,
     reply::StopReason,
     signal::{Rejection, Signal},
     usage::Usage,
@@ -104,6 +105,9 @@ pub struct Replied {
     /// Whether the usage is an estimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
+    /// Why the visible text was cut, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Cut>,
     /// The model that replied.
     pub model: String,
 }

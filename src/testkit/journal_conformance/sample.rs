@@ -41,12 +41,14 @@ pub(super) fn talk(question: &str, answer: &str) -> Vec<Arc<Record>> {
         continues: None,
         place: InboxPosition::Back,
         by: By::default(),
+        options: None,
     };
     let finished = QueryFinished {
         outcome: Outcome::Answered,
         answer: answer.to_owned(),
         turns: 1,
         usage: Usage::default(),
+        cut: None,
     };
     vec![
         record(QueryFact::Accepted(accepted).into()),
@@ -91,6 +93,7 @@ pub(super) fn awkward(key: &SessionKey) -> Vec<Arc<Record>> {
         continues: Some(QueryId(u32::MAX)),
         place: InboxPosition::Front,
         by: By::default(),
+        options: None,
     };
     let warning = IterationWarning {
         turn: 1,

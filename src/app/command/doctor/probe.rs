@@ -105,6 +105,7 @@ fn request(model: &str, system: Arc<str>, question: &str, tools: Vec<ToolSpec>) 
         messages: Arc::new(vec![Arc::new(Message::text(Role::User, question))]),
         tools: tools.into(),
         tool_choice,
+        options: None,
     }
 }
 

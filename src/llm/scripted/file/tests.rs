@@ -16,6 +16,7 @@ fn request(model: &str) -> Request {
         messages: Arc::new(vec![Arc::new(Message::text(Role::User, "question"))]),
         tools: [].into(),
         tool_choice: ToolChoice::Auto,
+        options: None,
     }
 }
 

@@ -1,0 +1,204 @@
+//! The format of an answer: what the model is told about it, and the check of its answer.
+//!
+//! An answer in another format is rejected once, and the model gets a final turn to repair it.
+
+use serde_json::Value;
+
+use super::{
+    draft::{self, Draft},
+    effect::Decision,
+    guard, guidance, turn_end,
+    verdict::Verdict,
+};
+use crate::model::{
+    AnswerFormat, FaultCode,
+    record::{AnswerRejected, QueryFact},
+};
+
+/// Most characters of a problem that the model is told.
+const LONGEST_PROBLEM: usize = 500;
+
+/// The instructions for a format, which follow the prompt.
+#[must_use]
+pub fn instruction(format: &AnswerFormat) -> Option<String> {
+    let what = match format {
+        AnswerFormat::Text => return None,
+        AnswerFormat::Json => "a JSON object".to_owned(),
+        AnswerFormat::Schema {
+            description,
+            schema,
+            ..
+        } => {
+            let purpose = description.as_ref().map(|text| format!(" ({text})"));
+            let purpose = purpose.unwrap_or_default();
+            format!("JSON{purpose} that matches this schema:\n\n{schema}\n\n")
+        }
+    };
+    Some(format!(
+        "# Format of the answer\n\nA program reads the answer. The reply with the answer is {what} \
+         and has no other text, no code fence and no signal. Replies that only call tools are not \
+         affected."
+    ))
+}
+
+/// Checks that a schema can be used, without looking at other addresses.
+///
+/// # Errors
+/// A description of what is wrong with it.
+pub fn check_schema(schema: &Value) -> Result<(), String> {
+    let checked = jsonschema::validator_for(schema);
+    checked.map(drop).map_err(|error| error.to_string())
+}
+
+/// Ends the query if its answer has the format; otherwise asks for it again, once.
+pub(super) fn end(mut draft: Draft<'_>, verdict: Verdict, mut notes: Vec<String>) -> Decision {
+    let text = draft::answer(&draft.query);
+    match find(&draft.query.options().format, &text) {
+        Ok(answer) => {
+            let (outcome, answer) = (turn_end::outcome(&draft, verdict), answer.to_owned());
+            draft.finish_with(outcome, answer)
+        }
+        Err(problem) if draft.query.repaired => {
+            let detail = format!(
+                "the model gave no answer in the requested format: {problem}; ask again, or use \
+                 another model"
+            );
+            draft.fail(FaultCode::AnswerFormat, detail)
+        }
+        Err(problem) => {
+            notes.push(guidance::wrong_format(&problem));
+            draft.emit(QueryFact::AnswerRejected(AnswerRejected { problem }));
+            guard::begin_turn(draft, notes)
+        }
+    }
+}
+
+/// Returns the JSON in an answer, without the code fence that many models put around it.
+fn find<'a>(format: &AnswerFormat, text: &'a str) -> Result<&'a str, String> {
+    let text = text.trim();
+    let fenced = text
+        .strip_prefix("```")
+        .and_then(|text| text.strip_suffix("```"));
+    let fenced = fenced.map(|text| text.strip_prefix("json").unwrap_or(text).trim());
+    let text = fenced.unwrap_or(text);
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    match format {
+        AnswerFormat::Text => Ok(text),
+        AnswerFormat::Json if value.is_object() => Ok(text),
+        AnswerFormat::Json => Err("not a JSON object".to_owned()),
+        AnswerFormat::Schema { schema, .. } => {
+            let validator = jsonschema::validator_for(schema).map_err(|error| error.to_string())?;
+            match validator.iter_errors(&value).next() {
+                None => Ok(text),
+                Some(error) => {
+                    let at = error.instance_path().to_string();
+                    let at = if at.is_empty() {
+                        String::new()
+                    } else {
+                        format!("at {at}: ")
+                    };
+                    let problem = format!("{at}{error}");
+                    Err(problem.chars().take(LONGEST_PROBLEM).collect())
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema() -> AnswerFormat {
+        AnswerFormat::Schema {
+            name: "city".into(),
+            description: None,
+            schema: json!({
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "people": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]},
+                    "near": {"type": "array", "items": {"$ref": "#/$defs/place"}},
+                },
+                "required": ["name", "people"],
+                "additionalProperties": false,
+                "$defs": {"place": {"type": "string", "minLength": 1}},
+            }),
+            strict: true,
+        }
+    }
+
+    #[test]
+    fn answer_is_checked_against_its_format() {
+        let good = r#"{"name": "Bern", "people": 134000, "near": ["Thun"]}"#;
+        let json = || AnswerFormat::Json;
+        for (format, text, found) in [
+            (json(), "{}", Ok("{}")),
+            (json(), " {\"a\": 1}\n", Ok("{\"a\": 1}")),
+            (json(), "```json\n{}\n```", Ok("{}")),
+            (json(), "```\n{}\n```", Ok("{}")),
+            (json(), "[1]", Err("not a JSON object")),
+            (json(), "Bern.", Err("not JSON: ")),
+            (json(), "{} and more", Err("not JSON: ")),
+            (json(), "", Err("not JSON: ")),
+            (schema(), good, Ok(good)),
+            (
+                schema(),
+                r#"{"name": "Bern"}"#,
+                Err("\"people\" is a required property"),
+            ),
+            (
+                schema(),
+                r#"{"name": "Bern", "people": -1}"#,
+                Err("at /people: "),
+            ),
+            (
+                schema(),
+                r#"{"name": "Bern", "people": null, "near": [""]}"#,
+                Err("at /near/0: "),
+            ),
+            (schema(), "{}", Err("is a required property")),
+        ] {
+            let checked = find(&format, text);
+            match found {
+                Ok(answer) => assert_eq!(checked, Ok(answer)),
+                Err(problem) => {
+                    let said = checked.unwrap_err();
+                    assert!(said.contains(problem), "{text}: {said}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn unusable_schema_is_refused() {
+        assert_eq!(check_schema(&json!({"type": "object"})), Ok(()));
+        for schema in [
+            json!({"type": "thing"}),
+            json!({"$ref": "https://example.org/schema.json"}),
+            json!({"$ref": "#/$defs/none"}),
+            json!({"type": "string", "pattern": "("}),
+            json!(1),
+        ] {
+            assert!(check_schema(&schema).is_err(), "{schema}");
+        }
+    }
+
+    #[test]
+    fn endless_schema_is_no_danger() {
+        let endless = AnswerFormat::Schema {
+            name: "endless".into(),
+            description: None,
+            schema: json!({"$ref": "#"}),
+            strict: false,
+        };
+        let AnswerFormat::Schema { schema, .. } = &endless else {
+            return;
+        };
+        if check_schema(schema).is_ok() {
+            let _ = find(&endless, "{}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What a caller asks of an answer, besides its budgets: tools of its own, a format, limits of the
+//! text, parameters of the model, images.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{command::ImportedMessage, tool::ToolSpec};
+
+words! {
+    /// A parameter that is passed on to the model. A [`BTreeMap`] holds the values, as OpenAI
+    /// defines them.
+    #[derive(PartialOrd, Ord)]
+    pub enum Parameter {
+        /// A number from 0 to 2.
+        Temperature = "temperature",
+        /// A number from 0 to 1.
+        TopP = "top_p",
+        /// A number from -2 to 2.
+        PresencePenalty = "presence_penalty",
+        /// A number from -2 to 2.
+        FrequencyPenalty = "frequency_penalty",
+        /// An integer.
+        Seed = "seed",
+        /// Token ids with numbers from -100 to 100.
+        LogitBias = "logit_bias",
+        /// A word, such as `low`.
+        ReasoningEffort = "reasoning_effort",
+        /// `low`, `medium` or `high`.
+        Verbosity = "verbosity",
+    }
+}
+
+words! {
+    /// The reason why Oracle cut the text of an answer.
+    pub enum Cut {
+        /// A stop sequence.
+        Stop = "stop",
+        /// The limit of tokens.
+        Length = "length",
+    }
+}
+
+/// What a model takes besides text and tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The parameters.
+    pub parameters: &'static [Parameter],
+    /// Whether it takes images.
+    pub images: bool,
+    /// Whether its provider enforces a JSON schema, so that a reply in that format has no signal.
+    pub schemas: bool,
+}
+
+impl Capabilities {
+    /// Text and tools alone.
+    pub const NONE: Self = Self {
+        parameters: &[],
+        images: false,
+        schemas: false,
+    };
+}
+
+/// What a caller asks of an answer, besides its budgets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AnswerOptions {
+    /// Tools that the caller runs itself. One that has the name of a tool of the session hides it.
+    #[serde(skip_serializing_if = "<[ToolSpec]>::is_empty")]
+    pub tools: Arc<[ToolSpec]>,
+    /// The choice among the caller's tools.
+    #[serde(skip_serializing_if = "ClientToolChoice::is_auto")]
+    pub tool_choice: ClientToolChoice,
+    /// Whether a reply may call only one of the caller's tools.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub single_call: bool,
+    /// The format of the answer.
+    #[serde(skip_serializing_if = "AnswerFormat::is_text")]
+    pub format: AnswerFormat,
+    /// Texts that end a reply and are not part of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+    /// Limit on the visible text of a reply, in tokens of four characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// Parameters of the model.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<Parameter, Value>,
+    /// Images that belong to the question.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+    /// Calls of the caller's tools, and their results, that follow the question.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exchanged: Vec<ImportedMessage>,
+    /// Whether this is a chat page's own request, such as for a title: one model call, without the
+    /// prompt, tools and signals.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_task: bool,
+}
+
+impl AnswerOptions {
+    /// The caller's tool of this name.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+}
+
+/// The choice among the caller's own tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientToolChoice {
+    /// The model decides.
+    #[default]
+    Auto,
+    /// The model calls one of its tools.
+    Required,
+    /// The model calls this tool.
+    Named(String),
+}
+
+impl ClientToolChoice {
+    const fn is_auto(&self) -> bool {
+        matches!(self, Self::Auto)
+    }
+}
+
+/// The format of an answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerFormat {
+    /// Text.
+    #[default]
+    Text,
+    /// A JSON object.
+    Json,
+    /// JSON that a schema describes.
+    Schema {
+        /// The schema's name.
+        name: String,
+        /// Its purpose, for the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        description: Option<String>,
+        /// The schema.
+        schema: Value,
+        /// Whether the provider enforces the schema exactly.
+        #[serde(default)]
+        strict: bool,
+    },
+}
+
+impl AnswerFormat {
+    /// Whether the answer is plain text.
+    #[must_use]
+    pub const fn is_text(&self) -> bool {
+        matches!(self, Self::Text)
+    }
+}
+
+/// An image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// Its address, or the image itself as a `data:` URL.
+    pub url: String,
+    /// The resolution in which the model sees it: `low`, `high` or `auto`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+impl Image {
+    /// The media type and the base64 text of a `data:` URL.
+    #[must_use]
+    pub fn data(&self) -> Option<(&str, &str)> {
+        self.url.strip_prefix("data:")?.split_once(";base64,")
+    }
+}
