@@ -233,6 +233,7 @@ fn record(number: u64) -> Arc<Record> {
             continues: None,
             place: InboxPosition::Back,
             by: oracle_agent::model::By::default(),
+            options: None,
         })
         .into(),
         _ => {
@@ -246,6 +247,7 @@ fn record(number: u64) -> Arc<Record> {
                 usage: Usage::default(),
                 estimated: false,
                 model: "mock/test".to_owned(),
+                cut: None,
             })
             .into()
         }

@@ -172,7 +172,7 @@ pub(super) mod tests {
                         format!("{}:{}({})", call.id, call.name, call.arguments)
                     }
                     Part::Opaque(opaque) => format!("{} {}", opaque.provider, opaque.body),
-                    Part::ToolResult(_) => panic!("a result in a reply"),
+                    Part::ToolResult(_) | Part::Image(_) => panic!("not of a reply"),
                 });
                 let parts: Vec<String> = parts.collect();
                 let used = reply.usage;

@@ -209,6 +209,7 @@ mod tests {
             continues: None,
             place: InboxPosition::Back,
             by: By::local(),
+            options: None,
         };
         let fact = QueryFact::Accepted(accepted).into();
         let at = Timestamp::from_millis(1_767_225_600_000);

@@ -436,6 +436,7 @@ mod tests {
             text: format!("{text}\n\n[Response stopped by operator]"),
             turns: 2,
             usage: Usage::default(),
+            cut: None,
         }
     }
 

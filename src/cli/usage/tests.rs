@@ -49,6 +49,7 @@ fn replied(day: i64, model: &str, usage: Usage) -> Arc<Record> {
         usage,
         estimated: false,
         model: model.into(),
+        cut: None,
     });
     record(day, fact)
 }

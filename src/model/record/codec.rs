@@ -144,6 +144,7 @@ mod tests {
             continues: None,
             place: InboxPosition::Back,
             by: By::local(),
+            options: None,
         }));
         let json = encode(&accepted).unwrap();
         assert_eq!(
@@ -167,6 +168,7 @@ mod tests {
             answer: String::new(),
             turns: 2,
             usage: Usage::default(),
+            cut: None,
         }));
         assert_eq!(decode(&encode(&finished).unwrap()).unwrap(), finished);
     }

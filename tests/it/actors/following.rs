@@ -89,6 +89,7 @@ async fn ended_elsewhere(journal: &Memory, session: &TestSession, query: QueryId
             answer: String::new(),
             turns: 0,
             usage: Usage::default(),
+            cut: None,
         })),
     };
     let append = Append {

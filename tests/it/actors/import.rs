@@ -11,10 +11,7 @@ use oracle_agent::{
 use super::{done, memory};
 
 fn talked() -> Import {
-    let said = |speaker, text: &str| ImportedMessage {
-        speaker,
-        text: text.to_owned(),
-    };
+    let said = ImportedMessage::new::<&str>;
     Import {
         instructions: Some("Answer in French.".to_owned()),
         messages: vec![

@@ -63,7 +63,7 @@ async fn results(script: &Scripted) -> Vec<(ToolStatus, String)> {
     parts
         .filter_map(|part| match part {
             Part::ToolResult(result) => Some((result.status, result.content.clone())),
-            Part::Text { .. } | Part::ToolCall(_) | Part::Opaque { .. } => None,
+            _ => None,
         })
         .collect()
 }

@@ -101,8 +101,8 @@ async fn second_opinion_changes_the_type_and_is_not_streamed() {
         panic!("asked once");
     };
     assert_eq!(
-        (&*asking.model, asking.tool_choice),
-        ("judge", ToolChoice::None)
+        (&*asking.model, &asking.tool_choice),
+        ("judge", &ToolChoice::None)
     );
     assert!(asking.tools.is_empty());
     let texts: Vec<String> = asking

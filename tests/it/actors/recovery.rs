@@ -123,6 +123,7 @@ async fn open_queries(journal: &dyn Journal, many: usize) {
             continues: None,
             place: InboxPosition::Back,
             by: oracle_agent::model::By::default(),
+            options: None,
         });
         let append = Append {
             sid: claim.sid,

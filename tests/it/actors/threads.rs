@@ -63,7 +63,7 @@ async fn search(
     let mut parts = parts.flat_map(|message| &message.parts);
     let result = parts.find_map(|part| match part {
         Part::ToolResult(result) => Some(format!("{:?}: {}", result.status, result.content)),
-        Part::Text { .. } | Part::ToolCall(_) | Part::Opaque { .. } => None,
+        _ => None,
     });
     result.unwrap()
 }

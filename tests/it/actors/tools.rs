@@ -31,7 +31,7 @@ fn results(script: &Scripted) -> Vec<String> {
         .flat_map(|message| &message.parts)
         .filter_map(|part| match part {
             Part::ToolResult(result) => Some(format!("{:?}: {}", result.status, result.content)),
-            Part::Text { .. } | Part::ToolCall(_) | Part::Opaque { .. } => None,
+            _ => None,
         })
         .collect()
 }

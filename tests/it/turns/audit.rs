@@ -356,6 +356,7 @@ fn estimate_is_right(messages: &[Arc<Message>], live: &Session) {
         Part::Text { text } => text.chars().count(),
         Part::ToolCall(call) => call.name.len() + call.arguments.chars().count(),
         Part::ToolResult(result) => result.content.chars().count(),
+        Part::Image(_) => 4_000,
         Part::Opaque(opaque) => opaque.body.len(),
     };
     let parts = messages.iter().flat_map(|message| &message.parts);

@@ -12,13 +12,11 @@ use oracle_agent::{
 use super::{play::Play, script::*};
 
 fn user(text: &str) -> ImportedMessage {
-    let (speaker, text) = (Speaker::User, text.to_owned());
-    ImportedMessage { speaker, text }
+    ImportedMessage::new(Speaker::User, text)
 }
 
 fn assistant(text: &str) -> ImportedMessage {
-    let (speaker, text) = (Speaker::Assistant, text.to_owned());
-    ImportedMessage { speaker, text }
+    ImportedMessage::new(Speaker::Assistant, text)
 }
 
 fn import(instructions: Option<&str>, messages: Vec<ImportedMessage>) -> Import {

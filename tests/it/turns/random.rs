@@ -159,6 +159,7 @@ fn submission(a: u8, b: u8) -> Submission {
         idempotency_key: (a > 128).then(|| format!("key {}", a % 5)),
         limits: (a.is_multiple_of(7)).then(|| Limits::turns(u32::from(b % 5)).into()),
         import: (a.is_multiple_of(3)).then(|| Box::new(import(a, b))),
+        options: None,
     }
 }
 
@@ -169,10 +170,7 @@ fn import(a: u8, b: u8) -> Import {
     } else {
         Speaker::Assistant
     };
-    let message = ImportedMessage {
-        speaker,
-        text: texts(b),
-    };
+    let message = ImportedMessage::new(speaker, texts(b));
     Import {
         instructions: (b.is_multiple_of(2)).then(|| texts(a)),
         messages: vec![message; usize::from(a.is_multiple_of(9)) * 2],
@@ -236,7 +234,7 @@ fn advance(play: &mut Play, a: u8, b: u8) {
         Step::Tools { slots } => {
             let due = |slot: &&ToolSlot| match slot.state {
                 CallState::Running | CallState::AwaitingApproval => true,
-                CallState::Waiting | CallState::Done(_) => false,
+                CallState::Waiting | CallState::AwaitingClient | CallState::Done(_) => false,
             };
             let due: Vec<_> = slots.iter().filter(due).collect();
             let Some(slot) = due.get(usize::from(a) % due.len().max(1)) else {

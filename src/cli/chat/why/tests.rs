@@ -49,6 +49,7 @@ fn accepted() -> Fact {
         continues: Some(QueryId(2)),
         place: crate::model::record::InboxPosition::Back,
         by: By::default(),
+        options: None,
     };
     QueryFact::Accepted(accepted).into()
 }
@@ -102,6 +103,7 @@ fn replied(signal: SignalPresence) -> Fact {
         usage: usage(1_900),
         estimated: signal == SignalPresence::Absent,
         model: "p/m".to_owned(),
+        cut: None,
     };
     TurnFact::Replied(replied).into()
 }
@@ -158,6 +160,7 @@ fn finished(outcome: Outcome) -> Fact {
         answer: String::new(),
         turns: 2,
         usage: usage(3_800),
+        cut: None,
     };
     QueryFact::Finished(finished).into()
 }
