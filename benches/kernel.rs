@@ -209,7 +209,7 @@ fn read_the_signal(bencher: Bencher<'_, '_>) {
         .iter()
         .filter_map(|part| match part {
             Part::Text { text } => Some(text.as_str()),
-            Part::ToolCall(_) | Part::ToolResult(_) | Part::Opaque(_) => None,
+            _ => None,
         })
         .collect();
     bencher.bench(|| oracle_agent::signal::read(black_box(&text), NOW.at));

@@ -25,6 +25,7 @@ mod history;
 mod import;
 mod inbox;
 mod loops;
+mod options;
 mod policies;
 mod random;
 mod recovery;

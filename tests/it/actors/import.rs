@@ -11,7 +11,7 @@ use oracle_agent::{
 use super::{done, memory};
 
 fn talked() -> Import {
-    let said = ImportedMessage::new::<&str>;
+    let said = |speaker, text: &str| ImportedMessage::new(speaker, text);
     Import {
         instructions: Some("Answer in French.".to_owned()),
         messages: vec![

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use oracle_agent::{
-    kernel::{Effect, IdleState, Phase, Policy, Session},
+    kernel::{self, Effect, IdleState, Phase, Policy, Session},
     model::{
         Attempt, CallId, Message, Part, QueryId, Record, Role, SessionName, Timestamp, Turn, Usage,
         record::{
@@ -190,7 +190,7 @@ impl Audit {
                 seen.finished = true;
             }
             Fact::Session(_)
-            | Fact::Query(QueryFact::Accepted(_))
+            | Fact::Query(QueryFact::Accepted(_) | QueryFact::AnswerRejected(_))
             | Fact::Signal(_)
             | Fact::Tool(_)
             | Fact::Approval(_)
@@ -338,7 +338,9 @@ fn measured(started: &TurnStarted, live: &Session) {
     let Some(estimate) = started.token_estimate else {
         return;
     };
-    let tools = live.policy().tools.iter().map(|tool| {
+    let query = live.query().expect("a running query");
+    let (all, is_task) = (query.tools(live.policy()), query.options().is_task);
+    let tools = all.iter().map(|tool| {
         (format!("{}{}{}", tool.name, tool.description, tool.schema))
             .chars()
             .count()
@@ -347,7 +349,13 @@ fn measured(started: &TurnStarted, live: &Session) {
         .instructions()
         .map(|text| Session::system(&Arc::from(""), Some(text)));
     let told = told.map_or(0, |told| told.chars().count() as u64 / 4);
-    let sent = live.transcript().token_estimate() + told + 100 + tools.sum::<usize>() as u64 / 4;
+    let format = kernel::instruction(&query.options().format);
+    let format = format.map_or(0, |text| text.chars().count() as u64 / 4);
+    let own = match is_task {
+        true => 0,
+        false => 100 + tools.sum::<usize>() as u64 / 4 + format,
+    };
+    let sent = live.transcript().token_estimate() + told + own;
     assert!(estimate.abs_diff(sent) < 30, "{estimate}, and it is {sent}");
 }
 

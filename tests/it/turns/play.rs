@@ -7,16 +7,16 @@ use oracle_agent::{
     journal::StatusTracker,
     kernel::{
         CallToken, Command, CommandReply as Heard, Decision, DecisionContext, Effect, InFlight,
-        IssuedCommand, Opinion, Policy, Refusal, Report, Session,
+        IssuedCommand, Opinion, Policy, Refusal, Report, ReturnedResult, Session,
     },
     model::{
-        ApprovalToken, CallId, Fault, Message, Outcome, ProfileName, QueryClassification, QueryId,
-        QueryType, Record, Reply, Role, SessionKey, SessionName, Submission, Timestamp, ToolCall,
-        ToolResult, ToolStatus, Usage,
+        AnswerOptions, ApprovalToken, CallId, Fault, Message, Outcome, ProfileName,
+        QueryClassification, QueryId, QueryType, Record, Reply, Role, SessionKey, SessionName,
+        Submission, Timestamp, ToolCall, ToolResult, ToolStatus, Usage,
         record::{
             AgentFact, ApprovalVerdict, ChildEnd, Classified, Fact, FallbackTriggered,
             LoopDetected, Opened, Quarantined, QueryFact, QueryFinished, RestartCause, SessionFact,
-            TurnFact, TurnMode, TurnStarted,
+            ToolFact, TurnFact, TurnMode, TurnStarted,
         },
     },
 };
@@ -357,6 +357,28 @@ impl Play {
             usage,
         };
         self.report(Report::ChildEnded { query, end })
+    }
+
+    /// The calls of the caller's tools that were handed over last.
+    pub(super) fn handed_over(&self) -> Vec<ToolCall> {
+        let handed = self.log.iter().rev().find_map(|record| match &record.fact {
+            Fact::Tool(ToolFact::HandedOver(handed)) => Some(handed.calls.clone()),
+            _ => None,
+        });
+        handed.expect("calls that were handed over")
+    }
+
+    pub(super) fn returns(
+        &mut self,
+        results: Vec<(String, String)>,
+        options: Option<Arc<AnswerOptions>>,
+    ) -> Result<Heard, Refusal> {
+        let results = results.into_iter().map(|(call, content)| ReturnedResult {
+            call: CallId::new(&call),
+            content,
+        });
+        let results = results.collect();
+        self.command(Command::ReturnResults { results, options })
     }
 
     pub(super) fn uses(&mut self, text: &str, call: ToolCall, content: &str) -> &mut Self {

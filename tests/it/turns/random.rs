@@ -3,15 +3,17 @@
 //!
 //! `ORACLE_LONG_TESTS=1` runs twenty times as many.
 
+use std::sync::Arc;
+
 use oracle_agent::{
     kernel::{
         BasisPoints, CallState, CallToken, Command, DelegationPolicy, ModelChoice, OnMissingSignal,
         Opinion, Policy, Report, Step, ToolSlot,
     },
     model::{
-        ApprovalToken, Attempt, BusyPolicy, CallId, Fault, Import, ImportedMessage, Limits,
-        NanoUsd, Outcome, QueryId, QueryType, Reply, Speaker, StopReason, Submission, ToolCall,
-        ToolResult, ToolStatus, Turn, Usage,
+        AnswerFormat, AnswerOptions, ApprovalToken, Attempt, BusyPolicy, CallId, Fault, Image,
+        Import, ImportedMessage, Limits, NanoUsd, Outcome, QueryId, QueryType, Reply, Speaker,
+        StopReason, Submission, ToolCall, ToolResult, ToolStatus, Turn, Usage,
         command::Author,
         record::{ApprovalVerdict, ChildEnd, RestartCause},
     },
@@ -159,7 +161,33 @@ fn submission(a: u8, b: u8) -> Submission {
         idempotency_key: (a > 128).then(|| format!("key {}", a % 5)),
         limits: (a.is_multiple_of(7)).then(|| Limits::turns(u32::from(b % 5)).into()),
         import: (a.is_multiple_of(3)).then(|| Box::new(import(a, b))),
-        options: None,
+        options: (a.is_multiple_of(5)).then(|| Arc::new(options(a, b))),
+    }
+}
+
+fn options(a: u8, b: u8) -> AnswerOptions {
+    let image = || Image {
+        url: "https://example.org/a.png".to_owned(),
+        detail: None,
+    };
+    AnswerOptions {
+        tools: if b.is_multiple_of(3) {
+            client_tools()
+        } else {
+            Arc::default()
+        },
+        single_call: b.is_multiple_of(2),
+        format: if b.is_multiple_of(7) {
+            AnswerFormat::Json
+        } else {
+            AnswerFormat::Text
+        },
+        stop: (b > 200).then(|| "sig".to_owned()).into_iter().collect(),
+        max_tokens: (b % 16 == 5).then_some(3),
+        images: (b % 8 == 1).then(image).into_iter().collect(),
+        exchanged: if b % 8 == 3 { exchanged() } else { Vec::new() },
+        is_task: a > 240,
+        ..AnswerOptions::default()
     }
 }
 
@@ -237,6 +265,10 @@ fn advance(play: &mut Play, a: u8, b: u8) {
                 CallState::Waiting | CallState::AwaitingClient | CallState::Done(_) => false,
             };
             let due: Vec<_> = slots.iter().filter(due).collect();
+            if query.awaits_client() {
+                assert!(due.is_empty(), "handed over once nothing else is open");
+                return returns(play, a, b);
+            }
             let Some(slot) = due.get(usize::from(a) % due.len().max(1)) else {
                 assert!(play.session.is_paused(), "nothing waits but in a pause");
                 return;
@@ -254,6 +286,25 @@ fn advance(play: &mut Play, a: u8, b: u8) {
             play.child_ends(outcome, &texts(b), used);
         }
     }
+}
+
+/// Returns the results of the caller's tools, or cancels the wait by a message.
+fn returns(play: &mut Play, a: u8, b: u8) {
+    if a < 60 {
+        let query = play.running();
+        play.submit(Submission::new(texts(b))).unwrap();
+        assert_ne!(play.session.query().map(|next| next.id()), Some(query));
+        return;
+    }
+    let handed = play.handed_over();
+    let results = handed.iter().map(|call| (call.id.0.to_string(), texts(b)));
+    let results: Vec<_> = results.collect();
+    if a < 120 {
+        let refused = play.returns(results[1..].to_vec(), None);
+        assert!(refused.is_err(), "a result is missing");
+    }
+    let options = (a % 3 == 0).then(|| Arc::new(options(a, b)));
+    play.returns(results, options).unwrap();
 }
 
 /// Ends a query while its sub-agent works, in one of the possible ways.
@@ -420,7 +471,7 @@ fn some_reply(a: u8, b: u8) -> Reply {
 
 fn some_call(a: u8, b: u8) -> ToolCall {
     let names = [
-        "search", "write", "deploy", "read", "nonsense", "search", "search",
+        "search", "write", "deploy", "read", "nonsense", "act", "move",
     ];
     let arguments = ["{}", "", "{\"a\":1}", "{\"a\":", "[1]", "{}"];
     ToolCall {

@@ -5,8 +5,9 @@ use std::{sync::Arc, time::Duration};
 use oracle_agent::{
     kernel::{BasisPoints, ModelChoice, OnMissingSignal, Opinion, Policy, SecondOpinionPolicy},
     model::{
-        CallId, Limits, NanoUsd, Part, QueryType, Reply, StopReason, ToolApproval, ToolCall,
-        ToolEffect, ToolNeed, ToolRepeat, ToolSpec, Usage, record::PromptSummary,
+        CallId, ImportedMessage, Limits, NanoUsd, Part, QueryType, Reply, Speaker, StopReason,
+        ToolApproval, ToolCall, ToolEffect, ToolNeed, ToolRepeat, ToolSpec, Usage,
+        record::PromptSummary,
     },
 };
 
@@ -119,6 +120,26 @@ pub(super) fn prompt(query_type: QueryType) -> PromptSummary {
         token_estimate: 100,
         warnings: Vec::new(),
     }
+}
+
+/// Two tools of the caller; the second has the name of none of the session's.
+pub(super) fn client_tools() -> Arc<[ToolSpec]> {
+    let schema = serde_json::json!({
+        "type": "object",
+        "properties": {"a": {"type": "integer"}},
+    });
+    ["act", "move"]
+        .map(|name| ToolSpec::new(name, "Does it at the caller's.", schema.clone()))
+        .into()
+}
+
+/// A call of the caller's tool, and its result, that follow a question.
+pub(super) fn exchanged() -> Vec<ImportedMessage> {
+    let mut calls = ImportedMessage::new(Speaker::Assistant, "");
+    calls.calls = vec![call("call_1", "act")];
+    let mut result = ImportedMessage::new(Speaker::Tool, "done before");
+    result.call = Some(CallId::new("call_1"));
+    vec![calls, result]
 }
 
 /// Asks for a second opinion below a confidence of one half.
