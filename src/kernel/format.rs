@@ -50,6 +50,21 @@ pub fn check_schema(schema: &Value) -> Result<(), String> {
     checked.map(drop).map_err(|error| error.to_string())
 }
 
+pub(super) fn applies(draft: &Draft<'_>, verdict: Verdict) -> bool {
+    let gives_an_answer = matches!(
+        verdict,
+        Verdict::Answered | Verdict::Partial | Verdict::Stuck
+    );
+    gives_an_answer && !draft.query.options().format.is_text()
+}
+
+/// Whether the model is asked for the answer again.
+pub(super) fn is_rejected(draft: &Draft<'_>, verdict: Verdict) -> bool {
+    let query = &draft.query;
+    let fits = || find(&query.options().format, &draft::answer(query)).is_ok();
+    applies(draft, verdict) && !query.repaired && !fits()
+}
+
 /// Ends the query if its answer has the format; otherwise asks for it again, once.
 pub(super) fn end(mut draft: Draft<'_>, verdict: Verdict, mut notes: Vec<String>) -> Decision {
     let text = draft::answer(&draft.query);

@@ -131,8 +131,10 @@ pub(super) fn end(mut draft: Draft<'_>) -> Decision {
     let turn = turn_end(&draft, looped.is_some(), judged.done);
     let verdict = draft.policy().turn.verdict(&turn);
     let verdict = within_bounds(&turn, deferred(&draft, verdict));
-    match (so_far, verdict.ends_the_query()) {
-        (Some(paused), false) => paused.wait(),
+    match so_far {
+        Some(paused) if !verdict.ends_the_query() || format::is_rejected(&draft, verdict) => {
+            paused.wait()
+        }
         _ => apply(draft, verdict, looped, judged),
     }
 }
@@ -156,13 +158,7 @@ fn apply(
         true => Verdict::Answered,
         false => verdict,
     };
-    let has_format = !draft.query.options().format.is_text();
-    if has_format
-        && matches!(
-            verdict,
-            Verdict::Answered | Verdict::Partial | Verdict::Stuck
-        )
-    {
+    if format::applies(&draft, verdict) {
         return format::end(draft, verdict, notes);
     }
     match verdict {

@@ -109,6 +109,7 @@ async fn interrupt_before_acceptance_waits_and_a_second_does_not() {
     let journal = ObstructedJournal::new(Arc::new(Memory::new()));
     let oracle = stalling(&journal).await;
     let press = async |presses: &mpsc::Sender<()>, _: &Recording| presses.send(()).await.unwrap();
+    journal.set(Obstacle::LateAppends(Duration::from_secs(1)));
     let (answer, recording) = pressed(&oracle, PERSON, press).await;
     assert_eq!(answer.unwrap().outcome, Outcome::Cancelled);
     let said = recording.err();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oracle_agent::{
-    kernel::{Effect, Policy, Refusal, Step},
+    kernel::{Command, Effect, Policy, Refusal, Step},
     model::{
         AnswerFormat, AnswerOptions, CallId, Cut, FaultCode, Image, Outcome, Part, Role,
         StopReason, Submission, ToolStatus,
@@ -250,6 +250,11 @@ fn answer_in_another_format_is_repaired_once() {
     let mut play = asked(policy(), json());
     play.says("It is one.");
     assert_eq!(play.mode(), TurnMode::Final);
+    let mut paused = asked(policy(), json());
+    paused.command(Command::Pause).unwrap();
+    paused.says("It is one.");
+    paused.command(Command::Resume).unwrap();
+    assert_eq!(paused.mode(), TurnMode::Final);
     assert!(play.turn().guidance[0].contains("not in the requested format"));
 }
 
