@@ -409,7 +409,7 @@ impl Meter {
     }
 
     pub(super) fn awaiting_person(&self) -> usize {
-        self.sum(&[Activity::Approval, Activity::Paused])
+        self.sum(&[Activity::Client, Activity::Approval, Activity::Paused])
     }
 
     pub(super) fn busy(&self) -> usize {
@@ -438,6 +438,8 @@ words! {
         /// The session is being activated.
         Waking = "waking",
         Idle = "idle",
+        /// The query waits for results of its caller's tools. It does not count as busy.
+        Client = "client",
         /// The query is being classified, and its prompt composed.
         Preparing = "preparing",
         Calling = "calling",

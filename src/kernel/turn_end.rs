@@ -54,7 +54,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         Finding::Rejection(_) => SignalPresence::Rejected,
         Finding::Nothing => SignalPresence::Absent,
     };
-    let (text, cut) = shown(&draft, &reading.text, reply.stop);
+    let (text, cut) = shown(&draft, reading.text, reply.stop);
     let asked = message.calls().cloned().map(Arc::new).collect();
     draft.emit(TurnFact::Replied(Replied {
         attempt,
@@ -89,7 +89,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
 }
 
 /// The visible text of a reply as far as the caller's limits allow it.
-fn shown(draft: &Draft<'_>, text: &str, stop: StopReason) -> (String, Option<Cut>) {
+fn shown(draft: &Draft<'_>, text: String, stop: StopReason) -> (String, Option<Cut>) {
     if draft.query.mode == TurnMode::Signal {
         return (String::new(), None);
     }

@@ -31,14 +31,14 @@ impl TextLimit {
     }
 
     /// Returns what can be shown after this piece.
-    pub fn push(&mut self, piece: &str) -> String {
+    pub fn push(&mut self, piece: String) -> String {
         if self.cut.is_some() {
             return String::new();
         }
         if self.stop.is_empty() {
-            return self.measured(piece.to_owned());
+            return self.measured(piece);
         }
-        self.held.push_str(piece);
+        self.held.push_str(&piece);
         let found = self.stop.iter().filter_map(|stop| self.held.find(&**stop));
         if let Some(at) = found.min() {
             self.held.truncate(at);
@@ -98,7 +98,10 @@ mod tests {
             max_tokens,
             ..AnswerOptions::default()
         });
-        let mut text: String = pieces.iter().map(|piece| limit.push(piece)).collect();
+        let mut text: String = pieces
+            .iter()
+            .map(|piece| limit.push((*piece).to_owned()))
+            .collect();
         text.push_str(&limit.finish());
         (text, limit.cut())
     }

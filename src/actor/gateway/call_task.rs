@@ -87,13 +87,13 @@ impl TextPublisher {
 
     fn push(&mut self, text: &str) {
         let text = self.stripper.push(text);
-        let text = self.limit.push(&text);
+        let text = self.limit.push(text);
         self.show(text);
     }
 
     fn finish(mut self) {
         let text = std::mem::take(&mut self.stripper).finish();
-        let text = self.limit.push(&text) + &self.limit.finish();
+        let text = self.limit.push(text) + &self.limit.finish();
         self.show(text);
     }
 

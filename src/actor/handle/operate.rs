@@ -27,8 +27,8 @@ impl Oracle {
         self.services.meter.beginning() + waiting.sum::<usize>()
     }
 
-    /// Number of running queries that wait for a person: for an approval, or for the end of a
-    /// pause.
+    /// Number of running queries that wait for a person: for an approval, for results of the
+    /// caller's tools, or for the end of a pause.
     #[must_use]
     pub fn awaiting_person(&self) -> usize {
         self.services.meter.awaiting_person()

@@ -49,7 +49,10 @@ impl SessionShell {
     pub(super) fn show(&mut self, now: u64) {
         let (session, exposed) = (&self.session, &mut self.exposed);
         let query = session.query();
-        exposed.inbox.runs(query.is_some());
+        // It costs nothing until the caller returns, which it may never do.
+        exposed
+            .inbox
+            .runs(query.is_some_and(|query| !query.awaits_client()));
         exposed.inbox.holds(session.waiting());
         let activity = activity(session);
         exposed.session_gauge.set_activity(activity);
@@ -88,6 +91,7 @@ fn activity(session: &Session) -> Activity {
             Activity::Calling
         }
         Step::BackingOff { .. } | Step::Compacting { pause: Some(_), .. } => Activity::BackingOff,
+        Step::Tools { .. } if query.awaits_client() => Activity::Client,
         // A turn that is unfinished with nothing in flight waits for a person.
         Step::Tools { .. } if session.may_passivate() => Activity::Approval,
         Step::Tools { .. } => Activity::Tools,

@@ -272,6 +272,11 @@ fn go_on(play: &mut Play, name: &str) {
         "approval" => {
             play.answers("d", ApprovalVerdict::Denied).unwrap();
         }
+        "client" => {
+            let call = play.handed_over().remove(0).id.0.to_string();
+            play.returns(vec![(call, "acted".to_owned())], None)
+                .unwrap();
+        }
         "delegating" => {
             play.child_ends(Outcome::Answered, "Done.", usage(1, 1, 1));
         }
@@ -340,6 +345,14 @@ fn results_during_a_pause_are_recorded_and_start_nothing() {
                 );
                 paused.command(Command::Resume).unwrap();
                 paused.ok("d", "deployed");
+            }
+            "client" => {
+                let call = paused.handed_over().remove(0).id.0.to_string();
+                paused
+                    .returns(vec![(call, "acted".to_owned())], None)
+                    .unwrap();
+                assert_eq!(paused.kinds(), ["tool.returned", "tool.finished"]);
+                paused.command(Command::Resume).unwrap();
             }
             _ => continue,
         }

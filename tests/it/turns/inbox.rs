@@ -61,7 +61,9 @@ fn reject_policy_refuses_while_busy() {
 
 #[test]
 fn an_interrupt_cancels_the_query_in_every_step_and_goes_first() {
-    for (name, mut play) in steps::each() {
+    // Any message cancels the wait for the caller.
+    let steps = steps::each().into_iter();
+    for (name, mut play) in steps.filter(|(name, _)| *name != "client") {
         play.submit(Submission::new("waits")).unwrap();
         let heard = play.submit(with(BusyPolicy::Interrupt, "at once"));
         assert_eq!(heard, Ok(Heard::query(QueryId(3))), "{name}");

@@ -303,7 +303,7 @@ fn returns(play: &mut Play, a: u8, b: u8) {
         let refused = play.returns(results[1..].to_vec(), None);
         assert!(refused.is_err(), "a result is missing");
     }
-    let options = (a % 3 == 0).then(|| Arc::new(options(a, b)));
+    let options = a.is_multiple_of(3).then(|| Arc::new(options(a, b)));
     play.returns(results, options).unwrap();
 }
 

@@ -37,7 +37,7 @@ fn restart_repeats_the_effect_of_each_step() {
             "tools" => (&["tool.finished"], &["run"]),
             "delegating" => (&[], &["child"]),
             "doubting" => (&["query.classified", "turn.started"], &["call"]),
-            "approval" | "ready, paused" | "between turns, paused" => (&[], &[]),
+            "approval" | "client" | "ready, paused" | "between turns, paused" => (&[], &[]),
             other => panic!("{other}"),
         };
         let mut crashed = play.clone();
@@ -65,7 +65,7 @@ fn restart_during_a_pause_resumes_only_begun_work() {
             "tools" => &["run"],
             "delegating" => &["child"],
             "doubting" => &[],
-            "approval" | "ready, paused" | "between turns, paused" => &[],
+            "approval" | "client" | "ready, paused" | "between turns, paused" => &[],
             other => panic!("{other}"),
         };
         play.command(Command::Pause).unwrap();
@@ -300,7 +300,10 @@ fn passivation_is_no_fault_but_process_death_is() {
 #[test]
 fn session_without_work_in_flight_may_passivate() {
     for (name, play) in steps::each() {
-        let may = matches!(name, "approval" | "ready, paused" | "between turns, paused");
+        let may = matches!(
+            name,
+            "approval" | "client" | "ready, paused" | "between turns, paused"
+        );
         assert_eq!(play.session.may_passivate(), may, "{name}");
     }
     let mut play = Play::new(policy());

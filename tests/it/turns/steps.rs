@@ -2,7 +2,9 @@
 
 use oracle_agent::{
     kernel::{Command, DelegationPolicy, ModelChoice, Policy, Report},
-    model::{BusyPolicy, Fault, QueryType, Reply, Submission, Usage, record::RestartCause},
+    model::{
+        AnswerOptions, BusyPolicy, Fault, QueryType, Reply, Submission, Usage, record::RestartCause,
+    },
 };
 
 use super::{play::Play, script::*};
@@ -34,6 +36,18 @@ pub(super) fn each() -> Vec<(&'static str, Play)> {
     tools.calls("Words.", vec![call("w", "write"), call("s", "search")]);
     let mut approval = fresh();
     approval.calls("Words.", vec![call("d", "deploy")]);
+    let mut client = Play::new(generous());
+    let options = AnswerOptions {
+        tools: client_tools(),
+        ..AnswerOptions::default()
+    };
+    let submission = Submission {
+        options: Some(options.into()),
+        ..Submission::new(QUESTION)
+    };
+    client.submit(submission).unwrap();
+    client.prepare(QueryType::Code);
+    client.calls("Words.", vec![call("a", "act")]);
     let mut ready = Play::new(generous());
     ready.command(Command::Pause).unwrap();
     ready.ask_as(QueryType::Code, QUESTION);
@@ -46,6 +60,7 @@ pub(super) fn each() -> Vec<(&'static str, Play)> {
         ("backing off", backing_off),
         ("tools", tools),
         ("approval", approval),
+        ("client", client),
         ("delegating", delegating()),
         ("compacting", compacting()),
         ("compacting, later", compacting_later()),
