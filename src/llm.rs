@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
 
-use crate::model::{AnswerOptions, Fault, Message, Reply, ToolSpec, Usage};
+use crate::model::{AnswerOptions, Capabilities, Fault, Message, Reply, ToolSpec, Usage};
 
 mod anthropic;
 mod decode;
@@ -102,6 +102,12 @@ pub type DeltaStream = BoxStream<'static, Result<Delta, Fault>>;
 pub trait Backend: Send + Sync + 'static {
     /// Returns the provider's name, as in `provider/model`.
     fn provider(&self) -> &str;
+
+    /// Returns what a model takes besides text and tools: nothing, unless the backend says more.
+    /// A client's request for anything else is refused.
+    fn capabilities(&self, _model: &str) -> Capabilities {
+        Capabilities::NONE
+    }
 
     /// Makes one attempt. Returns at once; all waiting happens in the stream.
     fn call(&self, request: Request) -> DeltaStream;

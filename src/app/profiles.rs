@@ -171,7 +171,7 @@ impl ProfileFactory {
             _ => vec![self.chain(config)],
         };
         let mut providers = named.iter().flat_map(ModelChain::providers);
-        providers.all(|provider| serves(&self.backends, provider))
+        providers.all(|provider| backend(&self.backends, provider).is_some())
     }
 
     fn chain(&self, config: &Config) -> ModelChain {
@@ -184,7 +184,7 @@ impl ProfileFactory {
         let chains: Vec<ModelChain> = all.chain(opinion(config).ok().flatten()).collect();
         let mut missing: Vec<&str> = Vec::new();
         for provider in chains.iter().flat_map(ModelChain::providers) {
-            if !serves(&self.own, provider) && !missing.contains(&provider) {
+            if backend(&self.own, provider).is_none() && !missing.contains(&provider) {
                 missing.push(provider);
             }
         }
@@ -248,8 +248,11 @@ impl ProfileFactory {
         let limits_cost = config.tenants.budgets().any(Budgets::limits_cost);
         let choice = |full: &String| {
             let (provider, model) = full.split_once('/').unwrap_or((full, ""));
-            if serves(backends, provider) {
-                let choice = providers.choice(provider, model);
+            if let Some(backend) = backend(backends, provider) {
+                let choice = ModelChoice {
+                    takes: backend.capabilities(model),
+                    ..providers.choice(provider, model)
+                };
                 let is_free = provider == OFFLINE;
                 if limits_cost && choice.price.is_none() && !is_free {
                     return Err(BuildError::UnknownPrice {
@@ -297,9 +300,9 @@ fn opinion(config: &Config) -> Result<Option<ModelChain>, BuildError> {
     Ok(model.map(|model| ModelChain::new([model])).transpose()?)
 }
 
-fn serves(backends: &[Arc<dyn Backend>], provider: &str) -> bool {
+fn backend<'a>(backends: &'a [Arc<dyn Backend>], provider: &str) -> Option<&'a Arc<dyn Backend>> {
     let mut backends = backends.iter();
-    backends.any(|backend| backend.provider() == provider)
+    backends.find(|backend| backend.provider() == provider)
 }
 
 type Lists = (Arc<[ToolSpec]>, Arc<[ToolSpec]>);

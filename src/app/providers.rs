@@ -120,6 +120,7 @@ impl<'a> Providers<'a> {
             headers: self.headers(provider)?,
             authorities: authorities(provider)?,
             streaming: provider.stream,
+            structured_output: provider.structured_output,
             models: names
                 .into_iter()
                 .map(|name| self.model(&provider.name, name))
@@ -135,10 +136,12 @@ impl<'a> Providers<'a> {
         let configured = provider.as_ref().and_then(|provider| provider.model(name));
         let window = configured.and_then(|model| model.context_window);
         let output = configured.and_then(|model| model.max_output_tokens);
+        let images = configured.and_then(|model| model.images);
         ModelSettings {
             name: name.to_owned(),
             context_window: window.or_else(|| self.facts.context_window(&full)),
             max_output: output.or_else(|| self.facts.max_output_tokens(&full)),
+            images: images.or_else(|| self.facts.images(&full)),
         }
     }
 

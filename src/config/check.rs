@@ -9,7 +9,7 @@ use super::{
     load::{mask_secret, may_be_secret},
     rule::{ROOT, Rule, format_span, join, path},
 };
-use crate::model::usage::usd;
+use crate::{llm::Dialect, model::usage::usd};
 
 impl Config {
     /// Checks a configuration made in code; [`load`](super::load) has already checked its result.
@@ -163,6 +163,10 @@ impl Conflicts<'_> {
         if let (Some(variable), Some(_)) = (&provider.key_env, &provider.key_file) {
             let allowed = "only one of `key_env` and `key_file`";
             self.add(&join(place, "key_env"), variable, allowed);
+        }
+        if provider.structured_output == Some(true) && provider.dialect == Dialect::Anthropic {
+            let allowed = "false, or the dialect \"openai\"";
+            self.add(&join(place, "structured_output"), &true, allowed);
         }
         let headers = join(place, "headers");
         for header in provider.headers.keys() {

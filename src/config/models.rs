@@ -377,6 +377,12 @@ impl Prices {
         self.first(model, |entry| entry.max_output_tokens)
     }
 
+    /// Whether `provider/model` takes images, if listed.
+    #[must_use]
+    pub fn images(&self, model: &str) -> Option<bool> {
+        self.first(model, |entry| entry.images)
+    }
+
     fn first<T>(&self, model: &str, fact: impl Fn(&ProviderModel) -> Option<T>) -> Option<T> {
         let fits = |name: &str| match name.strip_suffix('*') {
             Some(stem) => model.starts_with(stem),

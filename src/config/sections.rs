@@ -374,6 +374,8 @@ tables! {
         ca_file: Option<PathBuf> = None, PATH;
         /// Whether replies are requested as streams.
         stream: Streaming = Streaming::Always, OneOf(&["always", "never"]);
+        /// Whether its server enforces JSON schemas; by its host, if unset.
+        structured_output: Option<bool> = None, Switch;
         /// Maximum calls per minute.
         requests_per_minute: Option<u64> = None, PER_MINUTE;
         /// Maximum tokens per minute, sent and received.
@@ -402,6 +404,8 @@ tables! {
         context_window: Option<u64> = None, Whole(256, 100_000_000);
         /// Maximum tokens of one reply.
         max_output_tokens: Option<u64> = None, Whole(1, 10_000_000);
+        /// Whether it takes images; by the provider's host, if unset.
+        images: Option<bool> = None, Switch;
         /// Price of a million tokens sent.
         #[serde(with = "usd")]
         input: Option<NanoUsd> = None, Rate;

@@ -16,9 +16,12 @@ use super::{
     pieces::{self, Cut},
 };
 use crate::model::{
-    CallId, Message, Part, Reply, Role, StopReason, ToolCall, ToolResult, ToolStatus,
+    CallId, Capabilities, Message, Parameter, Part, Reply, Role, StopReason, ToolCall, ToolResult,
+    ToolStatus,
     tool::{Place, SearchData},
 };
+
+mod task;
 
 /// Name of both the provider and the model.
 pub const OFFLINE: &str = "offline";
@@ -38,6 +41,18 @@ const LONGEST_FIELD: usize = 500;
 const HINT: &str = "This is a search, not a language model. For an explanation, set \
      `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`, start Ollama, or name a model with `--model`.";
 
+/// What models without a network take: parameters that only concern sampling.
+pub(super) const DETERMINISTIC: Capabilities = Capabilities {
+    parameters: &[
+        Parameter::Temperature,
+        Parameter::TopP,
+        Parameter::PresencePenalty,
+        Parameter::FrequencyPenalty,
+        Parameter::Seed,
+    ],
+    ..Capabilities::NONE
+};
+
 /// A [`Backend`] that needs nothing but `code_search`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offline;
@@ -45,6 +60,10 @@ pub struct Offline;
 impl Backend for Offline {
     fn provider(&self) -> &'static str {
         OFFLINE
+    }
+
+    fn capabilities(&self, _model: &str) -> Capabilities {
+        DETERMINISTIC
     }
 
     fn call(&self, request: Request) -> DeltaStream {
@@ -55,8 +74,15 @@ impl Backend for Offline {
 fn reply(request: &Request) -> Reply {
     let query = Query::read(&request.messages);
     let has_tool = request.tools.iter().any(|tool| tool.name == TOOL);
-    let is_offered = has_tool && request.tool_choice == ToolChoice::Auto;
-    let (parts, stop) = if is_offered && query.searches() {
+    let is_offered =
+        has_tool && matches!(request.tool_choice, ToolChoice::Auto | ToolChoice::Required);
+    let is_task = request.options.as_ref().is_some_and(|own| own.is_task);
+    let (parts, stop) = if is_task {
+        (
+            vec![Part::text(task::answer(&query.question))],
+            StopReason::EndTurn,
+        )
+    } else if is_offered && query.searches() {
         (vec![query.searching(), query.call()], StopReason::ToolCalls)
     } else {
         let result = query.results.last().copied();

@@ -8,5 +8,5 @@ mod request;
 mod thoughts;
 
 pub(super) use decode::OpenAiDecoder;
-pub(super) use quirks::RequestQuirks;
+pub(super) use quirks::{RequestQuirks, capabilities};
 pub(super) use request::body;

@@ -5,8 +5,8 @@ use std::{fmt, time::Duration};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
-use super::http;
-use crate::model::words;
+use super::{anthropic, http, openai};
+use crate::model::{Capabilities, words};
 
 words! {
     /// The protocol of a model server.
@@ -15,6 +15,19 @@ words! {
         OpenAi = "openai",
         /// `POST {base}/v1/messages`, as at Anthropic.
         Anthropic = "anthropic",
+    }
+}
+
+impl Dialect {
+    /// What the models behind this base URL take, as far as is known before the first call.
+    #[must_use]
+    pub fn capabilities(self, base_url: &str) -> Capabilities {
+        let url = reqwest::Url::parse(base_url).ok();
+        let host = url.as_ref().and_then(|url| url.host_str());
+        match self {
+            Self::OpenAi => openai::capabilities(host.unwrap_or_default()),
+            Self::Anthropic => anthropic::CAPABILITIES,
+        }
     }
 }
 
@@ -46,6 +59,8 @@ pub struct ProviderSettings {
     pub authorities: Option<Vec<u8>>,
     /// Whether to request replies as streams.
     pub streaming: Streaming,
+    /// Whether the server enforces JSON schemas, if the host does not tell.
+    pub structured_output: Option<bool>,
     /// Known models; others can be called too.
     pub models: Vec<ModelSettings>,
     /// Deadline for the connection.
@@ -65,6 +80,7 @@ impl fmt::Debug for ProviderSettings {
             headers,
             authorities,
             streaming,
+            structured_output,
             models,
             connect,
             first_byte,
@@ -77,6 +93,7 @@ impl fmt::Debug for ProviderSettings {
             .field("headers", headers)
             .field("authorities", &authorities.as_ref().map(Vec::len))
             .field("streaming", streaming)
+            .field("structured_output", structured_output)
             .field("models", models)
             .field("connect", connect)
             .field("first_byte", first_byte)
@@ -94,4 +111,6 @@ pub struct ModelSettings {
     /// Limit on the tokens of a reply. If the dialect requires one, its own default replaces
     /// `None`.
     pub max_output: Option<u64>,
+    /// Whether it takes images, if the host does not tell.
+    pub images: Option<bool>,
 }

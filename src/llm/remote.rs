@@ -18,7 +18,7 @@ use super::{
     openai::{self, RequestQuirks},
     reading::Bounds,
 };
-use crate::model::Fault;
+use crate::model::{Capabilities, Fault};
 
 mod exchange;
 mod listing;
@@ -34,6 +34,7 @@ struct Shared {
     models: Vec<ModelSettings>,
     patience: Duration,
     quirks: RequestQuirks,
+    capabilities: Capabilities,
     connection: Connection,
     endpoint: Url,
     headers: HeaderMap,
@@ -58,13 +59,20 @@ impl Remote {
         });
         let mut headers = connection.headers.clone();
         headers.insert(ACCEPT, accept);
+        let mut capabilities = settings.dialect.capabilities(&settings.base_url);
+        if let Some(schemas) = settings.structured_output {
+            capabilities.schemas = schemas;
+        }
+        let mut quirks = RequestQuirks::of(connection.host());
+        quirks.schemas = capabilities.schemas;
         Ok(Self(Arc::new(Shared {
             name: settings.name.into(),
             dialect: settings.dialect,
             streaming: settings.streaming,
             models: settings.models,
             patience: settings.connect.saturating_add(settings.first_byte),
-            quirks: RequestQuirks::of(connection.host()),
+            quirks,
+            capabilities,
             connection,
             endpoint,
             headers,
@@ -98,6 +106,15 @@ impl Backend for Remote {
         &self.0.name
     }
 
+    fn capabilities(&self, model: &str) -> Capabilities {
+        let capabilities = self.0.capabilities;
+        let images = self.0.model(model).and_then(|known| known.images);
+        Capabilities {
+            images: images.unwrap_or(capabilities.images),
+            ..capabilities
+        }
+    }
+
     fn call(&self, request: Request) -> DeltaStream {
         exchange::stream(Arc::clone(&self.0), request)
     }
@@ -115,9 +132,12 @@ impl Shared {
         Ok(asked)
     }
 
+    fn model(&self, name: &str) -> Option<&ModelSettings> {
+        self.models.iter().find(|model| model.name == name)
+    }
+
     fn body(&self, request: &Request) -> serde_json::Result<Vec<u8>> {
-        let mut models = self.models.iter();
-        let known = models.find(|model| *model.name == *request.model);
+        let known = self.model(&request.model);
         let max_output = known.and_then(|model| model.max_output);
         let (name, cache, stream) = (&*self.name, &self.json_cache, self.streams());
         match self.dialect {

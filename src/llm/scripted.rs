@@ -26,9 +26,10 @@ use serde_json::Value;
 
 use super::{
     Backend, Delta, DeltaStream, Request,
+    offline::DETERMINISTIC,
     pieces::{self, Cut, DeltaResult},
 };
-use crate::model::{Fault, FaultCode, Role};
+use crate::model::{Capabilities, Fault, FaultCode, Role};
 
 mod file;
 mod step;
@@ -39,6 +40,11 @@ pub use step::{ScriptedReply, Try};
 
 /// Number of requests kept; older ones are dropped.
 pub const REQUESTS_KEPT: usize = 1024;
+
+const SCRIPTED: Capabilities = Capabilities {
+    images: true,
+    ..DETERMINISTIC
+};
 
 const CHUNK_CHARACTERS: usize = 16;
 
@@ -282,6 +288,10 @@ impl Scripted {
 impl Backend for Scripted {
     fn provider(&self) -> &'static str {
         "scripted"
+    }
+
+    fn capabilities(&self, _model: &str) -> Capabilities {
+        SCRIPTED
     }
 
     fn call(&self, request: Request) -> DeltaStream {

@@ -13,10 +13,20 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, value::RawValue};
 use sha2::{Digest, Sha256};
 
+use super::Request;
 use crate::model::{Message, Part, ToolCall, ToolResult};
 
 /// Longest tool name that servers accept.
 const NAME: usize = 64;
+
+/// Tokens of a reply besides the visible text that the caller limits.
+const SIGNAL: u64 = 1_024;
+
+/// The output limit that follows from the caller's limit on the text.
+pub(super) fn caller_limit(request: &Request) -> Option<u64> {
+    let most = request.options.as_ref()?.max_tokens?;
+    Some(most.saturating_add(SIGNAL))
+}
 
 /// Estimates the size of a body, so that writing it need not reallocate.
 pub(super) fn room(messages: &[Arc<Message>], common: &[&RawValue]) -> usize {

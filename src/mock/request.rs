@@ -13,6 +13,8 @@ const ID: usize = 40;
 const NAME: usize = 64;
 /// Most cache marks that Anthropic accepts.
 const MARKS: usize = 4;
+/// A question that begins with this and a script is answered by it.
+const SCRIPT: &str = "mock: ";
 const MARK: &str = "\"cache_control\"";
 
 words! {
@@ -80,7 +82,13 @@ pub(super) struct ParsedRequest<'a> {
     pub(super) stream: bool,
     pub(super) usage: bool,
     pub(super) tools: Vec<RequestTool<'a>>,
+    /// Whether the reply has to call a tool.
+    pub(super) must_call: bool,
+    /// The format that the reply must have, besides text.
+    pub(super) format: Option<ResponseFormat<'a>>,
     pub(super) replies: usize,
+    /// A script in the user's last question, and the number of replies since.
+    pub(super) script: Option<(String, usize)>,
     /// Content of the user's last message.
     pub(super) user: Option<&'a RawValue>,
     pub(super) breaches: Vec<Breach>,
@@ -92,6 +100,28 @@ pub(super) struct RequestTool<'a> {
     pub(super) name: String,
     #[serde(borrow, rename = "parameters")]
     pub(super) schema: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct ResponseFormat<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(borrow)]
+    json_schema: Option<JsonSchema<'a>>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct JsonSchema<'a> {
+    #[serde(borrow)]
+    schema: Option<&'a RawValue>,
+}
+
+impl ResponseFormat<'_> {
+    /// An object in this format.
+    pub(super) fn object(&self) -> String {
+        let schema = self.json_schema.as_ref().and_then(|format| format.schema);
+        arguments(schema)
+    }
 }
 
 #[derive(Deserialize)]
@@ -107,6 +137,8 @@ struct Body<'a> {
     tools: Option<Vec<Tool<'a>>>,
     #[serde(borrow)]
     tool_choice: Option<&'a RawValue>,
+    #[serde(borrow)]
+    response_format: Option<ResponseFormat<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -213,13 +245,20 @@ pub(super) fn read(dialect: Dialect, bytes: &[u8]) -> Result<ParsedRequest<'_>, 
     if is_anthropic {
         check.marks(bytes);
     }
-    let none = body.tool_choice.is_some_and(|choice| {
-        let choice = serde_json::from_str::<Value>(choice.get()).unwrap_or_default();
-        choice == "none" || choice["type"] == "none"
-    });
-    if none {
+    let choice = body.tool_choice.map_or("null", RawValue::get);
+    let choice: Value = serde_json::from_str(choice).unwrap_or_default();
+    let kind = choice.as_str().or_else(|| choice["type"].as_str());
+    let named = choice["function"]["name"].as_str();
+    if let Some(name) = named.or_else(|| choice["name"].as_str()) {
+        tools.retain(|tool| tool.name == name);
+    }
+    if kind.is_some() && tools.is_empty() {
+        check.broken(Rule::Tools, "`tool_choice` without a tool that it allows");
+    }
+    if kind == Some("none") {
         tools.clear();
     }
+    let must_call = matches!(kind, Some("required" | "any" | "function" | "tool"));
     let mut users = body.messages.iter().rev();
     let options = body.stream_options;
     Ok(ParsedRequest {
@@ -227,6 +266,9 @@ pub(super) fn read(dialect: Dialect, bytes: &[u8]) -> Result<ParsedRequest<'_>, 
         stream: body.stream == Some(true),
         usage: is_anthropic || options.and_then(|options| options.include_usage) == Some(true),
         tools,
+        must_call,
+        format: (body.response_format).filter(|format| format.kind != "text"),
+        script: script(bytes, &body.messages),
         replies: (body.messages.iter())
             .filter(|message| message.role == "assistant")
             .count(),
@@ -418,6 +460,26 @@ fn is_blank(content: Option<&RawValue>) -> bool {
         Some(text) => text.replace("\\n", "").replace("\\t", "").trim().is_empty(),
         None => matches!(text, "null" | "[]"),
     }
+}
+
+/// Finds a script in the user's last question. Messages of the runtime alone are no questions.
+fn script(bytes: &[u8], messages: &[Message]) -> Option<(String, usize)> {
+    memmem::find(bytes, SCRIPT.as_bytes())?;
+    let mut questions = messages
+        .iter()
+        .enumerate()
+        .rev()
+        .filter_map(|(at, message)| {
+            let text = text_of(message.content.filter(|_| message.role == "user")?);
+            let is_question = !text.is_empty() && !text.starts_with("<guidance>");
+            is_question.then_some((at, text))
+        });
+    let (at, text) = questions.next()?;
+    let later = messages[at..].iter();
+    let replies = later.filter(|message| message.role == "assistant").count();
+    // Oracle escapes signals in questions.
+    let script = text.strip_prefix(SCRIPT)?.replace("&lt;", "<");
+    Some((script, replies))
 }
 
 pub(super) fn text_of(content: &RawValue) -> String {

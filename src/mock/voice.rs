@@ -15,10 +15,12 @@ use super::{
     settings::Settings,
 };
 use crate::{
-    llm::script::{ScriptFault, ScriptText, ScriptTurn},
+    llm::script::{Script, ScriptFault, ScriptText, ScriptTurn},
     model::StopReason,
 };
 
+/// Pieces of a streamed text without a setting.
+const PIECES: usize = 20;
 const FILLER: &str =
     "The handler checks the session token, loads the row and returns it to the caller. ";
 const SUFFICIENT: &str = "<signal type=\"context_sufficient\"><sources_found>3</sources_found>\
@@ -103,19 +105,29 @@ impl ReplySource {
     }
 
     pub(super) fn say(&self, asked: &ParsedRequest) -> Result<PlannedReply, Problem> {
+        if let Some((script, replies)) = &asked.script {
+            return play(script, *replies, asked);
+        }
         match self {
             Self::Turns { replies, tools } => {
                 let turn = asked.replies % replies.len().max(1);
-                let mut said = ReplyContent::text(replies.get(turn).cloned().unwrap_or_default());
-                let last = turn + 1 == replies.len();
-                if let (Some(arguments), 0, false) = (tools, turn, last)
-                    && let Some(tool) = asked.tools.first()
-                {
+                let text = match &asked.format {
+                    Some(format) => Text::cut(&format.object(), PIECES),
+                    None => replies.get(turn).cloned().unwrap_or_default(),
+                };
+                let mut said = ReplyContent::text(text);
+                let calls = tools.is_some() && turn == 0 && turn + 1 < replies.len();
+                // The last tool, because Oracle lists those of its client last.
+                let tool = match asked.must_call {
+                    true => asked.tools.last(),
+                    false => asked.tools.first().filter(|_| calls),
+                };
+                if let Some(tool) = tool {
                     let fitting = || request::arguments(tool.schema);
                     said.calls = vec![Call {
                         id: call_id(asked, 0),
                         name: tool.name.to_string(),
-                        arguments: arguments.clone().unwrap_or_else(fitting),
+                        arguments: tools.clone().flatten().unwrap_or_else(fitting),
                     }];
                     said.stop = StopReason::ToolCalls;
                 }
@@ -127,11 +139,31 @@ impl ReplySource {
             },
             Self::Echo => {
                 let text = asked.user.map(request::text_of).unwrap_or_default();
-                let text = Text::cut(&format!("{text}\n{SUFFICIENT}"), 20);
+                let text = Text::cut(&format!("{text}\n{SUFFICIENT}"), PIECES);
                 Ok(PlannedReply::plain(ReplyContent::text(text)))
             }
         }
     }
+}
+
+/// Plays a script that is part of the question.
+fn play(script: &str, replies: usize, asked: &ParsedRequest) -> Result<PlannedReply, Problem> {
+    // Text after the script is ignored.
+    let script = serde_json::Deserializer::from_str(script).into_iter::<Script>();
+    let script = { script }.next().transpose();
+    let script = script.map_err(|error| {
+        let what = format!("invalid script after `mock: `: {error}; see docs/scripts.md");
+        Problem::new(400, what)
+    })?;
+    let mut turns = script.map(|script| script.turns).unwrap_or_default();
+    if replies >= turns.len() {
+        return Err(exhausted(turns.len(), replies + 1));
+    }
+    let turn = ScriptedTurn {
+        turn: turns.swap_remove(replies),
+        tries: AtomicUsize::new(0),
+    };
+    turn.next(asked)
 }
 
 fn call_id(asked: &ParsedRequest, n: usize) -> String {
@@ -178,7 +210,7 @@ impl ScriptedTurn {
             ) => Err(Problem::of_code(code, detail, *permanent, *after_ms)),
             (None, Some(reply)) => {
                 let (text, gap) = match &reply.text {
-                    ScriptText::Whole(text) => (Text::cut(text, 20), Duration::ZERO),
+                    ScriptText::Whole(text) => (Text::cut(text, PIECES), Duration::ZERO),
                     ScriptText::Chunks(chunks) => {
                         (Text::of(chunks.iter().map(String::as_str)), delay)
                     }

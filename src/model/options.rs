@@ -47,6 +47,8 @@ words! {
 pub struct Capabilities {
     /// The parameters.
     pub parameters: &'static [Parameter],
+    /// The highest temperature.
+    pub max_temperature: u8,
     /// Whether it takes images.
     pub images: bool,
     /// Whether its provider enforces a JSON schema, so that a reply in that format has no signal.
@@ -57,9 +59,18 @@ impl Capabilities {
     /// Text and tools alone.
     pub const NONE: Self = Self {
         parameters: &[],
+        max_temperature: 2,
         images: false,
         schemas: false,
     };
+
+    /// Whether the model takes this parameter with this value, which OpenAI would take.
+    #[must_use]
+    pub fn takes(&self, parameter: Parameter, value: &Value) -> bool {
+        let is_too_high = |value: f64| value > f64::from(self.max_temperature);
+        self.parameters.contains(&parameter)
+            && (parameter != Parameter::Temperature || !value.as_f64().is_some_and(is_too_high))
+    }
 }
 
 /// What a caller asks of an answer, besides its budgets.

@@ -38,7 +38,10 @@ impl TestOracle {
     /// Creates a builder with one model, named `test`.
     #[must_use]
     pub fn new(backend: impl Backend) -> Self {
-        let model = ModelChoice::new(&format!("{}/test", backend.provider()));
+        let model = ModelChoice {
+            takes: backend.capabilities("test"),
+            ..ModelChoice::new(&format!("{}/test", backend.provider()))
+        };
         let settings = SystemSettings {
             shards: 2,
             buses: 2,

@@ -16,7 +16,7 @@ use super::{AppendPoint, CrashPointError, CrashTarget, CrashingJournal};
 use crate::{
     journal::Journal,
     llm::{Backend, Delta, DeltaStream, Request},
-    model::ToolSpec,
+    model::{Capabilities, ToolSpec},
     tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
 
@@ -113,6 +113,10 @@ struct CrashAfter<T> {
 impl Backend for CrashAfter<Arc<dyn Backend>> {
     fn provider(&self) -> &str {
         self.inner.provider()
+    }
+
+    fn capabilities(&self, model: &str) -> Capabilities {
+        self.inner.capabilities(model)
     }
 
     fn call(&self, request: Request) -> DeltaStream {

@@ -13,7 +13,7 @@ use crate::{
         json_cache::JsonCache,
         wire::{self, MessageText},
     },
-    model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec, ToolStatus},
+    model::{Image, Message, Parameter, Part, Role, ToolCall, ToolResult, ToolSpec, ToolStatus},
 };
 
 /// Output limit for unknown models; all models of recent years accept it.
@@ -41,14 +41,18 @@ pub(in crate::llm) fn body(
         marked: true,
     });
     let mut body = Vec::with_capacity(wire::room(&request.messages, &[&prompt, &tools]));
+    let options = request.options.as_deref();
+    let parameter = |parameter| options?.parameters.get(&parameter);
+    let most = max_output.unwrap_or(MAX_TOKENS);
+    let has_tools = !request.tools.is_empty();
+    let single_call = options.is_some_and(|options| options.single_call);
     let written = MessagesRequest {
         model: &request.model,
-        max_tokens: max_output.unwrap_or(MAX_TOKENS),
-        tools: (!request.tools.is_empty()).then_some(&*tools),
-        tool_choice: match request.tool_choice {
-            ToolChoice::None if !request.tools.is_empty() => Some(json!({"type": "none"})),
-            _ => None,
-        },
+        max_tokens: wire::caller_limit(request).map_or(most, |asked| asked.min(most)),
+        temperature: parameter(Parameter::Temperature),
+        top_p: parameter(Parameter::TopP),
+        tools: has_tools.then_some(&*tools),
+        tool_choice: tool_choice(&request.tool_choice, single_call).filter(|_| has_tools),
         system: system.into_iter().collect(),
         messages: messages(request, provider),
         stream,
@@ -62,6 +66,10 @@ struct MessagesRequest<'a> {
     model: &'a str,
     max_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Value>,
@@ -69,6 +77,20 @@ struct MessagesRequest<'a> {
     system: Vec<RequestBlock<'a>>,
     messages: Vec<Turn<'a>>,
     stream: bool,
+}
+
+fn tool_choice(choice: &ToolChoice, single_call: bool) -> Option<Value> {
+    let mut choice = match choice {
+        ToolChoice::Auto if !single_call => return None,
+        ToolChoice::Auto => json!({"type": "auto"}),
+        ToolChoice::None => return Some(json!({"type": "none"})),
+        ToolChoice::Required => json!({"type": "any"}),
+        ToolChoice::Named(name) => json!({"type": "tool", "name": **name}),
+    };
+    if single_call {
+        choice["disable_parallel_tool_use"] = true.into();
+    }
+    Some(choice)
 }
 
 #[derive(Serialize)]
@@ -116,9 +138,17 @@ impl<'a> RequestBlock<'a> {
 enum Content<'a> {
     Prompt(&'a RawValue),
     Said(MessageText<'a>),
+    Image(&'a Image),
     Result(&'a ToolResult),
     Call(&'a ToolCall),
     Opaque(&'a RawValue),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ImageSource<'a> {
+    Base64 { media_type: &'a str, data: &'a str },
+    Url { url: &'a str },
 }
 
 fn messages<'a>(request: &'a Request, provider: &str) -> Vec<Turn<'a>> {
@@ -155,7 +185,10 @@ fn messages<'a>(request: &'a Request, provider: &str) -> Vec<Turn<'a>> {
 
 fn mark_the_end(turns: &mut [Turn<'_>]) {
     let stays = |block: &&mut RequestBlock<'_>| match block.content {
-        Content::Said(MessageText::Plain(_)) | Content::Result(_) | Content::Call(_) => true,
+        Content::Said(MessageText::Plain(_))
+        | Content::Image(_)
+        | Content::Result(_)
+        | Content::Call(_) => true,
         Content::Prompt(_) | Content::Said(MessageText::Runtime(_)) | Content::Opaque(_) => false,
     };
     let blocks = turns.iter_mut().flat_map(|turn| &mut turn.content);
@@ -176,7 +209,8 @@ fn blocks<'a>(message: &'a Message, provider: &str) -> Vec<RequestBlock<'a>> {
         Part::Opaque(opaque) if opaque.provider == provider => {
             serde_json::from_str(&opaque.body).ok().map(Content::Opaque)
         }
-        Part::Opaque(_) | Part::Image(_) => None,
+        Part::Image(image) => Some(Content::Image(image)),
+        Part::Opaque(_) => None,
     });
     let mut blocks: Vec<RequestBlock<'_>> = content.map(RequestBlock::of).collect();
     let is_opaque = |block: &RequestBlock<'_>| matches!(block.content, Content::Opaque(_));
@@ -201,6 +235,14 @@ impl Serialize for RequestBlock<'_> {
             Content::Said(voice) => {
                 map.serialize_entry("type", "text")?;
                 map.serialize_entry("text", voice)?;
+            }
+            Content::Image(image) => {
+                let source = match image.data() {
+                    Some((media_type, data)) => ImageSource::Base64 { media_type, data },
+                    None => ImageSource::Url { url: &image.url },
+                };
+                map.serialize_entry("type", "image")?;
+                map.serialize_entry("source", &source)?;
             }
             Content::Result(result) => {
                 map.serialize_entry("type", "tool_result")?;

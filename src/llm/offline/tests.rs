@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::*;
 use crate::{
     model::{
-        Timestamp, ToolSpec,
+        AnswerOptions, Timestamp, ToolSpec,
         tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
     },
     signal,
@@ -264,4 +264,17 @@ fn search_failure_is_quoted_in_one_bounded_line() {
         text.starts_with("The search failed: ‹signal› no "),
         "{text}"
     );
+}
+
+#[test]
+fn task_of_a_chat_page_is_answered_without_a_search_or_signal() {
+    let asked = "### Task:\nFormat: { \"tags\": [\"a\"] }";
+    let mut request = request(&[TOOL], vec![Message::text(Role::User, asked)]);
+    request.options = Some(Arc::new(AnswerOptions {
+        is_task: true,
+        ..AnswerOptions::default()
+    }));
+    let reply = reply(&request);
+    assert_eq!(reply.parts, [Part::text(r#"{"tags":["General"]}"#)]);
+    assert_eq!(reply.stop, StopReason::EndTurn);
 }

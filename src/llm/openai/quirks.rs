@@ -1,6 +1,67 @@
 //! Deviations in requests, by host, which is all that is known before the first call.
 
-use crate::llm::wire::Ids;
+use crate::{
+    llm::wire::Ids,
+    model::{
+        Capabilities,
+        Parameter::{
+            self, FrequencyPenalty, LogitBias, PresencePenalty, ReasoningEffort, Seed, Temperature,
+            TopP,
+        },
+    },
+};
+
+/// What OpenAI's server takes that few others do.
+const ALL: &[Parameter] = &Parameter::ALL;
+/// What most servers take.
+const USUAL: &[Parameter] = &[
+    Temperature,
+    TopP,
+    PresencePenalty,
+    FrequencyPenalty,
+    Seed,
+    LogitBias,
+    ReasoningEffort,
+];
+/// Mistral rejects unknown fields, and has a seed of another name.
+const MISTRAL: &[Parameter] = &[Temperature, TopP, PresencePenalty, FrequencyPenalty];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Host {
+    OpenAi,
+    Mistral,
+    Other,
+}
+
+impl Host {
+    fn of(host: &str) -> Self {
+        let under = |domain: &str| {
+            host.strip_suffix(domain)
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        if under("openai.com") || under("openai.azure.com") {
+            Self::OpenAi
+        } else if under("mistral.ai") {
+            Self::Mistral
+        } else {
+            Self::Other
+        }
+    }
+}
+
+pub(in crate::llm) fn capabilities(host: &str) -> Capabilities {
+    let host = Host::of(host);
+    Capabilities {
+        parameters: match host {
+            Host::OpenAi => ALL,
+            Host::Mistral => MISTRAL,
+            Host::Other => USUAL,
+        },
+        images: host == Host::OpenAi,
+        schemas: host != Host::Other,
+        ..Capabilities::NONE
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::llm) struct RequestQuirks {
@@ -9,6 +70,8 @@ pub(in crate::llm) struct RequestQuirks {
     pub(super) limit: Limit,
     pub(super) stream_options: bool,
     pub(super) ids: Ids,
+    /// Whether to send the format of the answer.
+    pub(in crate::llm) schemas: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,26 +84,22 @@ pub(super) enum Limit {
 
 impl RequestQuirks {
     pub(in crate::llm) fn of(host: &str) -> Self {
-        let under = |domain: &str| {
-            host.strip_suffix(domain)
-                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
-        let own = under("openai.com") || under("openai.azure.com");
-        let mistral = under("mistral.ai");
+        let schemas = capabilities(host).schemas;
+        let host = Host::of(host);
         Self {
-            system_anywhere: own,
-            limit: if own {
-                Limit::Completion
-            } else {
-                Limit::Tokens
+            system_anywhere: host == Host::OpenAi,
+            limit: match host {
+                Host::OpenAi => Limit::Completion,
+                Host::Mistral | Host::Other => Limit::Tokens,
             },
             // Mistral always reports usage, and has rejected unknown fields.
-            stream_options: !mistral,
-            ids: match (own, mistral) {
-                (true, _) => Ids::Short,
-                (false, true) => Ids::Nine,
-                (false, false) => Ids::Any,
+            stream_options: host != Host::Mistral,
+            ids: match host {
+                Host::OpenAi => Ids::Short,
+                Host::Mistral => Ids::Nine,
+                Host::Other => Ids::Any,
             },
+            schemas,
         }
     }
 }

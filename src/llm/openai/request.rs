@@ -3,10 +3,10 @@
 //! The prompt comes first and messages keep their order, so that a growing conversation has a
 //! stable prefix, byte for byte, which servers can cache.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json, value::RawValue};
 
 use super::quirks::{Limit, RequestQuirks};
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
         json_cache::JsonCache,
         wire::{self, Ids, Joined, MessageText},
     },
-    model::{Message, Part, Role, ToolSpec},
+    model::{AnswerFormat, Image, Message, Parameter, Part, Role, ToolSpec},
 };
 
 pub(in crate::llm) fn body(
@@ -26,7 +26,11 @@ pub(in crate::llm) fn body(
     max_output: Option<u64>,
     stream: bool,
 ) -> serde_json::Result<Vec<u8>> {
-    let limit = |kind: Limit| max_output.filter(|_| quirks.limit == kind);
+    let most = wire::caller_limit(request).into_iter().chain(max_output);
+    let most = most.min();
+    let limit = |kind: Limit| most.filter(|_| quirks.limit == kind);
+    let options = request.options.as_deref();
+    let has_tools = !request.tools.is_empty();
     let prompt = kept.prompt(&request.system)?;
     let tools = kept.tools(&request.tools, |tools| {
         tools.iter().map(OpenAiTool::of).collect::<Vec<_>>()
@@ -40,11 +44,14 @@ pub(in crate::llm) fn body(
     let written = ChatRequest {
         model: &request.model,
         messages: entries(request, &messages, &prompt, provider, quirks),
-        tools: (!request.tools.is_empty()).then_some(&*tools),
-        tool_choice: match request.tool_choice {
-            ToolChoice::None if !request.tools.is_empty() => Some("none"),
-            _ => None,
-        },
+        tools: has_tools.then_some(&*tools),
+        tool_choice: tool_choice(&request.tool_choice).filter(|_| has_tools),
+        parallel_tool_calls: (has_tools && options.is_some_and(|options| options.single_call))
+            .then_some(false),
+        response_format: options
+            .filter(|_| quirks.schemas)
+            .and_then(|options| ResponseFormat::of(&options.format)),
+        parameters: options.map(|options| &options.parameters),
         max_completion_tokens: limit(Limit::Completion),
         max_tokens: limit(Limit::Tokens),
         stream,
@@ -63,7 +70,13 @@ struct ChatRequest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<&'static str>,
+    tool_choice: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<ResponseFormat<'a>>,
+    #[serde(flatten)]
+    parameters: Option<&'a BTreeMap<Parameter, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,6 +84,53 @@ struct ChatRequest<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
+}
+
+fn tool_choice(choice: &ToolChoice) -> Option<Value> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some("none".into()),
+        ToolChoice::Required => Some("required".into()),
+        ToolChoice::Named(name) => Some(json!({"type": "function", "function": {"name": **name}})),
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ResponseFormat<'a> {
+    JsonObject,
+    JsonSchema { json_schema: JsonSchema<'a> },
+}
+
+#[derive(Serialize)]
+struct JsonSchema<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    schema: &'a Value,
+    strict: bool,
+}
+
+impl<'a> ResponseFormat<'a> {
+    fn of(format: &'a AnswerFormat) -> Option<Self> {
+        match format {
+            AnswerFormat::Text => None,
+            AnswerFormat::Json => Some(Self::JsonObject),
+            AnswerFormat::Schema {
+                name,
+                description,
+                schema,
+                strict,
+            } => Some(Self::JsonSchema {
+                json_schema: JsonSchema {
+                    name,
+                    description: description.as_deref(),
+                    schema,
+                    strict: *strict,
+                },
+            }),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -115,7 +175,7 @@ enum Entry<'a> {
         content: &'a str,
     },
     User {
-        content: Joined<MessageText<'a>>,
+        content: UserContent<'a>,
     },
     Assistant {
         content: Option<Joined<&'a str>>,
@@ -128,6 +188,31 @@ enum Entry<'a> {
         tool_call_id: Cow<'a, str>,
         content: &'a str,
     },
+}
+
+/// One text, or a list if there are images.
+struct UserContent<'a>(Vec<UserPart<'a>>);
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum UserPart<'a> {
+    Text { text: MessageText<'a> },
+    ImageUrl { image_url: &'a Image },
+}
+
+impl Serialize for UserContent<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let texts = self.0.iter().filter_map(|part| match part {
+            UserPart::Text { text } => Some(*text),
+            UserPart::ImageUrl { .. } => None,
+        });
+        let texts = Joined::new(texts, "\n\n");
+        if texts.texts.len() == self.0.len() {
+            return texts.serialize(serializer);
+        }
+        let is_empty = |part: &&UserPart<'_>| matches!(part, UserPart::Text { text: MessageText::Plain(text) } if text.is_empty());
+        serializer.collect_seq(self.0.iter().filter(|part| !is_empty(part)))
+    }
 }
 
 #[derive(Serialize)]
@@ -174,9 +259,10 @@ fn entries<'a>(
                 entries.extend(message.texts().map(|content| Entry::System { content }));
             }
             Role::System | Role::Guidance => {
-                push_user_text(&mut entries, message.texts().map(MessageText::Runtime));
+                let texts = message.texts().map(MessageText::Runtime);
+                push_user(&mut entries, texts.map(|text| UserPart::Text { text }));
             }
-            Role::User => push_user_text(&mut entries, message.texts().map(MessageText::Plain)),
+            Role::User => push_user(&mut entries, message.parts.iter().filter_map(user_part)),
             Role::Assistant => {
                 entries.extend(assistant(message, provider, &request.model, quirks.ids));
             }
@@ -191,13 +277,23 @@ fn entries<'a>(
     entries
 }
 
-fn push_user_text<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = MessageText<'a>>) {
+fn user_part(part: &Part) -> Option<UserPart<'_>> {
+    match part {
+        Part::Text { text } => Some(UserPart::Text {
+            text: MessageText::Plain(text),
+        }),
+        Part::Image(image) => Some(UserPart::ImageUrl { image_url: image }),
+        Part::ToolCall(_) | Part::ToolResult(_) | Part::Opaque(_) => None,
+    }
+}
+
+fn push_user<'a>(entries: &mut Vec<Entry<'a>>, parts: impl Iterator<Item = UserPart<'a>>) {
     if let Some(Entry::User { content }) = entries.last_mut() {
-        content.texts.extend(voices);
+        content.0.extend(parts);
         return;
     }
-    let content = Joined::new(voices, "\n\n");
-    if !content.texts.is_empty() {
+    let content = UserContent(parts.collect());
+    if !content.0.is_empty() {
         entries.push(Entry::User { content });
     }
 }

@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use futures_util::{StreamExt, stream};
 
-use super::{Scripted, ScriptedReply, Try};
+use super::{SCRIPTED, Scripted, ScriptedReply, Try};
 use crate::{
     llm::{
         Backend, DeltaStream, Request,
         script::{Script, ScriptError, ScriptFault, ScriptReply, ScriptTurn},
     },
-    model::{Fault, FaultClass, FaultCode},
+    model::{Capabilities, Fault, FaultClass, FaultCode},
 };
 
 /// A [`Backend`] whose models are script files, named by path. Relative paths start in the working
@@ -42,6 +42,10 @@ impl Scripts {
 impl Backend for Scripts {
     fn provider(&self) -> &'static str {
         Self::PROVIDER
+    }
+
+    fn capabilities(&self, _model: &str) -> Capabilities {
+        SCRIPTED
     }
 
     fn call(&self, request: Request) -> DeltaStream {
