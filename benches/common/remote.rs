@@ -16,6 +16,7 @@ pub(crate) fn remote(
         headers: Vec::new(),
         authorities: None,
         streaming,
+        structured_output: None,
         models: Vec::new(),
         connect: Duration::from_secs(5),
         first_byte: Duration::from_secs(5),

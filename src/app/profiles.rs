@@ -306,3 +306,35 @@ fn backend<'a>(backends: &'a [Arc<dyn Backend>], provider: &str) -> Option<&'a A
 }
 
 type Lists = (Arc<[ToolSpec]>, Arc<[ToolSpec]>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::Oracle;
+
+    #[test]
+    fn models_of_a_chain_know_what_they_take() {
+        let text = "model.chain = ['local/seeing', 'local/other', 'offline', 'claude/x']\n\
+                    [[providers]]\nname = 'local'\nbase_url = 'http://localhost'\n\
+                    structured_output = true\n\
+                    [[providers.models]]\nname = 'seeing'\nimages = true\n\
+                    [[providers]]\nname = 'claude'\ndialect = 'anthropic'\n\
+                    base_url = 'http://localhost'\n";
+        let config: Config = toml::from_str(text).unwrap();
+        let factory = Oracle::builder().config(config.clone()).profile_factory();
+        let factory = factory.unwrap();
+        let chain = factory.chain(&config);
+        let models = factory.choices(&config, &chain, &factory.backends).unwrap();
+        let takes = models.iter().map(|model| {
+            let takes = model.takes;
+            (takes.parameters.len(), takes.images, takes.schemas)
+        });
+        let expected = [
+            (7, true, true),
+            (7, false, true),
+            (5, false, false),
+            (2, true, false),
+        ];
+        assert_eq!(takes.collect::<Vec<_>>(), expected);
+    }
+}

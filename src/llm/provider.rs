@@ -114,3 +114,63 @@ pub struct ModelSettings {
     /// Whether it takes images, if the host does not tell.
     pub images: Option<bool>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Parameter;
+
+    #[test]
+    fn capabilities_follow_from_dialect_and_host() {
+        let others = "temperature top_p presence_penalty frequency_penalty seed logit_bias \
+                      reasoning_effort";
+        let all = format!("{others} verbosity");
+        let (openai, anthropic) = (Dialect::OpenAi, Dialect::Anthropic);
+        for (dialect, url, parameters, images, schemas) in [
+            (openai, "https://api.openai.com/v1", &*all, true, true),
+            (
+                openai,
+                "https://x.openai.azure.com/openai/v1?a=b",
+                &all,
+                true,
+                true,
+            ),
+            (
+                openai,
+                "https://api.mistral.ai/v1",
+                "temperature top_p presence_penalty frequency_penalty",
+                false,
+                true,
+            ),
+            (openai, "http://127.0.0.1:11434/v1", others, false, false),
+            (
+                openai,
+                "https://openai.com.example.org",
+                others,
+                false,
+                false,
+            ),
+            (
+                anthropic,
+                "https://api.anthropic.com",
+                "temperature top_p",
+                true,
+                false,
+            ),
+            (
+                anthropic,
+                "http://localhost",
+                "temperature top_p",
+                true,
+                false,
+            ),
+        ] {
+            let takes = dialect.capabilities(url);
+            let words: Vec<&str> = takes.parameters.iter().map(|one| one.as_str()).collect();
+            let got = (&*words.join(" "), takes.images, takes.schemas);
+            assert_eq!(got, (parameters, images, schemas), "{url}");
+            let hot = takes.takes(Parameter::Temperature, &1.5.into());
+            assert_eq!(hot, dialect == openai, "{url}");
+        }
+    }
+}

@@ -186,3 +186,32 @@ impl Image {
         self.url.strip_prefix("data:")?.split_once(";base64,")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn capabilities_bound_the_temperature() {
+        let takes = Capabilities {
+            parameters: &[Parameter::Temperature],
+            max_temperature: 1,
+            ..Capabilities::NONE
+        };
+        for (parameter, value, expected) in [
+            (Parameter::Temperature, json!(0), true),
+            (Parameter::Temperature, json!(1.0), true),
+            (Parameter::Temperature, json!(1.1), false),
+            (Parameter::Temperature, json!(2), false),
+            (Parameter::Seed, json!(0), false),
+        ] {
+            assert_eq!(
+                takes.takes(parameter, &value),
+                expected,
+                "{parameter} {value}"
+            );
+        }
+    }
+}

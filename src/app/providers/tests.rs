@@ -231,7 +231,7 @@ fn model_sizes_and_prices_come_from_configuration_or_built_in_list() {
     let config = config(
         "[[providers]]\nname = 'openai'\ndialect = 'openai'\nbase_url = 'http://h'\n\
          [[providers.models]]\nname = 'gpt-4.1'\ncontext_window = 1000\ninput = 1\noutput = 2\n\
-         [[providers.models]]\nname = 'mine'\nmax_output_tokens = 10\n",
+         [[providers.models]]\nname = 'mine'\nmax_output_tokens = 10\nimages = true\n",
     );
     let (environment, facts) = (Environment::default(), Prices::builtin().unwrap());
     let providers = Providers::new(&config, &environment, &facts);
@@ -242,12 +242,15 @@ fn model_sizes_and_prices_come_from_configuration_or_built_in_list() {
     let got: Vec<_> = settings
         .models
         .iter()
-        .map(|model| (model.name.as_str(), model.context_window, model.max_output))
+        .map(|model| {
+            let sizes = (model.context_window, model.max_output);
+            (model.name.as_str(), sizes, model.images)
+        })
         .collect();
     let want = [
-        ("gpt-4.1", Some(1_000), Some(32_768)),
-        ("gpt-4o", Some(128_000), Some(16_384)),
-        ("mine", None, Some(10)),
+        ("gpt-4.1", (Some(1_000), Some(32_768)), None),
+        ("gpt-4o", (Some(128_000), Some(16_384)), None),
+        ("mine", (None, Some(10)), Some(true)),
     ];
     assert_eq!(got, want);
     for (model, window, input) in [

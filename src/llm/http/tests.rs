@@ -10,6 +10,7 @@ fn settings(dialect: Dialect, base_url: &str) -> ProviderSettings {
         headers: vec![("x-team".to_owned(), SecretString::from("team-canary"))],
         authorities: None,
         streaming: Streaming::Always,
+        structured_output: None,
         models: Vec::new(),
         connect: Duration::from_secs(1),
         first_byte: Duration::from_secs(1),

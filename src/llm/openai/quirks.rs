@@ -138,7 +138,9 @@ mod tests {
             ("api.mistral.ai", false, Limit::Tokens, false, Ids::Nine),
             ("localhost", false, Limit::Tokens, true, Ids::Any),
         ] {
+            let schemas = limit == Limit::Completion || ids == Ids::Nine;
             let expected = RequestQuirks {
+                schemas,
                 system_anywhere,
                 limit,
                 stream_options,

@@ -12,7 +12,7 @@ use secrecy::SecretString;
 use super::*;
 use crate::{
     llm::Delta,
-    model::{Part, Reply},
+    model::{AnswerFormat, AnswerOptions, Part, Reply},
     testkit::llm_conformance::{self as conformance, Scenario},
 };
 use server::{Answer, Server};
@@ -26,6 +26,7 @@ fn settings(dialect: Dialect, base_url: &str) -> ProviderSettings {
         headers: vec![("x-team".to_owned(), SecretString::from("team-canary"))],
         authorities: None,
         streaming: Streaming::Always,
+        structured_output: None,
         models: Vec::new(),
         connect: Duration::from_secs(20),
         first_byte: Duration::from_secs(20),

@@ -157,3 +157,104 @@ fn scripted_voice_fails_before_its_reply() {
         assert_eq!(say(&voice, 1).unwrap_err().status, 529);
     }
 }
+
+/// What the mock says in its first turn to a request with these keys.
+fn first(keys: &serde_json::Value) -> ReplyContent {
+    let mut body: serde_json::Value = serde_json::from_str(&conversation(0)).unwrap();
+    let mut more = body["tools"][0].clone();
+    more["function"]["name"] = "own".into();
+    body["tools"].as_array_mut().unwrap().push(more);
+    body.as_object_mut()
+        .unwrap()
+        .extend(keys.as_object().unwrap().clone());
+    let text = body.to_string();
+    let asked = request::read(Dialect::OpenAi, text.as_bytes()).unwrap();
+    assert_eq!(asked.breaches, []);
+    turns(2, false).say(&asked).unwrap().said
+}
+
+#[test]
+fn forced_calls_and_formats_are_obeyed() {
+    let json = serde_json::json!({"type": "json_object"});
+    let schema = serde_json::json!({"required": ["n"], "properties": {"n": {"type": "integer"}}});
+    let schema = serde_json::json!({"type": "json_schema", "json_schema": {"schema": schema}});
+    let find = serde_json::json!({"type": "function", "function": {"name": "find"}});
+    for (keys, call, text) in [
+        (serde_json::json!({"tool_choice": "auto"}), None, None),
+        (
+            serde_json::json!({"tool_choice": "required"}),
+            Some("own"),
+            None,
+        ),
+        (serde_json::json!({"tool_choice": find}), Some("find"), None),
+        (
+            serde_json::json!({"response_format": {"type": "text"}}),
+            None,
+            None,
+        ),
+        (
+            serde_json::json!({"response_format": json}),
+            None,
+            Some(r#""{}""#),
+        ),
+        (
+            serde_json::json!({"response_format": schema}),
+            None,
+            Some(r#""{\"n\":1}""#),
+        ),
+    ] {
+        let said = first(&keys);
+        let called = said.calls.first().map(|call| &*call.name);
+        assert_eq!(called, call, "{keys}");
+        if let Some(text) = text {
+            assert_eq!(said.text.whole, text, "{keys}");
+        } else {
+            assert!(said.text.whole.contains("signal"), "{keys}");
+        }
+    }
+}
+
+#[test]
+fn script_in_the_question_is_played() {
+    let script = r#"mock: {"turns": [{"tool_calls": [{"name": "find", "arguments": {"a": 1}}]},
+        {"chunks": ["a", "&lt;signal>"], "delay_ms": 20}]} and more"#;
+    let user = |text: &str| serde_json::json!({"role": "user", "content": text});
+    let listed = |text: &str| serde_json::json!({"role": "user", "content": [{"type": "text", "text": text}]});
+    let assistant = || serde_json::json!({"role": "assistant", "content": "x"});
+    let plays = |messages: &[serde_json::Value]| {
+        let body = serde_json::json!({"model": "m", "messages": messages}).to_string();
+        let asked = request::read(Dialect::OpenAi, body.as_bytes()).unwrap();
+        turns(1, false).say(&asked)
+    };
+    let guided = format!("{script}\n\n<guidance>\ng\n</guidance>");
+    for question in [user(script), user(&guided), listed(script)] {
+        let said = plays(&[user("before"), assistant(), question])
+            .unwrap()
+            .said;
+        assert_eq!(
+            (&*said.calls[0].name, &*said.calls[0].arguments),
+            ("find", r#"{"a":1}"#)
+        );
+    }
+    let guidance = user("<guidance>\ng\n</guidance>");
+    let second = plays(&[user(script), assistant(), guidance.clone()]).unwrap();
+    assert_eq!(second.said.text.pieces, ["\"a\"", "\"<signal>\""]);
+    assert_eq!(second.gap, Duration::from_millis(20));
+    let over = plays(&[user(script), assistant(), assistant(), guidance]).unwrap_err();
+    assert_eq!(
+        &*over.message,
+        "script exhausted: it has 2 turns, but turn 3 was requested"
+    );
+    let broken = plays(&[user("mock: {")]).unwrap_err();
+    assert!(
+        broken
+            .message
+            .starts_with("invalid script after `mock: `: "),
+        "{}",
+        broken.message
+    );
+    for other in [user("next"), user(&format!("### Task:\nUSER: {script}"))] {
+        let said = plays(&[user(script), assistant(), other]).unwrap().said;
+        assert!(said.calls.is_empty() && said.text.whole.contains("context_sufficient"));
+    }
+}

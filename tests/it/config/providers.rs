@@ -137,7 +137,7 @@ fn problems_name_line_key_value_and_what_is_allowed() {
         (
             "the key itself",
             with("key = 'sk-canary'"),
-            "oracle.toml:5: unknown key `providers.key` (set to `…`); `[[providers]]` has name, dialect, base_url, key_env, key_file, ca_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
+            "oracle.toml:5: unknown key `providers.key` (set to `…`); `[[providers]]` has name, dialect, base_url, key_env, key_file, ca_file, stream, structured_output, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
         ),
         (
             "a key almost right",
@@ -160,6 +160,12 @@ fn problems_name_line_key_value_and_what_is_allowed() {
             "a switch for a choice",
             with("stream = true"),
             "oracle.toml:5: `providers.stream` is `true`, expected \"always\" or \"never\"",
+        ),
+        (
+            "schemas in the wrong dialect",
+            with("structured_output = true").replace("'openai'", "'anthropic'"),
+            "oracle.toml:5: `providers.structured_output` is `true`, expected false, or the \
+             dialect \"openai\"",
         ),
         (
             "no calls at all",

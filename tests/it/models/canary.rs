@@ -104,6 +104,7 @@ async fn check(dialect: Dialect, no: No) {
         headers: vec![("x-team".into(), format!("Bearer {CANARY}-team").into())],
         authorities: None,
         streaming: Streaming::Always,
+        structured_output: None,
         models: Vec::new(),
         connect: Duration::from_secs(60),
         first_byte: Duration::from_secs(60),

@@ -41,6 +41,7 @@ async fn hangs_up(dialect: Dialect, streaming: Streaming, fault: &str) {
         headers: Vec::new(),
         authorities: None,
         streaming,
+        structured_output: None,
         models: Vec::new(),
         connect: 2 * PATIENCE,
         first_byte: 2 * PATIENCE,

@@ -106,6 +106,7 @@ impl Play {
             headers: Vec::new(),
             authorities: None,
             streaming: self.streaming,
+            structured_output: None,
             models: Vec::new(),
             connect: self.deadlines.connect,
             first_byte: self.deadlines.headers,

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    model::{CallId, OpaquePart},
+    model::{AnswerOptions, CallId, OpaquePart},
     testkit::llm_conformance::{self as conformance, Scenario},
 };
 
@@ -121,6 +121,7 @@ fn outline(request: &Request) -> String {
                 Content::Prompt(_) => "prompt",
                 Content::Said(MessageText::Plain(_)) => "text",
                 Content::Said(MessageText::Runtime(_)) => "guidance",
+                Content::Image(_) => "image",
                 Content::Result(_) => "result",
                 Content::Call(_) => "call",
                 Content::Opaque(_) => "opaque",
@@ -171,4 +172,133 @@ fn roles_alternate_and_the_cache_mark_precedes_guidance() {
     ] {
         assert_eq!(outline(&with(messages)), expected, "{name}");
     }
+}
+
+#[test]
+fn options_of_the_caller_are_sent() {
+    let none = AnswerOptions::default;
+    let single = || AnswerOptions {
+        single_call: true,
+        ..none()
+    };
+    let limited = |tokens| AnswerOptions {
+        max_tokens: Some(tokens),
+        ..none()
+    };
+    for (name, tool_choice, options, max_output, expected) in [
+        (
+            "nothing",
+            ToolChoice::Auto,
+            none(),
+            None,
+            json!({"max_tokens": 8192}),
+        ),
+        (
+            "parameters",
+            ToolChoice::Auto,
+            AnswerOptions {
+                parameters: [
+                    (Parameter::Temperature, json!(0.5)),
+                    (Parameter::TopP, json!(1)),
+                    (Parameter::Seed, json!(7)),
+                ]
+                .into(),
+                ..none()
+            },
+            None,
+            json!({"max_tokens": 8192, "temperature": 0.5, "top_p": 1}),
+        ),
+        (
+            "a required call",
+            ToolChoice::Required,
+            none(),
+            None,
+            json!({"max_tokens": 8192, "tool_choice": {"type": "any"}}),
+        ),
+        (
+            "a call of one tool, alone",
+            ToolChoice::Named("code_search".into()),
+            single(),
+            None,
+            json!({"max_tokens": 8192, "tool_choice":
+                {"type": "tool", "name": "code_search", "disable_parallel_tool_use": true}}),
+        ),
+        (
+            "at most one call",
+            ToolChoice::Auto,
+            single(),
+            None,
+            json!({"max_tokens": 8192, "tool_choice":
+                {"type": "auto", "disable_parallel_tool_use": true}}),
+        ),
+        (
+            "no call",
+            ToolChoice::None,
+            single(),
+            None,
+            json!({"max_tokens": 8192, "tool_choice": {"type": "none"}}),
+        ),
+        (
+            "a limit",
+            ToolChoice::Auto,
+            limited(100),
+            None,
+            json!({"max_tokens": 1124}),
+        ),
+        (
+            "a limit above the usual one",
+            ToolChoice::Auto,
+            limited(u64::MAX),
+            None,
+            json!({"max_tokens": 8192}),
+        ),
+        (
+            "a limit above the model's",
+            ToolChoice::Auto,
+            limited(9000),
+            Some(9000),
+            json!({"max_tokens": 9000}),
+        ),
+    ] {
+        let mut request = Request {
+            tool_choice,
+            options: Some(Arc::new(options)),
+            ..conformance::request(Scenario::Question)
+        };
+        let body = written(&request, max_output, false);
+        let mut body: Value = serde_json::from_str(&body).unwrap();
+        let keys = body.as_object_mut().unwrap();
+        for key in ["model", "messages", "tools", "stream", "system"] {
+            keys.remove(key);
+        }
+        assert_eq!(body, expected, "{name}");
+        request.tools = [].into();
+        assert!(
+            !written(&request, None, false).contains("tool_choice"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn images_are_blocks() {
+    let image = |url: &str| {
+        Part::Image(Image {
+            url: url.to_owned(),
+            detail: None,
+        })
+    };
+    let parts = vec![
+        Part::text(""),
+        image("data:image/png;base64,AA=="),
+        image("https://h/a.png"),
+    ];
+    let request = with(vec![message(Role::User, parts)]);
+    let body: Value = serde_json::from_str(&written(&request, None, false)).unwrap();
+    let expected = json!([
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}},
+        {"type": "image", "source": {"type": "url", "url": "https://h/a.png"},
+            "cache_control": {"type": "ephemeral"}},
+    ]);
+    assert_eq!(body["messages"][0]["content"], expected);
 }

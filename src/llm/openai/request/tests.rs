@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    model::{CallId, OpaquePart, ToolCall, ToolResult, ToolStatus},
+    model::{AnswerOptions, CallId, OpaquePart, ToolCall, ToolResult, ToolStatus},
     testkit::llm_conformance::{self as conformance, Scenario},
 };
 
@@ -237,5 +237,184 @@ fn tool_call_and_result_share_an_accepted_id() {
         assert_eq!(asked["tool_calls"][0]["extra_content"], 7, "{host}");
         let arguments = asked["tool_calls"][0]["function"]["arguments"].as_str();
         assert!(serde_json::from_str::<Value>(arguments.unwrap()).is_ok());
+    }
+}
+
+/// The request's keys besides those that every request has.
+fn asked(request: &Request, host: &str, max_output: Option<u64>) -> Value {
+    let mut body: Value = serde_json::from_str(&pretty(request, host, max_output, false)).unwrap();
+    let keys = body.as_object_mut().unwrap();
+    for key in ["model", "messages", "tools", "stream"] {
+        keys.remove(key);
+    }
+    body
+}
+
+#[test]
+fn options_of_the_caller_are_sent() {
+    let (openai, mistral, other) = ("api.openai.com", "api.mistral.ai", "localhost");
+    let schema = AnswerFormat::Schema {
+        name: "city".into(),
+        description: None,
+        schema: json!({"type": "object"}),
+        strict: true,
+    };
+    let schema_sent = json!({"response_format": {"type": "json_schema", "json_schema":
+        {"name": "city", "schema": {"type": "object"}, "strict": true}}});
+    let of_format = |format: &AnswerFormat| AnswerOptions {
+        format: format.clone(),
+        ..AnswerOptions::default()
+    };
+    let json_sent = json!({"response_format": {"type": "json_object"}});
+    let limited = || AnswerOptions {
+        max_tokens: Some(100),
+        ..AnswerOptions::default()
+    };
+    let none = AnswerOptions::default;
+    for (name, host, tool_choice, options, max_output, expected) in [
+        ("nothing", other, ToolChoice::Auto, none(), None, json!({})),
+        (
+            "parameters",
+            other,
+            ToolChoice::Auto,
+            AnswerOptions {
+                parameters: [
+                    (Parameter::Temperature, json!(0.5)),
+                    (Parameter::LogitBias, json!({"5": -100})),
+                    (Parameter::ReasoningEffort, json!("low")),
+                ]
+                .into(),
+                ..none()
+            },
+            None,
+            json!({"temperature": 0.5, "logit_bias": {"5": -100}, "reasoning_effort": "low"}),
+        ),
+        (
+            "a required call",
+            other,
+            ToolChoice::Required,
+            none(),
+            None,
+            json!({"tool_choice": "required"}),
+        ),
+        (
+            "a call of one tool, alone",
+            other,
+            ToolChoice::Named("code_search".into()),
+            AnswerOptions {
+                single_call: true,
+                ..none()
+            },
+            None,
+            json!({"tool_choice": {"type": "function", "function": {"name": "code_search"}},
+                "parallel_tool_calls": false}),
+        ),
+        (
+            "JSON",
+            mistral,
+            ToolChoice::Auto,
+            of_format(&AnswerFormat::Json),
+            None,
+            json_sent,
+        ),
+        (
+            "a schema",
+            openai,
+            ToolChoice::Auto,
+            of_format(&schema),
+            None,
+            schema_sent,
+        ),
+        (
+            "a schema elsewhere",
+            other,
+            ToolChoice::Auto,
+            of_format(&schema),
+            None,
+            json!({}),
+        ),
+        (
+            "a limit",
+            openai,
+            ToolChoice::Auto,
+            limited(),
+            None,
+            json!({"max_completion_tokens": 1124}),
+        ),
+        (
+            "a limit below the model's",
+            other,
+            ToolChoice::Auto,
+            limited(),
+            Some(2000),
+            json!({"max_tokens": 1124}),
+        ),
+        (
+            "a limit above the model's",
+            other,
+            ToolChoice::Auto,
+            limited(),
+            Some(1000),
+            json!({"max_tokens": 1000}),
+        ),
+    ] {
+        let mut request = Request {
+            tool_choice,
+            options: Some(Arc::new(options)),
+            ..conformance::request(Scenario::Question)
+        };
+        assert_eq!(asked(&request, host, max_output), expected, "{name}");
+        request.tools = [].into();
+        let without = asked(&request, host, max_output);
+        for key in ["tool_choice", "parallel_tool_calls"] {
+            assert_eq!(without.get(key), None, "{name}");
+        }
+    }
+}
+
+#[test]
+fn images_make_the_content_a_list() {
+    let image = |detail: Option<&str>| {
+        Part::Image(Image {
+            url: "data:image/png;base64,AA==".to_owned(),
+            detail: detail.map(str::to_owned),
+        })
+    };
+    let sent = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}});
+    let mut low = sent.clone();
+    low["image_url"]["detail"] = "low".into();
+    let text = |text: &str| json!({"type": "text", "text": text});
+    for (name, parts, expected) in [
+        (
+            "text",
+            vec![Part::text("a"), Part::text("b")],
+            json!("a\n\nb\n\n<guidance>\ng\n</guidance>"),
+        ),
+        (
+            "text and images",
+            vec![Part::text("a"), image(Some("low")), image(None)],
+            json!([text("a"), low, sent, text("<guidance>\ng\n</guidance>")]),
+        ),
+        (
+            "an image alone",
+            vec![Part::text(""), image(None)],
+            json!([sent, text("<guidance>\ng\n</guidance>")]),
+        ),
+    ] {
+        let messages = vec![
+            message(Role::User, parts),
+            Message::text(Role::Guidance, "g"),
+            Message::text(Role::Assistant, "x"),
+            Message::text(Role::User, "next"),
+        ];
+        let request = Request {
+            system: "".into(),
+            messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
+            ..conformance::request(Scenario::Question)
+        };
+        let body: Value =
+            serde_json::from_str(&pretty(&request, "localhost", None, false)).unwrap();
+        assert_eq!(body["messages"][0]["content"], expected, "{name}");
+        assert_eq!(body["messages"][2]["content"], "next", "{name}");
     }
 }

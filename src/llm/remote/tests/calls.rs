@@ -185,12 +185,44 @@ async fn requests_carry_path_key_and_headers() {
     }
 }
 
+#[test]
+fn settings_override_what_the_host_tells() {
+    let model = |name: &str, images| ModelSettings {
+        name: name.to_owned(),
+        images,
+        ..ModelSettings::default()
+    };
+    for (structured_output, expected) in [(None, false), (Some(true), true)] {
+        let remote = Remote::new(ProviderSettings {
+            structured_output,
+            models: vec![model("seeing", Some(true)), model("other", None)],
+            ..settings(Dialect::OpenAi, "http://localhost")
+        })
+        .unwrap();
+        for (name, images) in [("seeing", true), ("other", false), ("unknown", false)] {
+            let takes = remote.capabilities(name);
+            assert_eq!((takes.images, takes.schemas), (images, expected), "{name}");
+        }
+        let options = AnswerOptions {
+            format: AnswerFormat::Json,
+            ..AnswerOptions::default()
+        };
+        let request = Request {
+            options: Some(Arc::new(options)),
+            ..conformance::request(Scenario::Question)
+        };
+        let body = String::from_utf8(remote.0.body(&request).unwrap()).unwrap();
+        assert_eq!(body.contains("response_format"), expected, "{body}");
+    }
+}
+
 #[tokio::test]
 async fn models_are_listed_with_their_limits() {
     let model = |name: &str, context_window, max_output| ModelSettings {
         name: name.to_owned(),
         context_window,
         max_output,
+        images: None,
     };
     let openai = r#"{"object":"list","data":[
         {"id":"a","object":"model"},
