@@ -310,7 +310,7 @@ type Lists = (Arc<[ToolSpec]>, Arc<[ToolSpec]>);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prelude::Oracle;
+    use crate::actor::Oracle;
 
     #[test]
     fn models_of_a_chain_know_what_they_take() {

@@ -18,6 +18,7 @@ mod canary;
 mod cuts;
 mod faults;
 mod hang_up;
+mod options;
 mod play;
 
 fn code_search() -> ToolSpec {

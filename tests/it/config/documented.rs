@@ -91,11 +91,11 @@ fn documented_providers_explain_every_key() {
     let (own, of_models) = body.split_once("#[[providers.models]]").unwrap();
     // The error for an unknown key lists all known ones.
     for (head, text, keys) in [
-        ("[[providers]]\nname = 'x'", own, 14),
+        ("[[providers]]\nname = 'x'", own, 15),
         (
             "[[providers]]\nname = 'x'\n[[providers.models]]",
             of_models,
-            7,
+            8,
         ),
     ] {
         let file = format!("{head}\nxyzzy = 1\n");

@@ -148,7 +148,7 @@ fn problems_name_line_key_value_and_what_is_allowed() {
         (
             "a number for no key",
             with("timeout = 5"),
-            "oracle.toml:5: unknown key `providers.timeout` (set to `5`); `[[providers]]` has name, dialect, base_url, key_env, key_file, ca_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
+            "oracle.toml:5: unknown key `providers.timeout` (set to `5`); `[[providers]]` has name, dialect, base_url, key_env, key_file, ca_file, stream, structured_output, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
         ),
         (
             "too many places for the key",
