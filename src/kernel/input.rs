@@ -152,6 +152,8 @@ pub enum Command {
         results: Vec<ReturnedResult>,
         /// What the caller asks of the answer from here on; `None` leaves it.
         options: Option<Arc<AnswerOptions>>,
+        /// New instructions, as in an [`Import`](crate::model::Import).
+        instructions: Option<String>,
     },
     /// Records that an operator restarted the session. The shell does the restart.
     Restart,

@@ -29,7 +29,8 @@ use super::{
     retry, second_opinion, turn_end,
 };
 use crate::model::{
-    AnswerOptions, By, Outcome, QueryId, Record, SessionKey, Timestamp, ToolCall, Turn, Usage,
+    AnswerOptions, By, Import, Outcome, QueryId, Record, SessionKey, Timestamp, ToolCall, Turn,
+    Usage,
     record::{
         Accepted, BudgetFact, Compacted, ControlFact, Fact, InboxPosition, Noted, Opened,
         QueryFact, SessionFact, Steered, TurnFact, TurnMode,
@@ -168,8 +169,23 @@ impl Session {
                 token,
                 verdict,
             } => control::answer_approval(self.running(now)?, call, &token, verdict, by),
-            Command::ReturnResults { results, options } => {
-                calls::returned(self.running(now)?, results, options, by)
+            Command::ReturnResults {
+                results,
+                options,
+                instructions,
+            } => {
+                let messages = Vec::new();
+                let import = Import {
+                    instructions,
+                    messages,
+                };
+                let Some(brought) = import::check(self, Some(import.into()))? else {
+                    return calls::returned(self.running(now)?, results, options, by);
+                };
+                let noted = self.note(SessionFact::Imported(brought), now);
+                let mut then = self.clone();
+                noted.records.iter().for_each(|record| then.evolve(record));
+                Ok(noted.and(calls::returned(then.running(now)?, results, options, by)?))
             }
             Command::Restart => Ok(self.note(ControlFact::Restarted(by.into()), now)),
             Command::AttachTool { tool } => attach::attach(self, tool, by, now),

@@ -49,8 +49,9 @@ impl SessionHandle {
     }
 
     /// Returns the results of the caller's own tools, for the calls of a
-    /// [`HandedOver`](crate::model::record::HandedOver) record, and follows the query from there. With
-    /// `options`, they replace those of the question.
+    /// [`HandedOver`](crate::model::record::HandedOver) record, and follows the query from the record
+    /// of their return on. `options` replace those of the question; `instructions` replace those of
+    /// the session.
     ///
     /// # Errors
     /// See [`AskError`]; a refusal if a call does not wait, or a result is missing.
@@ -58,12 +59,18 @@ impl SessionHandle {
         &self,
         results: Vec<ReturnedResult>,
         options: Option<Arc<AnswerOptions>>,
+        instructions: Option<String>,
     ) -> Result<Watch, AskError> {
         let notices = self.listen(self.detail);
-        let command = Command::ReturnResults { results, options };
+        let command = Command::ReturnResults {
+            results,
+            options,
+            instructions,
+        };
         match self.command(command).await? {
             CommandReply::Query { query, at } => {
-                let stream = QueryStream::after(self, query, self.detail, notices, at);
+                let before = at.map(|at| Seq(at.0.saturating_sub(1)));
+                let stream = QueryStream::after(self, query, self.detail, notices, before);
                 Ok(Watch::new(stream))
             }
             CommandReply::Done => Err(AskError::Stopped),

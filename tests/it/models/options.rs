@@ -104,7 +104,7 @@ async fn options_of_a_client_reach_the_server() {
             call: call.id.clone(),
             content: "b".into(),
         };
-        let returned = session.return_results(vec![result], Some(Arc::new(options)));
+        let returned = session.return_results(vec![result], Some(Arc::new(options)), None);
         let mut watch = returned.await.unwrap();
         let followed = tokio::time::timeout(within, follow(&mut watch)).await;
         assert_eq!(followed.unwrap(), (Vec::new(), "It is b.".into()));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oracle_agent::{
-    kernel::{Command, Effect, Policy, Refusal, Step},
+    kernel::{Command, Effect, Policy, Refusal, ReturnedResult, Step},
     model::{
         AnswerFormat, AnswerOptions, CallId, Cut, FaultCode, Image, Outcome, Part, Role,
         StopReason, Submission, ToolStatus,
@@ -201,6 +201,36 @@ fn options_of_returned_results_replace_those_of_the_question() {
     assert_eq!(play.session.query().unwrap().options(), &then);
     play.calls("", vec![call("b", "act")]);
     assert_eq!(play.results().last().unwrap().1, ToolStatus::Refused);
+}
+
+#[test]
+fn instructions_of_returned_results_replace_those_of_the_session() {
+    let mut play = asked(policy(), with_tools());
+    play.calls("", vec![call("a", "act")]);
+    let call = play.handed_over().remove(0).id;
+    let command = |call, instructions: &str| Command::ReturnResults {
+        results: vec![ReturnedResult {
+            call,
+            content: "acted".into(),
+        }],
+        options: None,
+        instructions: Some(instructions.into()),
+    };
+    let refused = play.command(command(CallId::new("other"), "Be short."));
+    assert!(refused.is_err());
+    assert_eq!(play.session.instructions(), None);
+    play.command(command(call, "Be short.")).unwrap();
+    let kinds = [
+        "session.imported",
+        "tool.returned",
+        "tool.finished",
+        "turn.started",
+    ];
+    assert_eq!(play.kinds(), kinds);
+    assert_eq!(
+        play.session.instructions().map(|text| &**text),
+        Some("Be short.")
+    );
 }
 
 #[test]

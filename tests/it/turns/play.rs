@@ -378,7 +378,11 @@ impl Play {
             content,
         });
         let results = results.collect();
-        self.command(Command::ReturnResults { results, options })
+        self.command(Command::ReturnResults {
+            results,
+            options,
+            instructions: None,
+        })
     }
 
     pub(super) fn uses(&mut self, text: &str, call: ToolCall, content: &str) -> &mut Self {
