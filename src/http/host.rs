@@ -7,7 +7,7 @@ use std::sync::{
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Problem, Settings, auth::AttemptLimiter, overload::Overload};
+use super::{Problem, Settings, auth::AttemptLimiter, openai::Continuations, overload::Overload};
 use crate::{
     access::{Account, Keyring, TENANT_SHARE},
     actor::Oracle,
@@ -26,6 +26,7 @@ struct Inner {
     submissions: SharedCounter,
     connections: SharedCounter,
     counts: TaskTracker,
+    continuations: Continuations,
 }
 
 /// The parts of a [`Host`].
@@ -54,6 +55,7 @@ impl Host {
             submissions: SharedCounter::default(),
             connections: SharedCounter::default(),
             counts: TaskTracker::new(),
+            continuations: Continuations::default(),
         }))
     }
 
@@ -73,6 +75,10 @@ impl Host {
 
     pub(super) fn counts(&self) -> &TaskTracker {
         &self.0.counts
+    }
+
+    pub(super) fn continuations(&self) -> &Continuations {
+        &self.0.continuations
     }
 
     pub(super) fn overload(&self) -> &Overload {

@@ -8,7 +8,11 @@
 //! **Invariant:** the text of a stream that ends without an error ends with the answer. These clients
 //! cannot show a retraction, so a stream whose text would need one ends with an error.
 
+mod answering;
+mod asked;
 mod completions;
+mod continuations;
+mod headers;
 mod models;
 mod request;
 mod shapes;
@@ -17,6 +21,7 @@ mod stream;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::Host;
+pub(super) use continuations::Continuations;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new()

@@ -134,6 +134,8 @@ impl Piece {
 /// Assembles the text of a query in pieces, from frames and from the records that complete them.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerText {
+    /// Text of earlier turns, which was returned before.
+    earlier: String,
     /// Text so far, without that of failed attempts.
     text: String,
     /// Where the text of each turn begins.
@@ -149,6 +151,14 @@ pub(crate) struct AnswerText {
 }
 
 impl AnswerText {
+    /// Begins in the middle of a query, after this text of its earlier turns.
+    pub(crate) fn after(earlier: String) -> Self {
+        Self {
+            earlier,
+            ..Self::default()
+        }
+    }
+
     /// Returns the new text in a record or frame.
     pub(crate) fn next(&mut self, progress: &Progress) -> Option<Piece> {
         match progress {
@@ -174,20 +184,27 @@ impl AnswerText {
     }
 
     /// Returns the turn from which the text is the answer, and what the answer adds, such as the
-    /// reason of a forced end; `None` if the text does not end with the answer.
+    /// reason of a forced end; `None` if the text does not end with the answer, as far as it is not
+    /// text of earlier turns.
     pub(crate) fn end(&mut self, answer: &Answer) -> Option<(Turn, Piece)> {
-        let readable = answer.outcome.readable(&answer.text, answer.turns);
+        let whole = answer.outcome.readable(&answer.text, answer.turns);
         let next = Turn(self.writer.map_or(0, |(turn, _)| turn.0 + 1));
         let is_interrupted = self.text.len() > self.complete;
         self.text.truncate(self.complete);
         self.begins.retain(|(_, begin)| *begin < self.complete);
-        let begins = self.begins.iter().find_map(|(turn, begin)| {
-            let rest = readable.strip_prefix(&self.text[*begin..])?;
-            Some((*turn, rest.to_owned()))
-        });
+        let begins = |readable: &str| {
+            let mut begins = self.begins.iter();
+            begins.find_map(|(turn, begin)| {
+                let rest = readable.strip_prefix(&self.text[*begin..])?;
+                Some((*turn, rest.to_owned(), readable.to_owned()))
+            })
+        };
+        let later = whole.strip_prefix(&self.earlier);
+        let later = later.and_then(|later| later.strip_prefix("\n\n"));
+        let begins = begins(&whole).or_else(|| begins(later?));
         let replaces = is_interrupted && !self.text.is_empty();
-        let (from, text) = match begins {
-            None if self.text.is_empty() => (next, readable.clone()),
+        let (from, text, readable) = match begins {
+            None if self.text.is_empty() => (next, whole.clone(), whole),
             begins => begins?,
         };
         let rest = Piece {

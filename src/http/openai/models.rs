@@ -1,15 +1,21 @@
 //! Models, which are the profiles of this server.
 
+use std::sync::Arc;
+
 use axum::{Json, extract::State, http::StatusCode};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::shapes::{Model, Models};
+use super::{
+    asked::Asked,
+    shapes::{Model, Models},
+};
 use crate::{
-    actor::{Profile, Profiles},
+    actor::{Profile, Profiles, SessionHandle},
     control::check_profile,
     http::{Caller, Host, Problem, extract::Path, problem::ProblemBody},
-    model::{Principal, ProfileName, ToolApproval, ToolSpec},
+    kernel::ModelChoice,
+    model::{Parameter, Principal, ProfileName, ToolApproval, ToolSpec},
 };
 
 /// Lists the models.
@@ -58,16 +64,77 @@ pub(super) async fn show(
     Ok(Json(model(name, profile)))
 }
 
-/// Returns a profile, and whether it has a tool that may wait for approval.
-pub(super) fn find(
-    host: &Host,
-    caller: &Principal,
-    name: &str,
-) -> Result<(ProfileName, bool), Problem> {
+/// What answers for a model.
+#[derive(Debug, Clone)]
+pub(super) struct Chosen {
+    pub profile: ProfileName,
+    /// Whether it has a tool that may wait for approval.
+    pub asks_people: bool,
+    /// The chain.
+    pub models: Arc<[ModelChoice]>,
+}
+
+impl Chosen {
+    fn new(name: ProfileName, profile: &Profile) -> Self {
+        let waits = |tool: &ToolSpec| tool.approval == ToolApproval::Required;
+        Self {
+            profile: name,
+            asks_people: profile.policy.tools.iter().any(waits),
+            models: Arc::clone(&profile.policy.models),
+        }
+    }
+
+    /// Checks that every model of the chain takes what a request asks of it. `field` names the field
+    /// of a parameter.
+    pub(super) fn check(
+        &self,
+        asked: &Asked,
+        field: impl Fn(Parameter) -> &'static str,
+    ) -> Result<(), Problem> {
+        for parameter in asked.options.parameters.keys() {
+            let takes = |model: &&ModelChoice| !model.takes.parameters.contains(parameter);
+            if let Some(model) = self.models.iter().find(takes) {
+                let what = format!(
+                    "the model `{}` of the profile `{}` does not take `{parameter}`: omit it, or \
+                     use another profile",
+                    model.name, self.profile
+                );
+                return Err(Problem::bad(field(*parameter), what));
+            }
+        }
+        let blind = self.models.iter().find(|model| !model.takes.images);
+        if let (Some(image), Some(model)) = (&asked.conversation.image_field, blind) {
+            let what = format!(
+                "the model `{}` of the profile `{}` does not take images: omit them, or use \
+                 another profile",
+                model.name, self.profile
+            );
+            return Err(Problem::bad(image.clone(), what));
+        }
+        Ok(())
+    }
+
+    /// Whether every provider of the chain enforces the format of an answer.
+    pub(super) fn enforces_schemas(&self) -> bool {
+        self.models.iter().all(|model| model.takes.schemas)
+    }
+}
+
+/// Returns what answers for a model.
+pub(super) fn find(host: &Host, caller: &Principal, name: &str) -> Result<Chosen, Problem> {
     let profiles = host.oracle.profiles();
     let (name, profile) = allowed(host, &profiles, caller, name)?;
-    let waits = |tool: &ToolSpec| tool.approval == ToolApproval::Required;
-    Ok((name, profile.policy.tools.iter().any(waits)))
+    Ok(Chosen::new(name, profile))
+}
+
+/// Returns what answers in a session, which keeps the profile that it was opened with.
+pub(super) async fn of_session(host: &Host, session: &SessionHandle) -> Result<Chosen, Problem> {
+    let wanted = session.profile_name().await?;
+    let profiles = host.oracle.profiles();
+    let mut all = profiles.all();
+    let found = all.find(|(name, _)| *name == wanted);
+    let (name, profile) = found.ok_or_else(|| unknown(host, &profiles, wanted.as_str()))?;
+    Ok(Chosen::new(name, profile))
 }
 
 /// Returns the profile that answers for a model.

@@ -3,10 +3,11 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::answering::Handover;
 use crate::{
     actor::Answer,
     model::{
-        Outcome, Record, SessionKey, Turn, Usage,
+        CallId, Cut, Outcome, Record, SessionKey, ToolCall, Turn, Usage,
         record::{AgentFact, ApprovalFact, Fact, LlmFact, ToolFact, TurnFact},
     },
 };
@@ -59,7 +60,7 @@ pub(super) struct Completion {
     pub object: &'static str,
     /// The only choice.
     pub choices: [Choice; 1],
-    /// The usage, over all turns.
+    /// The usage, over all turns since the request.
     pub usage: TokenUsage,
     /// Details that OpenAI's format lacks.
     pub oracle: AnswerDetails,
@@ -86,8 +87,11 @@ pub(super) struct Choice {
 struct Message {
     /// `assistant`
     role: &'static str,
-    /// The answer.
-    content: String,
+    /// The answer; null if the reply only calls tools.
+    content: Option<String>,
+    /// The calls of the request's tools.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<ChatMessageCall>,
     /// Always null.
     #[schema(value_type = Option<String>)]
     refusal: Option<()>,
@@ -97,10 +101,15 @@ struct Message {
 }
 
 impl Choice {
-    pub(super) fn new(content: String, finish_reason: FinishReason) -> Self {
+    pub(super) fn new(
+        content: Option<String>,
+        tool_calls: Vec<ChatMessageCall>,
+        finish_reason: FinishReason,
+    ) -> Self {
         let message = Message {
             role: "assistant",
             content,
+            tool_calls,
             refusal: None,
             annotations: [],
         };
@@ -109,6 +118,48 @@ impl Choice {
             message,
             logprobs: None,
             finish_reason,
+        }
+    }
+}
+
+/// A call of one of the request's tools.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ChatMessageCall)]
+pub(super) struct ChatMessageCall {
+    /// Its position, in a stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
+    /// The id, which its result repeats.
+    id: CallId,
+    /// `function`
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The tool and the arguments.
+    function: CalledFunction,
+}
+
+/// A tool and the arguments of its call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ChatMessageFunction)]
+struct CalledFunction {
+    /// The tool.
+    name: String,
+    /// The arguments, a JSON object as text.
+    arguments: String,
+}
+
+impl From<ToolCall> for ChatMessageCall {
+    fn from(call: ToolCall) -> Self {
+        let ToolCall {
+            id,
+            name,
+            arguments,
+        } = call;
+        Self {
+            index: None,
+            id,
+            kind: "function",
+            function: CalledFunction { name, arguments },
         }
     }
 }
@@ -172,6 +223,9 @@ pub(super) struct Delta {
     /// Progress, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_content: Option<String>,
+    /// The calls of the request's tools, at the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ChatMessageCall>,
 }
 
 /// Why an answer ends.
@@ -179,16 +233,19 @@ pub(super) struct Delta {
 #[schema(as = ChatFinishReason)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FinishReason {
-    /// The answer is complete.
+    /// The answer is complete, or ends at a stop sequence.
     Stop,
     /// A limit, a loop or an operator ended it.
     Length,
+    /// The query waits for the results of the client's tools.
+    ToolCalls,
 }
 
 impl FinishReason {
-    /// Returns the reason for an outcome, or `None` if there is no answer.
-    pub(super) const fn of(outcome: &Outcome) -> Option<Self> {
-        match outcome {
+    /// Returns the reason for the end of a query, or `None` if there is no answer.
+    pub(super) const fn of(answer: &Answer) -> Option<Self> {
+        match &answer.outcome {
+            Outcome::Answered if matches!(answer.cut, Some(Cut::Length)) => Some(Self::Length),
             Outcome::Answered
             | Outcome::Partial { .. }
             | Outcome::Stuck { .. }
@@ -242,7 +299,7 @@ pub(super) struct AnswerDetails {
     pub session: String,
     /// The query.
     pub query: u32,
-    /// The outcome, such as `answered` or `partial`.
+    /// The outcome, such as `answered` or `partial`; `tool_calls` while the query waits.
     pub outcome: &'static str,
     /// The reason for the outcome, if there is one.
     pub reason: Option<String>,
@@ -261,6 +318,17 @@ impl AnswerDetails {
             outcome: answer.outcome.name(),
             reason: answer.outcome.reason().map(str::to_owned),
             turns: answer.turns,
+            answer_from: None,
+        }
+    }
+
+    pub(super) fn of_calls(session: &SessionKey, handover: &Handover) -> Self {
+        Self {
+            session: session.name.to_string(),
+            query: handover.query.0,
+            outcome: "tool_calls",
+            reason: None,
+            turns: handover.turn.0 + 1,
             answer_from: None,
         }
     }

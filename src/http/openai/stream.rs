@@ -11,16 +11,18 @@ use futures_util::{Stream, stream};
 use serde::Serialize;
 
 use super::{
-    completions::{Session, failure},
+    answering::{Begun, Handover, Session, Tally},
+    completions::failure,
     shapes::{
-        AnswerDetails, Chunk, ChunkChoice, ChunkDetails, Delta, FinishReason, Head, TurnDetails,
+        AnswerDetails, ChatMessageCall, Chunk, ChunkChoice, ChunkDetails, Delta, FinishReason,
+        Head, TurnDetails,
     },
 };
 use crate::{
     actor::{Answer, AnswerText, Piece, Progress, SessionRecord, Watch},
     http::{DrainSignal, Problem, StreamText, sse},
     model::{
-        QueryId, Turn,
+        QueryId, Turn, Usage,
         record::{
             AgentFact, BudgetFact, Fact, LlmFact, QueryFact, Record, SignalFact, SupervisorFact,
             ToolFact, TurnFact,
@@ -36,14 +38,15 @@ pub(super) struct StreamContext {
     /// Whether the last chunk has the usage.
     pub include_usage: bool,
     pub text: StreamText,
+    /// Whether the answer has no format.
+    pub is_text: bool,
     /// Whether progress is sent as reasoning.
     pub progress: bool,
-    pub session: Session,
     pub drain: DrainSignal,
 }
 
-pub(super) fn events(context: StreamContext, watch: Watch) -> impl Stream<Item = Event> {
-    let telling = ChunkBody::begin(context, watch);
+pub(super) fn events(context: StreamContext, begun: Begun) -> impl Stream<Item = Event> {
+    let telling = ChunkBody::begin(context, begun);
     stream::unfold(telling, |mut telling| async {
         let next = telling.next().await?;
         Some((next, telling))
@@ -53,22 +56,33 @@ pub(super) fn events(context: StreamContext, watch: Watch) -> impl Stream<Item =
 struct ChunkBody {
     context: StreamContext,
     /// `None` after the end.
-    watch: Option<Watch>,
+    following: Option<(Watch, Session)>,
+    /// Whether the response continues a query.
+    resumed: bool,
     query: QueryId,
     ready: VecDeque<Event>,
     text: AnswerText,
+    tally: Tally,
     /// The turn whose text was sent last.
     last: Turn,
 }
 
 impl ChunkBody {
-    fn begin(context: StreamContext, watch: Watch) -> Self {
+    fn begin(context: StreamContext, begun: Begun) -> Self {
+        let Begun {
+            session,
+            watch,
+            earlier,
+            ..
+        } = begun;
         let mut telling = Self {
             context,
             query: watch.query(),
-            watch: Some(watch),
+            following: Some((watch, session)),
+            resumed: earlier.is_some(),
             ready: VecDeque::new(),
-            text: AnswerText::default(),
+            text: AnswerText::after(earlier.unwrap_or_default()),
+            tally: Tally::default(),
             last: Turn::default(),
         };
         let begin = Delta {
@@ -85,34 +99,45 @@ impl ChunkBody {
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
             }
-            let watch = self.watch.take()?;
-            match self.advance(watch).await {
-                Ok(watch) => self.watch = watch,
+            let (watch, session) = self.following.take()?;
+            match self.advance(watch, session).await {
+                Ok(following) => self.following = following,
                 Err(problem) => self.say(&problem.body()),
             }
         }
     }
 
-    /// Waits for the next progress; returns the watch unless the query has ended.
-    async fn advance(&mut self, mut watch: Watch) -> Result<Option<Watch>, Problem> {
+    /// Waits for the next progress; returns the watch unless the response has ended.
+    async fn advance(
+        &mut self,
+        mut watch: Watch,
+        session: Session,
+    ) -> Result<Option<(Watch, Session)>, Problem> {
         let happened = tokio::select! {
             happened = watch.next() => happened?,
             () = self.context.drain.over() => return Err(Problem::ends()),
         };
         let Some(progress) = happened else {
-            let answer = watch.answer().await?;
-            self.end(&answer)?;
+            let mut answer = watch.answer().await?;
+            if self.resumed {
+                answer.usage = self.tally.usage;
+            }
+            self.end(&answer, &session)?;
             return Ok(None);
         };
         if let Progress::Record(record) = &progress {
             self.record(record);
+            if let Some(handover) = self.tally.add(record) {
+                self.hand_over(handover, session);
+                return Ok(None);
+            }
         }
         if self.context.text == StreamText::Turns
             && let Some(piece) = self.text.next(&progress)
         {
-            self.piece(piece)?;
+            self.piece(piece, &session)?;
         }
-        Ok(Some(watch))
+        Ok(Some((watch, session)))
     }
 
     fn record(&mut self, record: &SessionRecord) {
@@ -130,11 +155,13 @@ impl ChunkBody {
         }
     }
 
-    fn piece(&mut self, piece: Piece) -> Result<(), Problem> {
-        if piece.replaces {
-            return Err(self.retracted());
+    fn piece(&mut self, piece: Piece, session: &Session) -> Result<(), Problem> {
+        let follows = piece.is_apart && !piece.text.is_empty();
+        // Two turns' texts are no JSON.
+        if piece.replaces || (follows && !self.context.is_text) {
+            return Err(self.retracted(session));
         }
-        if piece.is_apart && !piece.text.is_empty() {
+        if follows {
             // Not of the new turn: the answer may begin there.
             self.text("\n\n", self.last);
         }
@@ -142,10 +169,9 @@ impl ChunkBody {
         Ok(())
     }
 
-    fn retracted(&self) -> Problem {
-        let Self { context, query, .. } = self;
-        let name = &context.session.handle.key().name;
-        let then = match context.session.memory {
+    fn retracted(&self, session: &Session) -> Problem {
+        let (query, name) = (self.query, &session.handle.key().name);
+        let then = match session.memory {
             Some(_) => "the query is cancelled: send it again".to_owned(),
             None => format!(
                 "the query does not end with this stream: see \
@@ -175,16 +201,16 @@ impl ChunkBody {
     }
 
     /// Queues the remaining events of a query that has ended.
-    fn end(&mut self, answer: &Answer) -> Result<(), Problem> {
-        let Some(reason) = FinishReason::of(&answer.outcome) else {
+    fn end(&mut self, answer: &Answer, session: &Session) -> Result<(), Problem> {
+        let Some(reason) = FinishReason::of(answer) else {
             return failure(&answer.outcome).map_or(Ok(()), Err);
         };
         let from = match self.context.text {
             StreamText::Turns => {
                 // A forced end adds a sentence that is part of no turn.
                 let end = self.text.end(answer);
-                let (from, rest) = end.ok_or_else(|| self.retracted())?;
-                self.piece(rest)?;
+                let (from, rest) = end.ok_or_else(|| self.retracted(session))?;
+                self.piece(rest, session)?;
                 from
             }
             StreamText::Answer => {
@@ -196,23 +222,44 @@ impl ChunkBody {
         };
         let told = AnswerDetails {
             answer_from: Some(from),
-            ..AnswerDetails::of(self.context.session.handle.key(), answer)
+            ..AnswerDetails::of(session.handle.key(), answer)
         };
-        let mut last = self
-            .context
-            .head
-            .chunk(Some(ChunkChoice::new(Delta::default(), Some(reason))));
+        self.finish(reason, told, answer.usage);
+        Ok(())
+    }
+
+    /// Queues the remaining events of a query that waits, and keeps its session.
+    fn hand_over(&mut self, handover: Handover, session: Session) {
+        if self.context.text == StreamText::Answer {
+            self.text(&handover.text, handover.turn);
+        }
+        let told = AnswerDetails::of_calls(session.handle.key(), &handover);
+        session.keep(&handover.calls);
+        for (index, call) in handover.calls.into_iter().enumerate() {
+            let mut call = ChatMessageCall::from(call);
+            call.index = Some(index);
+            let called = Delta {
+                tool_calls: vec![call],
+                ..Delta::default()
+            };
+            self.delta(called, Some(TurnDetails::text(handover.turn)));
+        }
+        self.finish(FinishReason::ToolCalls, told, handover.usage);
+    }
+
+    fn finish(&mut self, reason: FinishReason, told: AnswerDetails, usage: Usage) {
+        let choice = ChunkChoice::new(Delta::default(), Some(reason));
+        let mut last = self.context.head.chunk(Some(choice));
         last.oracle = Some(ChunkDetails::End(told));
         let last = self.with_usage(last);
         self.ready.push_back(last);
         if self.context.include_usage {
-            let mut usage = self.context.head.chunk(None);
-            usage.usage = Some(Some(answer.usage.into()));
-            let usage = event_of(&usage);
-            self.ready.push_back(usage);
+            let mut chunk = self.context.head.chunk(None);
+            chunk.usage = Some(Some(usage.into()));
+            let chunk = event_of(&chunk);
+            self.ready.push_back(chunk);
         }
         self.ready.push_back(Event::default().data("[DONE]"));
-        Ok(())
     }
 
     fn delta(&mut self, delta: Delta, details: Option<TurnDetails>) {

@@ -1,0 +1,335 @@
+//! From a request to its query: the session that answers, and where the response begins and ends.
+//!
+//! A response ends with its query, or when the query hands calls over to the caller. The results in
+//! the caller's next request continue the same query, if it still waits: it is found by its
+//! session's name or, in a session that the caller did not name, by its calls ([`Continuations`]).
+
+use super::{
+    asked::Asked,
+    continuations::{Continuations, Key},
+    headers::{AnswerHeaders, BUSY},
+    models::{self, Chosen},
+};
+use crate::{
+    actor::{Answer, AskError, Detail, Ephemeral, Progress, SessionHandle, Watch},
+    control::check_session,
+    http::{Caller, DrainSignal, Host, Problem},
+    kernel::Refusal,
+    model::{
+        Parameter, Principal, QueryId, Submission, ToolCall, Turn, Usage,
+        record::{AgentFact, Fact, Record, ToolFact, TurnFact},
+    },
+};
+
+/// The session that answers a request.
+pub(super) struct Session {
+    pub handle: SessionHandle,
+    /// Cancels and removes its session on drop.
+    pub memory: Option<Ephemeral>,
+    /// Keeps the session while its query waits for results, unless the caller named it.
+    keeper: Option<Keeper>,
+}
+
+#[derive(Clone)]
+struct Keeper {
+    continuations: Continuations,
+    caller: Principal,
+    drain: DrainSignal,
+}
+
+impl Session {
+    /// Keeps the session for the results of these calls.
+    pub(super) fn keep(self, calls: &[ToolCall]) {
+        let calls = calls.iter().map(|call| call.id.clone());
+        if let Some(Keeper {
+            continuations,
+            caller,
+            drain,
+        }) = self.keeper.clone()
+        {
+            continuations.keep(Key::new(&caller, calls), self, drain);
+        }
+    }
+}
+
+/// A query whose response begins.
+pub(super) struct Begun {
+    pub session: Session,
+    pub watch: Watch,
+    /// The text of its turns before this response, if it continues with results.
+    pub earlier: Option<String>,
+    /// Whether every provider enforces the format of the answer.
+    pub enforces_schemas: bool,
+}
+
+/// A request for an answer, apart from the shape of its endpoint.
+pub(super) struct Wanted<'a> {
+    pub asked: &'a Asked,
+    pub chosen: Chosen,
+    pub headers: &'a AnswerHeaders,
+    /// Whether to keep the session.
+    pub store: bool,
+    pub detail: Detail,
+    /// The field of the conversation.
+    pub field: &'static str,
+    /// The field of a parameter.
+    pub parameter: fn(Parameter) -> &'static str,
+}
+
+impl Wanted<'_> {
+    /// Submits the question, unless it is a repetition, or returns the results. Follows the query.
+    pub(super) async fn begin(mut self, host: &Host, caller: &Caller) -> Result<Begun, Problem> {
+        let is_task = self.asked.options.is_task;
+        let is_named = self.headers.session.is_some() && !is_task;
+        let returns = !self.asked.conversation.results.is_empty();
+        if !is_named {
+            self.chosen.check(self.asked, self.parameter)?;
+            // A session whose results did not come ends here.
+            let waiting = host.continuations().take(&self.key(caller));
+            if let Some(session) = waiting.filter(|_| returns)
+                && let Some(begun) = self.resume_kept(host, caller, session).await?
+            {
+                return Ok(begun);
+            }
+        }
+        let session = self.session(host, caller);
+        if session.memory.is_none() {
+            check_session(&caller.0, &session.handle).await?;
+        }
+        let is_new = session.memory.is_some() || session.handle.last().await?.is_none();
+        if is_named {
+            if !is_new {
+                self.chosen = models::of_session(host, &session.handle).await?;
+            }
+            self.chosen.check(self.asked, self.parameter)?;
+        }
+        if is_named && !is_new && returns {
+            let resumed = self.resume(&session.handle).await;
+            let (watch, earlier) = resumed.map_err(|error| self.problem(error))?;
+            return Ok(self.begun(session, watch, Some(earlier)));
+        }
+        let watch = self.submit(host, &session, is_new).await?;
+        Ok(self.begun(session, watch, None))
+    }
+
+    fn begun(&self, session: Session, watch: Watch, earlier: Option<String>) -> Begun {
+        Begun {
+            session,
+            watch,
+            earlier,
+            enforces_schemas: self.chosen.enforces_schemas(),
+        }
+    }
+
+    /// The calls that the conversation has answered last.
+    fn key(&self, caller: &Caller) -> Key {
+        let conversation = &self.asked.conversation;
+        let returned = conversation.results.iter().map(|result| &result.call);
+        Key::new(&caller.0, returned.chain(&conversation.left).cloned())
+    }
+
+    fn session(&self, host: &Host, caller: &Caller) -> Session {
+        let oracle = host.oracle.acting(caller.by());
+        let profile = self.chosen.profile.clone();
+        let (is_task, needs_one) = (
+            self.asked.options.is_task,
+            self.store || self.chosen.asks_people,
+        );
+        let is_named = self.headers.session.is_some() && !is_task;
+        let keeper = (!is_named).then(|| Keeper {
+            continuations: host.continuations().clone(),
+            caller: caller.0.clone(),
+            drain: host.drain().clone(),
+        });
+        match self.headers.durable(is_task, needs_one) {
+            Some(name) => Session {
+                handle: oracle
+                    .session_by_key(caller.session(name))
+                    .profile(profile)
+                    .detail(self.detail),
+                memory: None,
+                keeper,
+            },
+            None => {
+                let memory = oracle.ephemeral(caller.0.tenant.clone(), profile);
+                Session {
+                    handle: SessionHandle::clone(&memory).detail(self.detail),
+                    memory: Some(memory),
+                    keeper,
+                }
+            }
+        }
+    }
+
+    /// Continues the query of a session that was kept; `None` if it has ended, so that the
+    /// conversation counts.
+    async fn resume_kept(
+        &self,
+        host: &Host,
+        caller: &Caller,
+        session: Session,
+    ) -> Result<Option<Begun>, Problem> {
+        let Session {
+            handle,
+            memory,
+            keeper,
+        } = session;
+        let session = Session {
+            handle: handle.detail(self.detail),
+            memory,
+            keeper,
+        };
+        match self.resume(&session.handle).await {
+            Ok((watch, earlier)) => Ok(Some(self.begun(session, watch, Some(earlier)))),
+            Err(AskError::Refused(_)) => Ok(None),
+            Err(error) => {
+                let drain = host.drain().clone();
+                host.continuations().keep(self.key(caller), session, drain);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Returns the results, and follows the query from there; also returns its text so far.
+    async fn resume(&self, session: &SessionHandle) -> Result<(Watch, String), AskError> {
+        let results = self.asked.conversation.results.clone();
+        let options = Some(self.asked.options.clone().into());
+        let watch = session.return_results(results, options).await?;
+        // Only a stream of all turns needs it.
+        let earlier = match self.detail {
+            Detail::Text => text_before_results(session, watch.query()).await?,
+            _ => String::new(),
+        };
+        Ok((watch, earlier))
+    }
+
+    async fn submit(&self, host: &Host, session: &Session, is_new: bool) -> Result<Watch, Problem> {
+        let (Session { handle, .. }, headers) = (session, self.headers);
+        let question = &*self.asked.conversation.question;
+        if headers.again
+            && headers.key.is_none()
+            && !is_new
+            && let Some(query) = repeated(handle, question).await?
+        {
+            return Ok(handle.watch(query).await?);
+        }
+        let submission = self.asked.submission(is_new);
+        let submission = Submission {
+            busy: headers.busy,
+            idempotency_key: headers.key.clone(),
+            ..submission.map_err(|error| self.problem(error))?
+        };
+        let room = host.reserve_message(handle.key()).await?;
+        let watch = handle.ask(submission).await;
+        room.settle(&watch);
+        watch.map_err(|error| self.problem(error))
+    }
+
+    fn problem(&self, error: AskError) -> Problem {
+        let results = &self.asked.conversation.results;
+        match (error, results.first()) {
+            (AskError::Refused(Refusal::NothingRunning), Some(result)) => {
+                let call = result.call.clone();
+                AskError::from(Refusal::NotHandedOver { call }).into()
+            }
+            (error @ AskError::Refused(Refusal::ResultMissing { .. }), _) => {
+                Problem::from(error).of(self.field)
+            }
+            (error @ AskError::Refused(Refusal::LimitsOfASteer), _) => {
+                Problem::from(error).of(BUSY.as_str().to_owned())
+            }
+            (error, _) => Problem::from_ask_error(error, self.field, self.field),
+        }
+    }
+}
+
+/// Returns the last query of a session if it asked this question.
+async fn repeated(session: &SessionHandle, question: &str) -> Result<Option<QueryId>, AskError> {
+    let last = session.last_message().await?;
+    let last = last.filter(|(_, text)| text.split_whitespace().eq(question.split_whitespace()));
+    Ok(last.map(|(query, _)| query))
+}
+
+async fn text_before_results(session: &SessionHandle, query: QueryId) -> Result<String, AskError> {
+    let records = session.query_records(query).await?;
+    let facts: Vec<&Fact> = records.iter().map(|entry| &entry.record.fact).collect();
+    let is_return = |fact: &&Fact| matches!(fact, Fact::Tool(ToolFact::Returned(_)));
+    let end = facts.iter().rposition(is_return).unwrap_or_default();
+    let texts = facts.iter().take(end).filter_map(|fact| match fact {
+        Fact::Turn(TurnFact::Replied(replied)) => Some(&*replied.text),
+        _ => None,
+    });
+    let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+    Ok(texts.join("\n\n"))
+}
+
+/// The end of a response.
+pub(super) enum End {
+    Answer(Answer),
+    /// The query waits for results.
+    Calls(Handover),
+}
+
+/// Calls that a query hands over to the caller.
+#[derive(Debug, Clone)]
+pub(super) struct Handover {
+    pub query: QueryId,
+    pub turn: Turn,
+    /// The text of the turn.
+    pub text: String,
+    pub calls: Vec<ToolCall>,
+    /// The usage since the response began.
+    pub usage: Usage,
+}
+
+/// Adds up the records of a response.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub usage: Usage,
+    text: String,
+}
+
+impl Tally {
+    /// Counts a record; returns the calls that it hands over.
+    pub(super) fn add(&mut self, record: &Record) -> Option<Handover> {
+        self.usage += record.usage();
+        match &record.fact {
+            Fact::Agent(AgentFact::DelegationFinished(end)) => self.usage += end.usage,
+            Fact::Turn(TurnFact::Replied(replied)) => self.text = replied.text.to_string(),
+            Fact::Tool(ToolFact::HandedOver(handed)) => {
+                return Some(Handover {
+                    query: record.query?,
+                    turn: record.turn?,
+                    text: std::mem::take(&mut self.text),
+                    calls: handed.calls.clone(),
+                    usage: self.usage,
+                });
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+/// Waits for the end of the response.
+pub(super) async fn end(begun: Begun) -> Result<(Session, End), AskError> {
+    let Begun {
+        session,
+        mut watch,
+        earlier,
+        ..
+    } = begun;
+    let mut tally = Tally::default();
+    while let Some(progress) = watch.next().await? {
+        if let Progress::Record(record) = &progress
+            && let Some(handover) = tally.add(record)
+        {
+            return Ok((session, End::Calls(handover)));
+        }
+    }
+    let mut answer = watch.answer().await?;
+    if earlier.is_some() {
+        answer.usage = tally.usage;
+    }
+    Ok((session, End::Answer(answer)))
+}

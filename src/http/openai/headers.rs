@@ -1,0 +1,192 @@
+//! The headers of a request for an answer.
+
+use std::borrow::Cow;
+
+use axum::http::{HeaderMap, HeaderName};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use crate::{
+    actor::AskError,
+    http::{Problem, extract},
+    model::{
+        BusyPolicy, SessionName,
+        command::{MAX_KEY, UnknownBusyPolicy},
+    },
+};
+
+/// The session to continue; in a response, the session that answered.
+pub(super) const SESSION: HeaderName = HeaderName::from_static("x-oracle-session");
+pub(super) const BUSY: HeaderName = HeaderName::from_static("x-oracle-busy");
+const PROGRESS: HeaderName = HeaderName::from_static("x-oracle-progress");
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// How often OpenAI's client libraries have already sent this request.
+const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct AnswerHeaders {
+    pub session: Option<SessionName>,
+    pub busy: BusyPolicy,
+    /// Whether to send progress; `None` means the server's setting.
+    pub progress: Option<bool>,
+    pub key: Option<String>,
+    /// Whether the client has sent this request before.
+    pub again: bool,
+}
+
+impl AnswerHeaders {
+    pub(super) fn read(headers: &HeaderMap) -> Result<Self, Problem> {
+        let progress = match text(headers, &PROGRESS)? {
+            None => None,
+            Some("1" | "true") => Some(true),
+            Some("0" | "false") => Some(false),
+            Some(_) => return Err(wrong(&PROGRESS, "must be `1` or `0`")),
+        };
+        let busy = text(headers, &BUSY)?.map(str::parse).transpose();
+        let busy = busy.map_err(|error: UnknownBusyPolicy| wrong(&BUSY, error.to_string()))?;
+        let key = text(headers, &KEY)?;
+        if key.is_some_and(|key| key.len() > MAX_KEY) {
+            let what = format!("too long: use at most {MAX_KEY} characters");
+            return Err(wrong(&KEY, what));
+        }
+        let retries = text(headers, &RETRIES)?.and_then(|count| count.parse::<u32>().ok());
+        Ok(Self {
+            session: text(headers, &SESSION)?.map(named).transpose()?,
+            busy: busy.unwrap_or_default(),
+            progress,
+            key: key.map(str::to_owned),
+            again: retries.is_some_and(|count| count > 0),
+        })
+    }
+
+    /// Returns the durable session of a request, if it needs one. A chat page's own request never
+    /// uses the named session.
+    pub(super) fn durable(&self, is_task: bool, needs_one: bool) -> Option<SessionName> {
+        let by_name = self.session.clone().filter(|_| !is_task);
+        let by_key = || self.key.as_deref().map(of_key);
+        let own = || needs_one.then(|| SessionName::from_uuid(Uuid::now_v7()));
+        by_name.or_else(by_key).or_else(own)
+    }
+}
+
+fn named(name: &str) -> Result<SessionName, Problem> {
+    let name = SessionName::new(name).map_err(|error| wrong(&SESSION, error.to_string()))?;
+    if name.is_ephemeral() {
+        let what = "this session existed for a single request and cannot be continued: choose another \
+             name";
+        return Err(wrong(&SESSION, what));
+    }
+    let free = AskError::check_free(&name);
+    free.map_err(|error| Problem::from(error).of(SESSION.as_str().to_owned()))?;
+    Ok(name)
+}
+
+/// Derives the session's name from an idempotency key, so that a retry finds it.
+fn of_key(key: &str) -> SessionName {
+    let hash = Sha256::digest(key);
+    let mut id = [0; 16];
+    id.iter_mut()
+        .zip(hash)
+        .for_each(|(byte, hashed)| *byte = hashed);
+    SessionName::from_uuid(Uuid::from_bytes(id))
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
+    let Some(value) = extract::only(headers, name)? else {
+        return Ok(None);
+    };
+    let text = value
+        .to_str()
+        .map_err(|_| wrong(name, "use visible ASCII characters"))?;
+    Ok(Some(text.trim()).filter(|text| !text.is_empty()))
+}
+
+fn wrong(name: &HeaderName, what: impl Into<Cow<'static, str>>) -> Problem {
+    Problem::bad(name.as_str().to_owned(), what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(headers: &[(&'static str, &str)]) -> Result<AnswerHeaders, Problem> {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+        AnswerHeaders::read(&headers.collect())
+    }
+
+    #[test]
+    fn request_is_durable_only_when_required() {
+        let session = ("x-oracle-session", "s");
+        let key = ("idempotency-key", "k");
+        for (headers, is_task, needs_one, durable) in [
+            (&[][..], false, false, false),
+            (&[("x-oracle-session", " ")], false, false, false),
+            (&[("x-openwebui-chat-id", "c")], false, false, false),
+            (&[("x-conversation-id", "c")], false, false, false),
+            (&[session], false, false, true),
+            (&[key], false, false, true),
+            (&[], false, true, true),
+            (&[session], true, false, false),
+            (&[session, key], true, false, true),
+            (&[], true, true, true),
+        ] {
+            let name = read(headers).unwrap().durable(is_task, needs_one);
+            assert_eq!(name.is_some(), durable, "{headers:?}");
+            let is_named = name.is_some_and(|name| name.as_str() == "s");
+            assert_eq!(is_named, headers == [session] && durable, "{headers:?}");
+        }
+        assert_eq!(of_key("k"), of_key("k"));
+        assert_ne!(of_key("k"), of_key("l"));
+    }
+
+    #[test]
+    fn invalid_header_is_refused_by_name() {
+        let long = "k".repeat(257);
+        for (name, value, status, code) in [
+            ("x-oracle-session", "a b", 400, "invalid_value"),
+            ("x-oracle-session", "system", 403, "reserved"),
+            ("x-oracle-session", "ä", 400, "invalid_value"),
+            ("x-oracle-busy", "wait", 400, "invalid_value"),
+            ("x-oracle-progress", "maybe", 400, "invalid_value"),
+            ("idempotency-key", long.as_str(), 400, "invalid_value"),
+        ] {
+            let problem = read(&[(name, value)]).unwrap_err();
+            let shown = serde_json::to_value(problem.body()).unwrap();
+            assert_eq!(
+                (problem.status().as_u16(), shown["error"]["code"].as_str()),
+                (status, Some(code))
+            );
+            assert_eq!(shown["error"]["param"], name, "{shown}");
+        }
+    }
+
+    #[test]
+    fn request_headers_are_parsed() {
+        let expected = AnswerHeaders {
+            session: None,
+            busy: BusyPolicy::Queue,
+            progress: None,
+            key: None,
+            again: false,
+        };
+        assert_eq!(read(&[]).unwrap(), expected);
+        assert_eq!(read(&[("x-stainless-retry-count", "0")]).unwrap(), expected);
+        let all = [
+            ("x-oracle-session", "s"),
+            ("x-oracle-busy", "interrupt"),
+            ("x-oracle-progress", "1"),
+            ("idempotency-key", "k"),
+            ("x-stainless-retry-count", "1"),
+        ];
+        let expected = AnswerHeaders {
+            session: Some(SessionName::new("s").unwrap()),
+            busy: BusyPolicy::Interrupt,
+            progress: Some(true),
+            key: Some("k".into()),
+            again: true,
+        };
+        assert_eq!(read(&all).unwrap(), expected);
+    }
+}
