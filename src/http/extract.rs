@@ -1,7 +1,7 @@
 //! Strict extractors for body, query string and path, which reject with a [`Problem`] that names
 //! the field.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use axum::{
     extract::{FromRequest, FromRequestParts, RawPathParams, Request},
@@ -201,8 +201,20 @@ fn problem(path: &FieldPath, what: &str, whole: &'static str) -> Problem {
     if is_whole {
         whole.clone_into(&mut field);
     }
-    let what = format!("invalid `{field}`: {what}");
+    let what = format!("invalid `{field}`: {}", without_many(&what));
     Problem::bad(field, what)
+}
+
+/// Omits the names of the known fields if there are too many to read.
+fn without_many(what: &str) -> Cow<'_, str> {
+    const MANY: usize = 12;
+    let unknown = what.split_once(", expected one of ");
+    match unknown.filter(|(unknown, _)| unknown.starts_with("unknown field ")) {
+        Some((unknown, known)) if known.split(", ").count() > MANY => {
+            Cow::Owned(format!("{unknown}: omit it"))
+        }
+        _ => Cow::Borrowed(what),
+    }
 }
 
 fn step(field: &mut String, key: &str) {

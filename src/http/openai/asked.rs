@@ -127,10 +127,7 @@ impl Conversation {
     pub(super) fn of(said: Vec<Said>) -> Result<Self, Problem> {
         let has_image = |said: &&Said| !said.message.images.is_empty();
         let image_field = said.iter().find(has_image).map(|said| said.field.clone());
-        let last = said
-            .last()
-            .map_or("messages", |said| &*said.field)
-            .to_owned();
+        let last = said.last().map(|said| said.field.clone());
         let mut messages = Vec::<Said>::with_capacity(said.len());
         let mut open = Vec::new();
         for next in said {
@@ -155,7 +152,7 @@ impl Conversation {
         }
         if let Some(call) = open.first() {
             let what = format!("the call `{call}` has no result: add it");
-            return Err(Problem::bad(last, what));
+            return Err(Problem::bad(last.unwrap_or_default(), what));
         }
         let asks = messages
             .iter()
@@ -164,7 +161,11 @@ impl Conversation {
         let (Some(asks), true) = (asks, ends.is_some_and(|ends| ends != Speaker::Assistant)) else {
             let what = "the last message must be the question, with the role `user`, or the result \
                         of a call";
-            return Err(Problem::bad(format!("{last}.role"), what));
+            let field = last.map(|last| format!("{last}.role"));
+            return Err(Problem::bad(
+                field.unwrap_or_else(|| "messages".into()),
+                what,
+            ));
         };
         let mut exchanged = messages.split_off(asks + 1);
         let before = messages

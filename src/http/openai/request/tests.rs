@@ -78,7 +78,10 @@ fn invalid_field_is_refused_by_name() {
     let messages = |messages: &[Value]| with("messages", json!(messages));
     let image = |url: &str| json!({ "type": "image_url", "image_url": { "url": url } });
     let schema = |schema: Value| {
-        with("response_format", json!({ "type": "json_schema", "json_schema": schema }))
+        with(
+            "response_format",
+            json!({ "type": "json_schema", "json_schema": schema }),
+        )
     };
     let many = (0..129).map(|number| tool(&format!("t{number}")));
     for (body, param, says) in [
@@ -123,8 +126,8 @@ fn invalid_field_is_refused_by_name() {
             "the last message",
         ),
         (
-            message(json!({ "role": "system", "content": "x" })),
-            "messages[1].role",
+            messages(&[json!({ "role": "system", "content": "x" })]),
+            "messages",
             "the last message",
         ),
         (message(user(" \n")), "messages[1].content", "is empty"),
@@ -200,7 +203,9 @@ fn invalid_field_is_refused_by_name() {
             "an object with `url`",
         ),
         (
-            part(json!({ "type": "image_url", "image_url": { "url": "https://a", "detail": "x" } })),
+            part(
+                json!({ "type": "image_url", "image_url": { "url": "https://a", "detail": "x" } }),
+            ),
             "messages[1].content[1].image_url.detail",
             "unknown variant `x`",
         ),
@@ -249,11 +254,7 @@ fn invalid_field_is_refused_by_name() {
             "messages[1].tool_call_id",
             "missing",
         ),
-        (
-            message(result("1", "x")),
-            "messages[1]",
-            "no open call `1`",
-        ),
+        (message(result("1", "x")), "messages[1]", "no open call `1`"),
         (
             message(json!({ "role": "assistant", "tool_calls": [call("1"), call("1")] })),
             "messages[1]",
@@ -270,7 +271,12 @@ fn invalid_field_is_refused_by_name() {
             "the call `2` has no result",
         ),
         (
-            messages(&[user("q?"), calls(&["1"]), result("1", "x"), result("1", "y")]),
+            messages(&[
+                user("q?"),
+                calls(&["1"]),
+                result("1", "x"),
+                result("1", "y"),
+            ]),
             "messages[3]",
             "no open call `1`",
         ),
@@ -316,7 +322,11 @@ fn invalid_field_is_refused_by_name() {
             "stream_options.include_obfuscation",
             "unknown field",
         ),
-        (with("unheard", json!({})), "unheard", "unknown field"),
+        (
+            with("unheard", json!({})),
+            "unheard",
+            "unknown field `unheard`: omit it",
+        ),
         (
             with("tools", json!([{ "type": "function" }])),
             "tools[0].function",
@@ -328,12 +338,18 @@ fn invalid_field_is_refused_by_name() {
             "unknown variant `web_search`",
         ),
         (
-            with("tools", json!([tool("look"), { "type": "function", "function": {}, "x": 1 }])),
+            with(
+                "tools",
+                json!([tool("look"), { "type": "function", "function": {}, "x": 1 }]),
+            ),
             "tools[1].function.name",
             "missing field",
         ),
         (
-            with("tools", json!([{ "type": "function", "function": { "name": "a", "x": 1 } }])),
+            with(
+                "tools",
+                json!([{ "type": "function", "function": { "name": "a", "x": 1 } }]),
+            ),
             "tools[0].function.x",
             "unknown field",
         ),
@@ -354,25 +370,51 @@ fn invalid_field_is_refused_by_name() {
             "1 to 64",
         ),
         (
-            with("tools", json!([{ "type": "function", "function": { "name": "a", "parameters": { "type": "string" } } }])),
+            with(
+                "tools",
+                json!([{ "type": "function", "function": { "name": "a", "parameters": { "type": "string" } } }]),
+            ),
             "tools[0].function.parameters",
             "of the type `object`",
         ),
-        (with("tools", Value::Array(many.collect())), "tools", "the limit of 128"),
-        (with("tool_choice", json!("some")), "tool_choice", "must be `none`"),
-        (with("tool_choice", json!("required")), "tool_choice", "no `tools`"),
         (
-            with("tool_choice", json!({ "type": "function", "function": { "name": "x" } })),
+            with("tools", Value::Array(many.collect())),
+            "tools",
+            "the limit of 128",
+        ),
+        (
+            with("tool_choice", json!("some")),
+            "tool_choice",
+            "must be `none`",
+        ),
+        (
+            with("tool_choice", json!("required")),
+            "tool_choice",
+            "no `tools`",
+        ),
+        (
+            with(
+                "tool_choice",
+                json!({ "type": "function", "function": { "name": "x" } }),
+            ),
             "tool_choice.function.name",
             "none of `tools`",
         ),
-        (with("parallel_tool_calls", json!(1)), "parallel_tool_calls", "a boolean"),
+        (
+            with("parallel_tool_calls", json!(1)),
+            "parallel_tool_calls",
+            "a boolean",
+        ),
         (
             with("functions", json!([{ "name": "f" }])),
             "functions",
             "use `tools`",
         ),
-        (with("function_call", json!("auto")), "function_call", "with `tools`"),
+        (
+            with("function_call", json!("auto")),
+            "function_call",
+            "with `tools`",
+        ),
         (with("n", json!(2)), "n", "a request yields one answer"),
         (with("n", json!(0)), "n", "a request yields one answer"),
         (with("n", json!("1")), "n", "expected a number"),
@@ -392,7 +434,10 @@ fn invalid_field_is_refused_by_name() {
             "missing",
         ),
         (
-            with("response_format", json!({ "type": "json_object", "json_schema": { "name": "x" } })),
+            with(
+                "response_format",
+                json!({ "type": "json_object", "json_schema": { "name": "x" } }),
+            ),
             "response_format.json_schema",
             "only the type `json_schema`",
         ),
@@ -439,19 +484,51 @@ fn invalid_field_is_refused_by_name() {
         (with("modalities", json!("text")), "modalities", "an array"),
         (with("audio", json!({})), "audio", "answers are text"),
         (with("prediction", json!({})), "prediction", "not supported"),
-        (with("web_search_options", json!({})), "web_search_options", "tools of its own"),
+        (
+            with("web_search_options", json!({})),
+            "web_search_options",
+            "tools of its own",
+        ),
         (with("logprobs", json!(true)), "logprobs", "not available"),
-        (with("top_logprobs", json!(0)), "top_logprobs", "not available"),
+        (
+            with("top_logprobs", json!(0)),
+            "top_logprobs",
+            "not available",
+        ),
         (with("stop", json!("")), "stop", "none of them empty"),
         (with("stop", json!(["a", ""])), "stop", "none of them empty"),
-        (with("stop", json!(["a", "b", "c", "d", "e"])), "stop", "up to 4"),
+        (
+            with("stop", json!(["a", "b", "c", "d", "e"])),
+            "stop",
+            "up to 4",
+        ),
         (with("stop", json!(1)), "stop", "up to 4"),
         (with("seed", json!(0.5)), "seed", "seed"),
-        (with("logit_bias", json!({ "7": 101 })), "logit_bias", "from -100 to 100"),
-        (with("logit_bias", json!({ "x": 1 })), "logit_bias", "token ids"),
-        (with("reasoning_effort", json!("")), "reasoning_effort", "a word"),
-        (with("reasoning_effort", json!("Very high")), "reasoning_effort", "a word"),
-        (with("verbosity", json!("loud")), "verbosity", "unknown variant `loud`"),
+        (
+            with("logit_bias", json!({ "7": 101 })),
+            "logit_bias",
+            "from -100 to 100",
+        ),
+        (
+            with("logit_bias", json!({ "x": 1 })),
+            "logit_bias",
+            "token ids",
+        ),
+        (
+            with("reasoning_effort", json!("")),
+            "reasoning_effort",
+            "a word",
+        ),
+        (
+            with("reasoning_effort", json!("Very high")),
+            "reasoning_effort",
+            "a word",
+        ),
+        (
+            with("verbosity", json!("loud")),
+            "verbosity",
+            "unknown variant `loud`",
+        ),
         (with("user", json!(1)), "user", "a string"),
         (with("metadata", json!("x")), "metadata", "a map"),
         (with("max_tokens", json!(0)), "max_tokens", "from 1"),
@@ -699,9 +776,15 @@ fn accepted_fields_become_options() {
     };
     for (fields, expected) in [
         (json!({}), none()),
-        (json!({ "tools": [], "tool_choice": "auto", "parallel_tool_calls": false }), none()),
+        (
+            json!({ "tools": [], "tool_choice": "auto", "parallel_tool_calls": false }),
+            none(),
+        ),
         (json!({ "tools": one }), tools(&[look()])),
-        (json!({ "tools": one, "tool_choice": "auto", "parallel_tool_calls": true }), tools(&[look()])),
+        (
+            json!({ "tools": one, "tool_choice": "auto", "parallel_tool_calls": true }),
+            tools(&[look()]),
+        ),
         (json!({ "tools": one, "tool_choice": "none" }), none()),
         (
             json!({ "tools": one, "tool_choice": "required", "parallel_tool_calls": false }),
@@ -731,7 +814,10 @@ fn accepted_fields_become_options() {
         (json!({ "response_format": { "type": "text" } }), none()),
         (
             json!({ "response_format": { "type": "json_object" } }),
-            AnswerOptions { format: AnswerFormat::Json, ..none() },
+            AnswerOptions {
+                format: AnswerFormat::Json,
+                ..none()
+            },
         ),
         (
             json!({ "response_format": { "type": "json_schema", "json_schema": {
@@ -748,23 +834,47 @@ fn accepted_fields_become_options() {
             },
         ),
         (json!({ "stop": "END" }), stop(&["END"])),
-        (json!({ "stop": ["a", "b", "c", "d"] }), stop(&["a", "b", "c", "d"])),
+        (
+            json!({ "stop": ["a", "b", "c", "d"] }),
+            stop(&["a", "b", "c", "d"]),
+        ),
         (json!({ "stop": [] }), none()),
         (json!({ "max_tokens": 16 }), limit(16)),
         (json!({ "max_completion_tokens": 16.0 }), limit(16)),
-        (json!({ "max_tokens": 20, "max_completion_tokens": 10 }), limit(10)),
-        (json!({ "max_tokens": 10, "max_completion_tokens": 1e30 }), limit(10)),
-        (json!({ "temperature": 0.5 }), parameter(Parameter::Temperature, json!(0.5))),
+        (
+            json!({ "max_tokens": 20, "max_completion_tokens": 10 }),
+            limit(10),
+        ),
+        (
+            json!({ "max_tokens": 10, "max_completion_tokens": 1e30 }),
+            limit(10),
+        ),
+        (
+            json!({ "temperature": 0.5 }),
+            parameter(Parameter::Temperature, json!(0.5)),
+        ),
         (json!({ "top_p": 1 }), parameter(Parameter::TopP, json!(1))),
-        (json!({ "presence_penalty": -2 }), parameter(Parameter::PresencePenalty, json!(-2))),
-        (json!({ "frequency_penalty": 0 }), parameter(Parameter::FrequencyPenalty, json!(0))),
+        (
+            json!({ "presence_penalty": -2 }),
+            parameter(Parameter::PresencePenalty, json!(-2)),
+        ),
+        (
+            json!({ "frequency_penalty": 0 }),
+            parameter(Parameter::FrequencyPenalty, json!(0)),
+        ),
         (json!({ "seed": -7 }), parameter(Parameter::Seed, json!(-7))),
         (
             json!({ "logit_bias": { "50256": -100, "7": 0.5 } }),
             parameter(Parameter::LogitBias, json!({ "50256": -100, "7": 0.5 })),
         ),
-        (json!({ "reasoning_effort": "low" }), parameter(Parameter::ReasoningEffort, json!("low"))),
-        (json!({ "verbosity": "high" }), parameter(Parameter::Verbosity, json!("high"))),
+        (
+            json!({ "reasoning_effort": "low" }),
+            parameter(Parameter::ReasoningEffort, json!("low")),
+        ),
+        (
+            json!({ "verbosity": "high" }),
+            parameter(Parameter::Verbosity, json!("high")),
+        ),
         (
             json!({
                 "user": "u", "safety_identifier": "u", "metadata": { "session_id": "s", "other": 1 },
