@@ -123,6 +123,9 @@ pub enum BuildError {
         /// The profile as configured.
         profile: ProfileName,
     },
+    /// A profile has the name of a model in `server.models`.
+    #[error("`server.models` has the name of the profile `{0}`: choose another name")]
+    AliasOfProfile(String),
     /// The actors did not start.
     #[error(transparent)]
     Start(#[from] StartError),

@@ -277,17 +277,26 @@ impl ProfileFactory {
 }
 
 fn check_aliases(config: &Config) -> Result<(), BuildError> {
-    let is_known = |name: &ProfileName| {
-        *name == ProfileName::oracle() || config.profiles.iter().any(|known| known.name == *name)
+    let oracle = ProfileName::oracle();
+    let is_known = |name: &str| {
+        name == oracle.as_str()
+            || config
+                .profiles
+                .iter()
+                .any(|known| known.name.as_str() == name)
     };
-    let mut aliases = config.server.models.iter();
-    match aliases.find(|(_, profile)| !is_known(profile)) {
-        Some((model, profile)) => Err(BuildError::UnknownProfile {
-            model: model.clone(),
-            profile: profile.clone(),
-        }),
-        None => Ok(()),
+    for (model, profile) in &config.server.models {
+        if is_known(model) {
+            return Err(BuildError::AliasOfProfile(model.clone()));
+        }
+        if !is_known(profile.as_str()) {
+            return Err(BuildError::UnknownProfile {
+                model: model.clone(),
+                profile: profile.clone(),
+            });
+        }
     }
+    Ok(())
 }
 
 fn of_profiles(config: &Config) -> impl Iterator<Item = ModelChain> {

@@ -289,3 +289,54 @@ async fn survivor_continues_at_once_what_a_killed_server_ran() {
     let listed = place.oracle("ctl list").output();
     assert_eq!(listed.status.code(), Some(0), "{listed:?}");
 }
+
+/// The calls of a client's tool wait in the journal, and the next process takes their results.
+#[tokio::test(flavor = "multi_thread")]
+async fn call_of_a_clients_tool_survives_a_kill() {
+    let place = place();
+    let call = json!({ "name": "weather", "arguments": { "at": "noon" } });
+    let script = json!({ "turns": [{ "reply": "", "tool_calls": [call] }, { "reply": DONE }] });
+    fs::write(place.path("s.json"), script.to_string()).unwrap();
+    let serve = "serve --listen 127.0.0.1:0 --model scripted/s.json";
+    let ask = async |server: &Served, body: &Value| {
+        let url = format!("http://{}/v1/chat/completions", server.address);
+        let request = client()
+            .post(url)
+            .header("content-type", "application/json");
+        let request = request.header("x-oracle-session", "chat");
+        let answer = request.body(body.to_string()).send().await.unwrap();
+        let answer: Value = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
+        answer
+    };
+    let question = json!({ "role": "user", "content": "how is it?" });
+    let tool = json!({ "type": "function", "function": { "name": "weather" } });
+    let mut body = json!({ "model": "oracle", "messages": [question], "tools": [tool] });
+    let first = Served::start(&place, serve);
+    let called = ask(&first, &body).await;
+    first.signal("KILL");
+    assert_eq!(first.end().1, None);
+
+    let message = called["choices"][0]["message"].clone();
+    let id = message["tool_calls"][0]["id"].clone();
+    let result = json!({ "role": "tool", "tool_call_id": id, "content": "rain" });
+    body["messages"]
+        .as_array_mut()
+        .unwrap()
+        .extend([message, result]);
+    let second = Served::start(&place, serve);
+    let answer = ask(&second, &body).await;
+    assert_eq!(
+        answer["choices"][0]["message"]["content"], "Fine.",
+        "{answer}"
+    );
+    assert_eq!(answer["oracle"]["turns"], 2);
+    let log = log(&place, "chat");
+    for (kind, times) in [
+        ("query.accepted", 1),
+        ("tool.handed_over", 1),
+        ("tool.returned", 1),
+        ("supervisor.restarted", 0),
+    ] {
+        assert_eq!(count(&log, kind), times, "{kind}");
+    }
+}

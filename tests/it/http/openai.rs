@@ -22,7 +22,9 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 mod chats;
+mod client_tools;
 mod objects;
+mod options;
 mod random;
 mod streams;
 mod weak;
