@@ -161,6 +161,10 @@ async fn invalid_configuration_changes_nothing_and_reports_every_problem() {
              name of one of the `[[profiles]]`",
         ),
         (
+            "[server.models]\n'p' = 'oracle'\n[[profiles]]\nname = 'p'\n",
+            "`server.models` has the name of the profile `p`: choose another name",
+        ),
+        (
             "[model]\nchain = ['scripted/one']\n[tenants.keys.ci]\ncost_usd_per_day = 1.5\n",
             "the price of the model `scripted/one` is unknown, so that a budget of money under \
              `[tenants]` cannot count it: set its `input` and `output` in `[[providers.models]]` \

@@ -12,7 +12,7 @@ use oracle_agent::{
     llm::scripted::{ScriptedReply, Try},
     model::{
         Fault, Outcome, QueryId, Seq,
-        record::{Fact, TurnFact},
+        record::{Fact, ToolFact, TurnFact},
     },
     testkit::TestTool,
 };
@@ -101,7 +101,7 @@ fn failure(dice: &mut Dice, reply: &str) -> Try {
     }
 }
 
-fn script(dice: &mut Dice) -> Scripted {
+fn script(dice: &mut Dice, tools: &[&str]) -> Scripted {
     let characters = usize::try_from(1 + dice.below(20)).unwrap();
     let mut script = Scripted::new().chunk_characters(characters);
     for step in 0..1 + dice.below(5) {
@@ -110,7 +110,7 @@ fn script(dice: &mut Dice) -> Scripted {
         let mut tries: Vec<_> = (0..failures).map(|_| failure(dice, &text)).collect();
         let mut reply = ScriptedReply::chunks(pieces(dice, &text));
         if dice.below(4) == 0 {
-            reply = reply.call("look", json!({ "at": step }));
+            reply = reply.call(*dice.of(tools), json!({ "at": step }));
         }
         tries.push(Try::Reply(reply));
         let pause = Duration::from_millis(*dice.of(&[0, 0, 1, 10]));
@@ -144,7 +144,7 @@ async fn by_seed(seed: u64) -> &'static str {
         OnMissingSignal::Finish,
     ]);
     let turns = u32::try_from(2 + dice.below(6)).unwrap();
-    let oracle = TestOracle::new(script(&mut dice))
+    let oracle = TestOracle::new(script(&mut dice, &["look"]))
         .models(&["scripted/one", "scripted/two"])
         .tool(TestTool::new("look"))
         .policy(move |policy| {
@@ -241,6 +241,81 @@ async fn by_seed(seed: u64) -> &'static str {
     if is_late { "late" } else { "live" }
 }
 
+/// Plays a script with calls of a client's tool; returns how its last stream ended.
+async fn with_a_client(seed: u64) -> &'static str {
+    let mut dice = Dice(seed);
+    let turns = u32::try_from(1 + dice.below(4)).unwrap();
+    let oracle = TestOracle::new(script(&mut dice, &["look", "ask", "ask"]))
+        .models(&["scripted/one", "scripted/two"])
+        .tool(TestTool::new("look"))
+        .policy(move |policy| policy.limits.max_turns = turns);
+    let served = Served::start(oracle).await;
+    let session = served.system.session("s").unwrap();
+    let mut body = streamed(chat(&["where-is-it?"]));
+    body["tools"] = json!([{ "type": "function", "function": { "name": "ask" } }]);
+    for response in 0.. {
+        let got = served
+            .post(&[("x-oracle-session", "s")], body.clone())
+            .await;
+        let mut events = objects(&got.text);
+        let shown = text(&events);
+        if !got.text.ends_with("data: [DONE]\n\n") {
+            let code = events.pop().unwrap()["error"]["code"].clone();
+            return if code == "retracted" {
+                "retracted"
+            } else {
+                "failed"
+            };
+        }
+        let mut texts = vec![Vec::new()];
+        for entry in session.records(Seq(0)).await.unwrap() {
+            match &entry.record.fact {
+                Fact::Turn(TurnFact::Replied(replied)) if !replied.text.is_empty() => {
+                    texts.last_mut().unwrap().push(replied.text.to_string());
+                }
+                Fact::Tool(ToolFact::Returned(_)) => texts.push(Vec::new()),
+                _ => {}
+            }
+        }
+        let written = texts[response].join("\n\n");
+        let end = events.pop().unwrap();
+        if end["choices"][0]["finish_reason"] == "tool_calls" {
+            assert_eq!(shown, written, "each text once");
+            let called = events
+                .iter()
+                .map(|event| &event["choices"][0]["delta"]["tool_calls"][0]);
+            let calls: Vec<_> = called.filter(|call| !call.is_null()).cloned().collect();
+            let results = calls.iter().map(
+                |call| json!({ "role": "tool", "tool_call_id": call["id"], "content": "found" }),
+            );
+            let results: Vec<_> = results.collect();
+            let messages = body["messages"].as_array_mut().unwrap();
+            messages.push(json!({ "role": "assistant", "content": shown, "tool_calls": calls }));
+            messages.extend(results);
+            continue;
+        }
+        let account = session.account(QueryId(1)).await.unwrap().unwrap();
+        let (_, finished) = account.finished.unwrap();
+        let answer = finished.outcome.readable(&finished.answer, finished.turns);
+        let from = end["oracle"]["answer_from"].as_u64().unwrap();
+        events.retain(|event| event["oracle"]["turn"].as_u64() >= Some(from));
+        let rest = text(&events);
+        assert!(answer.ends_with(&rest), "{rest:?} of {answer:?}");
+        assert_eq!(rest.is_empty(), answer.is_empty(), "{answer:?}");
+        assert!(shown.starts_with(&written), "{written:?} in {shown:?}");
+        if let Outcome::Forced { .. } = finished.outcome {
+            return "forced";
+        }
+        let is_repeated = written.is_empty() && response > 0;
+        assert!(
+            is_repeated || shown == written,
+            "{shown:?}, not {written:?}"
+        );
+        return if response > 0 { "continued" } else { "alone" };
+    }
+    unreachable!()
+}
+
 /// A runtime for each run: what ran before has no influence.
 fn paused<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -252,20 +327,22 @@ fn paused<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Names the command that repeats a seed that fails.
-struct Repeat(u64);
+struct Repeat(u64, &'static str);
 
 impl Drop for Repeat {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let test = "stream_without_an_error_shows_the_answer_once";
-            let seed = self.0;
+            let Self(seed, test) = self;
             eprintln!("to repeat: ORACLE_STREAM_SEED={seed} cargo test --test it {test}");
         }
     }
 }
 
-#[test]
-fn stream_without_an_error_shows_the_answer_once() {
+/// Plays all seeds, and counts how they end; `None` for a single seed.
+fn play<F: Future<Output = &'static str>>(
+    test: &'static str,
+    by_seed: impl Fn(u64) -> F,
+) -> Option<BTreeMap<&'static str, u32>> {
     let one = std::env::var("ORACLE_STREAM_SEED").ok();
     let seeds = match &one {
         Some(seed) => vec![seed.parse().unwrap()],
@@ -273,13 +350,34 @@ fn stream_without_an_error_shows_the_answer_once() {
     };
     let mut ends = BTreeMap::new();
     for seed in seeds {
-        let _repeat = Repeat(seed);
+        let _repeat = Repeat(seed, test);
         *ends.entry(paused(by_seed(seed))).or_insert(0) += 1;
     }
+    one.is_none().then_some(ends)
+}
+
+#[test]
+fn stream_without_an_error_shows_the_answer_once() {
+    let ends = play("stream_without_an_error_shows_the_answer_once", by_seed);
     println!("{ends:?}");
-    if one.is_none() {
-        for end in ["answer", "failed", "forced", "late", "live", "retracted"] {
-            assert!(ends.get(end) >= Some(&5), "{end} in {ends:?}");
-        }
+    let Some(ends) = ends else { return };
+    for end in ["answer", "failed", "forced", "late", "live", "retracted"] {
+        assert!(ends.get(end) >= Some(&5), "{end} in {ends:?}");
+    }
+}
+
+#[test]
+fn streams_of_a_query_with_a_client_show_each_text_once() {
+    let test = "streams_of_a_query_with_a_client_show_each_text_once";
+    let ends = play(test, with_a_client);
+    println!("{ends:?}");
+    let Some(ends) = ends else { return };
+    for (end, least) in [
+        ("alone", 50),
+        ("continued", 20),
+        ("forced", 2),
+        ("retracted", 5),
+    ] {
+        assert!(ends.get(end) >= Some(&least), "{end} in {ends:?}");
     }
 }
