@@ -4,6 +4,8 @@
 """
 
 import asyncio
+import json
+import os
 import statistics
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import tempfile
 import time
 
 import openai
+import pydantic
 
 from peer import Place, answers, free_port, get, run, served, start, until
 
@@ -127,7 +130,9 @@ def errors(url):
         (lambda: api.models.retrieve("gpt-4o"), openai.NotFoundError, "model"),
         (lambda: api.chat.completions.create(model="gpt-4o", messages=[QUESTION]), openai.NotFoundError, "model"),
         (lambda: ask(api, QUESTION, n=2), openai.BadRequestError, "n"),
-        (lambda: ask(api, {"role": "tool", "content": "x", "tool_call_id": "1"}), openai.BadRequestError, "messages[0].role"),
+        (lambda: ask(api, {"role": "tool", "content": "x", "tool_call_id": "1"}), openai.BadRequestError, "messages[0]"),
+        (lambda: ask(api, QUESTION, temperature=0.5), openai.BadRequestError, "temperature"),
+        (lambda: ask(api, QUESTION, extra_body={"top_k": 5}), openai.BadRequestError, "top_k"),
         (lambda: ask(api, QUESTION, stream=True, temperature=7), openai.BadRequestError, "temperature"),
         (lambda: ask(api, QUESTION, **named("no name")), openai.BadRequestError, "x-oracle-session"),
     ):
@@ -137,6 +142,51 @@ def errors(url):
             assert error.param == param, (error.param, param)
         else:
             raise AssertionError(f"{param} was not refused")
+
+
+SCRIPT = [
+    {"reply": "Let me ask.", "tool_calls": [{"name": "weather", "arguments": {"city": "Bern"}}]},
+    {"reply": '{"city": "Bern", "rains": true}'},
+]
+
+
+class Forecast(pydantic.BaseModel):
+    city: str
+    rains: bool
+
+
+def tools(url):
+    """The SDK's own messages go back as they came: whole, streamed, and parsed."""
+    api = client(url)
+    weather = {"name": "weather", "strict": True, "parameters": {"type": "object", "properties": {}}}
+    more = {"tools": [{"type": "function", "function": weather}]}
+    question = {"role": "user", "content": "does it rain in Bern?"}
+
+    def streamed(**asked):
+        with api.chat.completions.stream(model="oracle", **asked) as stream:
+            return stream.get_final_completion()
+
+    def plain(**asked):
+        return api.chat.completions.create(model="oracle", **asked)
+
+    def parsed(**asked):
+        return api.chat.completions.parse(model="oracle", response_format=Forecast, **asked)
+
+    for way in (plain, streamed, parsed):
+        first = way(messages=[question], **more)
+        choice = first.choices[0]
+        assert choice.finish_reason == "tool_calls", first
+        # What is no JSON would not be parsed.
+        assert choice.message.content == (None if way is parsed else "Let me ask."), first
+        (call,) = choice.message.tool_calls
+        assert (call.function.name, call.function.arguments) == ("weather", '{"city":"Bern"}'), call
+        result = {"role": "tool", "tool_call_id": call.id, "content": "rain"}
+        for message in (choice.message, choice.message.model_dump()):
+            second = way(messages=[question, message, result], **more)
+            assert second.choices[0].message.content == SCRIPT[1]["reply"], second
+        # The first one has continued the query, so that the other begins with the history.
+        assert way is not plain or second.oracle["turns"] == 1, second
+    assert second.choices[0].message.parsed == Forecast(city="Bern", rains=True), second
 
 
 # The last call's own code, or that the circuit was open when patience ended.
@@ -216,6 +266,14 @@ base_url = "{mock}/v1"
 """
         with served(Place(oracle, folder, lambda chain: config, "warn"), "mock/x") as url:
             first_token(url, mock)
+    with tempfile.TemporaryDirectory() as folder:
+        script = os.path.join(folder, "script.json")
+        with open(script, "w") as file:
+            json.dump({"turns": SCRIPT}, file)
+        chain = f"[model]\nchain = ['scripted/{script}']\n"
+        with served(Place(oracle, folder, lambda _: chain, "warn"), "scripted") as url:
+            tools(url)
+            print("ok  OpenAI's Python SDK: tools")
     with tempfile.TemporaryDirectory() as folder:
         nobody = f"http://127.0.0.1:{free_port()}/v1"
         down = f"""

@@ -111,7 +111,7 @@ pub(super) async fn create(
         }
         false => {
             let answered = tokio::select! {
-                answered = whole(head, begun) => answered,
+                answered = whole(head, begun, options.format.is_text()) => answered,
                 () = drain.over() => Err(Problem::ends()),
             };
             answered.unwrap_or_else(IntoResponse::into_response)
@@ -127,7 +127,7 @@ fn streamed(context: StreamContext, begun: Begun) -> Response {
     (kind, response).into_response()
 }
 
-async fn whole(head: Head, begun: Begun) -> Result<Response, Problem> {
+async fn whole(head: Head, begun: Begun, is_text: bool) -> Result<Response, Problem> {
     let (session, end) = answering::end(begun).await?;
     let key = session.handle.key().clone();
     let (choice, usage, oracle) = match end {
@@ -146,7 +146,8 @@ async fn whole(head: Head, begun: Begun) -> Result<Response, Problem> {
             session.keep(&handover.calls);
             let details = AnswerDetails::of_calls(&key, &handover);
             let calls = handover.calls.into_iter().map(ChatMessageCall::from);
-            let text = Some(handover.text).filter(|text| !text.is_empty());
+            // A client that asks for a format parses every text.
+            let text = Some(handover.text).filter(|text| is_text && !text.is_empty());
             let choice = Choice::new(text, calls.collect(), FinishReason::ToolCalls);
             (choice, handover.usage, details)
         }

@@ -230,7 +230,7 @@ impl ChunkBody {
 
     /// Queues the remaining events of a query that waits, and keeps its session.
     fn hand_over(&mut self, handover: Handover, session: Session) {
-        if self.context.text == StreamText::Answer {
+        if self.context.text == StreamText::Answer && self.context.is_text {
             self.text(&handover.text, handover.turn);
         }
         let told = AnswerDetails::of_calls(session.handle.key(), &handover);

@@ -7,7 +7,7 @@ use oracle_agent::{
     actor::SessionFilter,
     journal::{Journal, Memory},
     llm::ToolChoice,
-    model::TenantId,
+    model::{AnswerFormat, TenantId},
     testkit::TestTool,
 };
 
@@ -448,17 +448,23 @@ async fn query_that_waits_outlives_its_connection() {
 #[tokio::test(start_paused = true)]
 async fn results_replace_the_options_of_the_question() {
     let script = Scripted::new()
-        .calls("", [("clock", json!({}))])
+        .calls("Hm.", [("clock", json!({}))])
         .reply("{\"rain\": true}");
     let served = Served::start(TestOracle::new(script.clone())).await;
-    let asked = with_tools(chat(&["how is it?"]));
+    let mut asked = with_tools(chat(&["how is it?"]));
     let first = served.post(&[], asked.clone()).await;
+    assert_eq!(message(&first)["content"], "Hm.");
+    asked["response_format"] = json!({ "type": "json_object" });
+    let stream = served.post(&[], streamed(asked.clone())).await;
+    assert_eq!(joined(&stream).0["content"], "", "a text in no format");
+    let first = served.post(&[], asked.clone()).await;
+    assert_eq!(message(&first)["content"], Value::Null);
     let mut next = returning(asked, &message(&first), &["noon"]);
     next["tools"] = json!([tool("clock")]);
-    next["response_format"] = json!({ "type": "json_object" });
+    next["response_format"] = json!({ "type": "json_schema", "json_schema": { "name": "rain" } });
     let second = served.post(&[], next).await;
     assert_eq!(second.answer(), "{\"rain\": true}");
-    let requests = script.requests();
-    let counts: Vec<usize> = requests.iter().map(|request| request.tools.len()).collect();
-    assert_eq!(counts, [2, 1]);
+    let request = script.requests().pop().unwrap();
+    assert_eq!(request.tools.len(), 1);
+    assert!(matches!(request.options.unwrap().format, AnswerFormat::Schema { .. }));
 }
