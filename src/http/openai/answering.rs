@@ -194,7 +194,9 @@ impl Wanted<'_> {
     async fn resume(&self, session: &SessionHandle) -> Result<(Watch, String), AskError> {
         let results = self.asked.conversation.results.clone();
         let options = Some(self.asked.options.clone().into());
-        let watch = session.return_results(results, options).await?;
+        let instructions = self.asked.instructions.clone();
+        let returned = session.return_results(results, options, instructions);
+        let watch = returned.await?;
         // Only a stream of all turns needs it.
         let earlier = match self.detail {
             Detail::Text => text_before_results(session, watch.query()).await?,

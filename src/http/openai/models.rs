@@ -91,12 +91,16 @@ impl Chosen {
         asked: &Asked,
         field: impl Fn(Parameter) -> &'static str,
     ) -> Result<(), Problem> {
-        for parameter in asked.options.parameters.keys() {
-            let takes = |model: &&ModelChoice| !model.takes.parameters.contains(parameter);
-            if let Some(model) = self.models.iter().find(takes) {
+        for (parameter, value) in &asked.options.parameters {
+            let refuses = |model: &&ModelChoice| !model.takes.takes(*parameter, value);
+            if let Some(model) = self.models.iter().find(refuses) {
+                let most = match model.takes.parameters.contains(parameter) {
+                    true => format!(" above {}", model.takes.max_temperature),
+                    false => String::new(),
+                };
                 let what = format!(
-                    "the model `{}` of the profile `{}` does not take `{parameter}`: omit it, or \
-                     use another profile",
+                    "the model `{}` of the profile `{}` does not take `{parameter}`{most}: omit \
+                     it, or use another profile",
                     model.name, self.profile
                 );
                 return Err(Problem::bad(field(*parameter), what));

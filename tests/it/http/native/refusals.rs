@@ -72,7 +72,7 @@ const ROWS: &[Row] = &[
         r#"{"$serde_json::private::RawValue":"{\"model\":\"oracle\",\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}"}"#,
         400,
         "invalid_value",
-        "model",
+        "$serde_json::private::RawValue",
     ),
     (
         "POST /api/control",

@@ -466,5 +466,8 @@ async fn results_replace_the_options_of_the_question() {
     assert_eq!(second.answer(), "{\"rain\": true}");
     let request = script.requests().pop().unwrap();
     assert_eq!(request.tools.len(), 1);
-    assert!(matches!(request.options.unwrap().format, AnswerFormat::Schema { .. }));
+    assert!(matches!(
+        request.options.unwrap().format,
+        AnswerFormat::Schema { .. }
+    ));
 }

@@ -19,7 +19,7 @@ const S: (&str, &str) = ("x-oracle-session", "s");
 static ALL: LazyLock<Capabilities> = LazyLock::new(|| Capabilities {
     parameters: Vec::leak(Parameter::ALL.to_vec()),
     images: true,
-    schemas: false,
+    ..Capabilities::NONE
 });
 
 /// Changes what the models of the chain take.
