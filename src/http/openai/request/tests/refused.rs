@@ -151,8 +151,8 @@ fn invalid_field_is_refused_by_name() {
             "unknown variant `x`",
         ),
         (
-            message(json!({ "role": "user", "content": [image("https://a")] })),
-            "messages[1].content",
+            messages(&[json!({ "role": "user", "content": [image("https://a")] })]),
+            "messages[0].content",
             "the message has no text",
         ),
         (
@@ -405,7 +405,7 @@ fn invalid_field_is_refused_by_name() {
         (
             schema(json!({ "name": "a", "schema": true })),
             "response_format.json_schema.schema",
-            "expected a map",
+            "expected an object",
         ),
         (
             schema(json!({ "name": "a", "schema": {}, "x": 1 })),
@@ -471,7 +471,7 @@ fn invalid_field_is_refused_by_name() {
             "unknown variant `loud`",
         ),
         (with("user", json!(1)), "user", "a string"),
-        (with("metadata", json!("x")), "metadata", "a map"),
+        (with("metadata", json!("x")), "metadata", "an object"),
         (with("max_tokens", json!(0)), "max_tokens", "from 1"),
         (
             with("max_completion_tokens", json!(-1)),
