@@ -321,6 +321,10 @@ tables! {
         progress: bool = false, Switch;
         /// Which text a stream of OpenAI's interface has, unless a request overrides it.
         stream: StreamText = StreamText::default(), OneOf(&["turns", "answer"]);
+        /// Time for which responses of OpenAI's interface are kept after the last one that continues
+        /// them.
+        #[serde(with = "span::required")]
+        responses_kept: Duration = secs(30 * 24 * 3_600), Time(SECOND, 3_650 * DAY);
         /// Further models of OpenAI's interface, by the profiles that answer for them.
         models: BTreeMap<String, ProfileName> = BTreeMap::new(), Aliases;
     }

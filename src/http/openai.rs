@@ -15,6 +15,7 @@ mod continuations;
 mod headers;
 mod models;
 mod request;
+mod responses;
 mod shapes;
 mod stream;
 
@@ -22,18 +23,22 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::Host;
 pub(super) use continuations::Continuations;
+pub(super) use responses::sweep as delete_old_responses;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new()
         .routes(routes!(models::list))
         .routes(routes!(models::show))
+        .merge(responses::routes())
 }
 
 #[cfg(any(test, feature = "testkit"))]
 pub(super) fn accepts(body: &[u8]) -> bool {
-    request::ParsedChat::read(body).is_ok()
+    request::ParsedChat::read(body).is_ok() || responses::accepts(body)
 }
 
 pub(super) fn messages() -> OpenApiRouter<Host> {
-    OpenApiRouter::new().routes(routes!(completions::create))
+    OpenApiRouter::new()
+        .routes(routes!(completions::create))
+        .merge(responses::messages())
 }

@@ -107,6 +107,12 @@ impl Problem {
         }
     }
 
+    /// Returns the stable code.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        &self.code
+    }
+
     /// Returns the status of the response.
     #[must_use]
     pub const fn status(&self) -> StatusCode {

@@ -14,7 +14,7 @@ use super::{
     Host, Problem,
     accept::{self, Listener},
     access_log::{is_stream, with_guard},
-    routes,
+    openai, routes,
 };
 use crate::{actor::System, control::socket::Socket};
 
@@ -33,6 +33,7 @@ pub struct Server {
     host: Host,
     accepting: AbortOnDropHandle<JoinSet<()>>,
     _keys: AbortOnDropHandle<()>,
+    _retention: AbortOnDropHandle<()>,
 }
 
 impl Server {
@@ -46,6 +47,7 @@ impl Server {
             address,
             accepting: spawn(accept::accept(listener, most, router, host.clone(), ending)),
             _keys: spawn(host.clone().watch_keys()),
+            _retention: spawn(openai::delete_old_responses(host.clone())),
             host,
         }
     }

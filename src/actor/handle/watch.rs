@@ -284,7 +284,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub(in crate::actor) fn new(query: QueryId, finished: QueryFinished) -> Self {
+    pub(crate) fn new(query: QueryId, finished: QueryFinished) -> Self {
         let QueryFinished {
             outcome,
             answer,

@@ -16,7 +16,7 @@ use crate::{
     http::{Caller, DrainSignal, Host, Problem},
     kernel::Refusal,
     model::{
-        Parameter, Principal, QueryId, Submission, ToolCall, Turn, Usage,
+        Parameter, Principal, QueryId, SessionName, Submission, ToolCall, Turn, Usage,
         record::{AgentFact, Fact, Record, ToolFact, TurnFact},
     },
 };
@@ -67,8 +67,8 @@ pub(super) struct Wanted<'a> {
     pub asked: &'a Asked,
     pub chosen: Chosen,
     pub headers: &'a AnswerHeaders,
-    /// Whether to keep the session.
-    pub store: bool,
+    /// The durable session of its own, if the request needs one.
+    pub own: Option<SessionName>,
     pub detail: Detail,
     /// The field of the conversation.
     pub field: &'static str,
@@ -131,17 +131,14 @@ impl Wanted<'_> {
     fn session(&self, host: &Host, caller: &Caller) -> Session {
         let oracle = host.oracle.acting(caller.by());
         let profile = self.chosen.profile.clone();
-        let (is_task, needs_one) = (
-            self.asked.options.is_task,
-            self.store || self.chosen.asks_people,
-        );
+        let is_task = self.asked.options.is_task;
         let is_named = self.headers.session.is_some() && !is_task;
         let keeper = (!is_named).then(|| Keeper {
             continuations: host.continuations().clone(),
             caller: caller.0.clone(),
             drain: host.drain().clone(),
         });
-        match self.headers.durable(is_task, needs_one) {
+        match self.headers.durable(is_task, self.own.clone()) {
             Some(name) => Session {
                 handle: oracle
                     .session_by_key(caller.session(name))

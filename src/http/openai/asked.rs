@@ -1,6 +1,8 @@
 //! What a request asks, whatever the shape of its endpoint: a conversation, and options of the
 //! answer. The parts are checked here, and refused by the name that their field has in the request.
 
+use std::{collections::BTreeMap, ops::RangeInclusive};
+
 use serde_json::{Map, Value, json};
 
 use super::super::Problem;
@@ -8,8 +10,8 @@ use crate::{
     actor::AskError,
     kernel::{Refusal, ReturnedResult, check_schema},
     model::{
-        AnswerFormat, AnswerOptions, CallId, Image, Import, ImportedMessage, Speaker, Submission,
-        ToolSpec,
+        AnswerFormat, AnswerOptions, CallId, Image, Import, ImportedMessage, Parameter, Speaker,
+        Submission, ToolSpec,
         command::{MAX_IMPORT, MAX_QUESTION},
     },
 };
@@ -233,7 +235,7 @@ fn check_question(said: &Said) -> Result<(), Problem> {
 }
 
 /// Checks a message against the calls of the reply before it that have no result yet.
-fn check_calls(next: &Said, open: &mut Vec<CallId>) -> Result<(), Problem> {
+pub(super) fn check_calls(next: &Said, open: &mut Vec<CallId>) -> Result<(), Problem> {
     let Said { message, field } = next;
     if let Some(call) = &message.call {
         let Some(at) = open.iter().position(|open| open == call) else {
@@ -360,6 +362,42 @@ pub(super) fn schema_format(
         schema,
         strict,
     })
+}
+
+/// Adds a parameter, if it is given, whose value is a number in this range.
+pub(super) fn add_number(
+    parameters: &mut BTreeMap<Parameter, Value>,
+    parameter: Parameter,
+    value: Option<f64>,
+    range: RangeInclusive<f64>,
+) -> Result<(), Problem> {
+    let Some(value) = value else { return Ok(()) };
+    if !range.contains(&value) {
+        let (least, most) = range.into_inner();
+        let what = format!("must be a number from {least} to {most}");
+        return Err(Problem::bad(parameter.as_str(), what));
+    }
+    parameters.insert(parameter, number(value));
+    Ok(())
+}
+
+/// Reads how much the model thinks.
+pub(super) fn effort(effort: String, field: &'static str) -> Result<Value, Problem> {
+    let is_word = effort.bytes().all(|byte| byte.is_ascii_lowercase());
+    if !is_word || effort.is_empty() {
+        return Err(Problem::bad(field, "must be a word, such as `low`"));
+    }
+    Ok(effort.into())
+}
+
+/// Reads a whole number, which may be written as a float and exceed every integer type.
+pub(super) fn whole(field: &'static str, value: Option<f64>) -> Result<Option<u64>, Problem> {
+    match value {
+        Some(value) if value < 1.0 || value.fract() != 0.0 => {
+            Err(Problem::bad(field, "must be a whole number from 1"))
+        }
+        value => Ok(value.map(|value| value as u64)),
+    }
 }
 
 /// Checks the stop sequences.

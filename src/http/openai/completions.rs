@@ -30,7 +30,7 @@ use crate::{
 
 const QUERY: HeaderName = HeaderName::from_static("x-oracle-query");
 /// Makes OpenAI's client libraries not retry.
-const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// Answers the last message of a conversation.
 ///
@@ -69,11 +69,13 @@ pub(super) async fn create(
     let options = &chat.asked.options;
     let may_hand_over = !options.tools.is_empty() || !chat.asked.conversation.results.is_empty();
     let text = chat.stream_text.unwrap_or(host.settings.stream);
+    let own = headers.own_session(chat.store || chosen.asks_people);
+    let own = own.map(SessionName::from_uuid);
     let wanted = Wanted {
         asked: &chat.asked,
         chosen,
         headers: &headers,
-        store: chat.store,
+        own,
         detail: match (chat.stream, text) {
             (true, StreamText::Turns) => Detail::Text,
             (true, StreamText::Answer) => Detail::Events,

@@ -61,11 +61,15 @@ impl AnswerHeaders {
 
     /// Returns the durable session of a request, if it needs one. A chat page's own request never
     /// uses the named session.
-    pub(super) fn durable(&self, is_task: bool, needs_one: bool) -> Option<SessionName> {
-        let by_name = self.session.clone().filter(|_| !is_task);
-        let by_key = || self.key.as_deref().map(of_key);
-        let own = || needs_one.then(|| SessionName::from_uuid(Uuid::now_v7()));
-        by_name.or_else(by_key).or_else(own)
+    pub(super) fn durable(&self, is_task: bool, own: Option<SessionName>) -> Option<SessionName> {
+        self.session.clone().filter(|_| !is_task).or(own)
+    }
+
+    /// The UUID of a session of the request's own, if it needs one. That of an idempotency key is
+    /// always the same, so that a retry finds the session.
+    pub(super) fn own_session(&self, needs_one: bool) -> Option<Uuid> {
+        let by_key = self.key.as_deref().map(of_key);
+        by_key.or_else(|| needs_one.then(Uuid::now_v7))
     }
 }
 
@@ -81,14 +85,13 @@ fn named(name: &str) -> Result<SessionName, Problem> {
     Ok(name)
 }
 
-/// Derives the session's name from an idempotency key, so that a retry finds it.
-fn of_key(key: &str) -> SessionName {
+fn of_key(key: &str) -> Uuid {
     let hash = Sha256::digest(key);
     let mut id = [0; 16];
     id.iter_mut()
         .zip(hash)
         .for_each(|(byte, hashed)| *byte = hashed);
-    SessionName::from_uuid(Uuid::from_bytes(id))
+    Uuid::from_bytes(id)
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
@@ -132,7 +135,9 @@ mod tests {
             (&[session, key], true, false, true),
             (&[], true, true, true),
         ] {
-            let name = read(headers).unwrap().durable(is_task, needs_one);
+            let read = read(headers).unwrap();
+            let own = read.own_session(needs_one).map(SessionName::from_uuid);
+            let name = read.durable(is_task, own);
             assert_eq!(name.is_some(), durable, "{headers:?}");
             let is_named = name.is_some_and(|name| name.as_str() == "s");
             assert_eq!(is_named, headers == [session] && durable, "{headers:?}");

@@ -242,41 +242,28 @@ impl ChatRequest {
     }
 
     fn max_tokens(&self) -> Result<Option<u64>, Problem> {
-        let mut least = None;
-        for (name, value) in [
-            ("max_tokens", self.max_tokens),
-            ("max_completion_tokens", self.max_completion_tokens),
-        ] {
-            let Some(tokens) = value else { continue };
-            // The number may be written as a float, and may exceed every integer type.
-            if tokens < 1.0 || tokens.fract() != 0.0 {
-                return Err(wrong(name, "a whole number from 1"));
-            }
-            let tokens = tokens as u64;
-            least = Some(least.map_or(tokens, |least: u64| least.min(tokens)));
-        }
-        Ok(least)
+        let one = asked::whole("max_tokens", self.max_tokens)?;
+        let other = asked::whole("max_completion_tokens", self.max_completion_tokens)?;
+        Ok(one.into_iter().chain(other).min())
     }
 
     fn parameters(&mut self) -> Result<BTreeMap<Parameter, Value>, Problem> {
         let mut parameters = BTreeMap::new();
-        for (parameter, value, least, most) in [
-            (Parameter::Temperature, self.temperature, 0.0, 2.0),
-            (Parameter::TopP, self.top_p, 0.0, 1.0),
-            (Parameter::PresencePenalty, self.presence_penalty, -2.0, 2.0),
+        for (parameter, value, range) in [
+            (Parameter::Temperature, self.temperature, 0.0..=2.0),
+            (Parameter::TopP, self.top_p, 0.0..=1.0),
+            (
+                Parameter::PresencePenalty,
+                self.presence_penalty,
+                -2.0..=2.0,
+            ),
             (
                 Parameter::FrequencyPenalty,
                 self.frequency_penalty,
-                -2.0,
-                2.0,
+                -2.0..=2.0,
             ),
         ] {
-            let Some(value) = value else { continue };
-            if !(least..=most).contains(&value) {
-                let wanted = format!("a number from {least} to {most}");
-                return Err(wrong(parameter.as_str(), &wanted));
-            }
-            parameters.insert(parameter, asked::number(value));
+            asked::add_number(&mut parameters, parameter, value, range)?;
         }
         if let Some(seed) = self.seed {
             parameters.insert(Parameter::Seed, seed.into());
@@ -297,11 +284,8 @@ impl ChatRequest {
             parameters.insert(Parameter::LogitBias, bias.into());
         }
         if let Some(effort) = self.reasoning_effort.take() {
-            let is_word = effort.bytes().all(|byte| byte.is_ascii_lowercase());
-            if !is_word || effort.is_empty() {
-                return Err(wrong("reasoning_effort", "a word, such as `low`"));
-            }
-            parameters.insert(Parameter::ReasoningEffort, effort.into());
+            let effort = asked::effort(effort, "reasoning_effort")?;
+            parameters.insert(Parameter::ReasoningEffort, effort);
         }
         if let Some(verbosity) = self.verbosity {
             let word = match verbosity {

@@ -1,0 +1,403 @@
+//! `/v1/responses`: answers that the server keeps, so that a client sends only what is new.
+//!
+//! A response is a part of a query: from a question, or from the results of the client's tools, to
+//! the answer or to calls of these tools. Responses that continue one another share a session; one
+//! that continues an older response begins a fork of its session. A conversation is a session too.
+
+mod conversations;
+mod id;
+mod request;
+mod retention;
+mod shapes;
+mod stream;
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use uuid::Uuid;
+
+use self::{
+    id::{Holds, ResponseId},
+    request::{Continues, ParsedResponse, ResponseRequest, field_of},
+    shapes::Head,
+    stream::StreamContext,
+};
+use super::{
+    answering::{self, Begun, End, Tally, Wanted},
+    completions::{SHOULD_RETRY, failure},
+    headers::{AnswerHeaders, SESSION},
+    models::{self, Chosen},
+};
+use crate::{
+    actor::{Answer, AskError, Detail, Progress, SessionHandle, Watch},
+    control::{Code, check_session},
+    http::{
+        Caller, Host, Problem, StreamText, auth::RevocationEvent, extract::Path,
+        problem::ProblemBody, sse,
+    },
+    journal::Entry,
+    kernel::Refusal,
+    model::{
+        AnswerOptions, BusyPolicy, ForkPoint, QueryId, Seq, SessionName, Timestamp,
+        record::{Fact, QueryFact, ToolFact},
+    },
+};
+
+pub(in crate::http) use retention::sweep;
+
+pub(super) fn routes() -> OpenApiRouter<Host> {
+    OpenApiRouter::new()
+        .routes(routes!(show))
+        .routes(routes!(conversations::show, conversations::delete))
+}
+
+pub(super) fn messages() -> OpenApiRouter<Host> {
+    OpenApiRouter::new()
+        .routes(routes!(create))
+        .routes(routes!(conversations::create))
+}
+
+#[cfg(any(test, feature = "testkit"))]
+pub(super) fn accepts(body: &[u8]) -> bool {
+    ParsedResponse::read(body).is_ok()
+}
+
+fn unknown_response(field: &'static str) -> Problem {
+    let what = "no such response: it was not kept, or its time is over; send the conversation as \
+                `input`";
+    Problem::new(StatusCode::NOT_FOUND, "response_not_found", what).of(field)
+}
+
+fn unknown_conversation() -> Problem {
+    let what = "no such conversation: create one with `POST /v1/conversations`";
+    Problem::new(StatusCode::NOT_FOUND, "conversation_not_found", what).of("conversation")
+}
+
+/// Creates a response.
+#[utoipa::path(post, path = "/v1/responses", tag = "openai",
+    params(
+        ("Idempotency-Key" = Option<String>, Header, max_length = 256,
+            description = "Deduplicates retries of a request that begins a conversation."),
+    ),
+    request_body = ResponseRequest,
+    responses(
+        (status = 200, description = "The response; a stream of events if `stream` is true.", content(
+            (shapes::Response = "application/json"), (Object = "text/event-stream")
+        )),
+        (status = 404, description = "The model, the response or the conversation does not exist.", body = ProblemBody),
+    )
+)]
+async fn create(
+    State(host): State<Host>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let request = ParsedResponse::read(&body)?;
+    drop(body);
+    let chosen = models::find(&host, &caller.0, &request.model)?;
+    let mut headers = AnswerHeaders::read(&headers)?;
+    if headers.session.take().is_some() {
+        let what = "use `previous_response_id` or `conversation` instead";
+        return Err(Problem::bad(SESSION.as_str().to_owned(), what));
+    }
+    // Before any lookup; the message is counted on submission.
+    drop(host.reserve_query()?);
+    let text = request.stream_text.unwrap_or(host.settings.stream);
+    let begun = begin(&host, &caller, &request, &chosen, headers).await?;
+    let Begun {
+        session,
+        mut watch,
+        earlier,
+        enforces_schemas,
+    } = begun;
+    let begins = beginning(&mut watch).await?;
+    let key = session.handle.key().clone();
+    let store = session.memory.is_none();
+    let options = request.asked.options.clone();
+    let is_text = options.format.is_text();
+    let head = Head {
+        id: ResponseId::new(&key.name, begins),
+        created: seconds(host.oracle.clock().now()),
+        model: request.model,
+        options,
+        instructions: request.asked.instructions,
+        previous: request.previous,
+        store,
+        metadata: request.metadata,
+    };
+    let drain = host.drain().clone();
+    if request.stream {
+        let context = StreamContext {
+            head,
+            // A reply that the provider does not bind to the format may need a repair.
+            text: match is_text || enforces_schemas {
+                true => text,
+                false => StreamText::Answer,
+            },
+            drain,
+            earlier,
+        };
+        let revocation = RevocationEvent::new(Some("error"), &Problem::no_key().body());
+        return Ok(sse::response(
+            stream::events(context, session, watch),
+            revocation,
+        ));
+    }
+    let begun = Begun {
+        session,
+        watch,
+        earlier,
+        enforces_schemas,
+    };
+    let (session, end) = tokio::select! {
+        ended = answering::end(begun) => ended?,
+        () = drain.over() => return Err(Problem::ends()),
+    };
+    match &end {
+        End::Answer(answer) => {
+            if let Some(problem) = failure(&answer.outcome) {
+                return Ok(([(SHOULD_RETRY, "false")], problem).into_response());
+            }
+        }
+        End::Calls(handover) => session.keep(&handover.calls),
+    }
+    let response = head.response(&key).end(head.id, &key, &end, 0);
+    Ok(Json(response).into_response())
+}
+
+/// Finds the session, submits the question or returns the results, and follows the query.
+async fn begin(
+    host: &Host,
+    caller: &Caller,
+    request: &ParsedResponse,
+    chosen: &Chosen,
+    mut headers: AnswerHeaders,
+) -> Result<Begun, Problem> {
+    let needs_one = request.store || chosen.asks_people;
+    let own = headers.own_session(needs_one).map(id::session_of_responses);
+    let before = match request.continues {
+        Continues::Nothing => None,
+        Continues::Conversation(id) => {
+            let session = caller.session(id::conversation(id));
+            let session = host.oracle.session_by_key(session);
+            if session.last().await?.is_none() {
+                return Err(unknown_conversation());
+            }
+            check_model(caller, chosen, &session).await?;
+            headers.session = Some(session.key().name.clone());
+            None
+        }
+        Continues::Response(id) => Some(find(host, caller, id, request.field).await?),
+    };
+    if let Some(before) = &before {
+        check_model(caller, chosen, &before.session).await?;
+        let returns = !request.asked.conversation.results.is_empty();
+        if returns || before.is_last {
+            headers.session = Some(before.session.key().name.clone());
+            headers.busy = BusyPolicy::Reject;
+            match submit(host, caller, request, chosen, &headers, None).await {
+                Ok(begun) if returns || begun.watch.query() == before.query.next() => {
+                    return Ok(begun);
+                }
+                // Another request was faster, so this one begins a branch.
+                Ok(begun) => {
+                    begun
+                        .session
+                        .handle
+                        .cancel(Some(begun.watch.query()))
+                        .await?
+                }
+                Err(problem) if problem.code() == Code::Busy.as_str() && !returns => {}
+                Err(problem) => return Err(problem),
+            }
+        }
+        let point = ForkPoint {
+            query: before.query,
+            turn: None,
+        };
+        let into = id::session_of_responses(Uuid::now_v7());
+        let oracle = host.oracle.acting(caller.by());
+        let forked = oracle.fork(before.session.key(), point, into).await;
+        let forked = forked.map_err(|error| match error {
+            AskError::Refused(Refusal::NoSuchTurn { .. }) => {
+                let what = "the response has not ended: send the results of its calls first";
+                Problem::bad(request.field, what)
+            }
+            error => error.into(),
+        })?;
+        headers.session = Some(forked.key().name.clone());
+        headers.busy = BusyPolicy::Queue;
+    }
+    submit(host, caller, request, chosen, &headers, own).await
+}
+
+async fn submit(
+    host: &Host,
+    caller: &Caller,
+    request: &ParsedResponse,
+    chosen: &Chosen,
+    headers: &AnswerHeaders,
+    own: Option<SessionName>,
+) -> Result<Begun, Problem> {
+    let text = request.stream_text.unwrap_or(host.settings.stream);
+    let wanted = Wanted {
+        asked: &request.asked,
+        chosen: chosen.clone(),
+        headers,
+        own,
+        detail: match (request.stream, text) {
+            (true, StreamText::Turns) => Detail::Text,
+            _ => Detail::Events,
+        },
+        field: "input",
+        parameter: field_of,
+    };
+    wanted.begin(host, caller).await
+}
+
+/// A session keeps its profile.
+async fn check_model(
+    caller: &Caller,
+    chosen: &Chosen,
+    session: &SessionHandle,
+) -> Result<(), Problem> {
+    check_session(&caller.0, session).await?;
+    let profile = session.profile_name().await?;
+    if profile == chosen.profile {
+        return Ok(());
+    }
+    let what = format!(
+        "the conversation was begun with the model `{profile}`: use it, or send the conversation \
+         as `input`"
+    );
+    Err(Problem::bad("model", what))
+}
+
+fn seconds(at: Timestamp) -> u64 {
+    u64::try_from(at.as_millis() / 1_000).unwrap_or_default()
+}
+
+/// A stored response.
+struct Stored {
+    session: SessionHandle,
+    query: QueryId,
+    /// Whether a further response can follow it in its session.
+    is_last: bool,
+    options: AnswerOptions,
+    begins: Entry,
+}
+
+async fn find(
+    host: &Host,
+    caller: &Caller,
+    id: ResponseId,
+    field: &'static str,
+) -> Result<Stored, Problem> {
+    let unknown = || unknown_response(field);
+    let name = id.session().ok_or_else(unknown)?;
+    let session = host
+        .oracle
+        .acting(caller.by())
+        .session_by_key(caller.session(name));
+    let before = Seq(id.begins.0.checked_sub(1).ok_or_else(unknown)?);
+    let page = match session.page(before, 1).await {
+        Err(AskError::NoSession { .. }) => return Err(unknown()),
+        page => page?,
+    };
+    check_session(&caller.0, &session).await?;
+    let begins = page.entries.into_iter().next().ok_or_else(unknown)?;
+    let options = match &begins.record.fact {
+        Fact::Query(QueryFact::Accepted(accepted)) => accepted.options.as_ref(),
+        Fact::Tool(ToolFact::Returned(returned)) => returned.options.as_ref(),
+        _ => return Err(unknown()),
+    };
+    let options = options
+        .map(|options| (**options).clone())
+        .unwrap_or_default();
+    let query = begins.record.query.ok_or_else(unknown)?;
+    let last = session.last_message().await?.map(|(query, _)| query);
+    Ok(Stored {
+        is_last: id.holds == Holds::Responses && last == Some(query),
+        session,
+        query,
+        options,
+        begins,
+    })
+}
+
+/// Reads up to the record where the response begins.
+async fn beginning(watch: &mut Watch) -> Result<Seq, Problem> {
+    let query = watch.query();
+    while let Some(progress) = watch.next().await? {
+        if let Progress::Record(record) = progress
+            && record.query == Some(query)
+            && matches!(
+                record.fact,
+                Fact::Query(QueryFact::Accepted(_)) | Fact::Tool(ToolFact::Returned(_))
+            )
+        {
+            return Ok(record.seq);
+        }
+    }
+    Err(AskError::Stopped.into())
+}
+
+/// The path parameter of a response.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct OfResponse {
+    /// The response's id.
+    id: String,
+}
+
+/// Returns a stored response.
+#[utoipa::path(get, path = "/v1/responses/{id}", tag = "openai",
+    params(OfResponse),
+    responses(
+        (status = 200, body = shapes::Response),
+        (status = 404, description = "The response does not exist.", body = ProblemBody),
+    )
+)]
+async fn show(
+    State(host): State<Host>,
+    caller: Caller,
+    Path(OfResponse { id }): Path<OfResponse>,
+) -> Result<Json<shapes::Response>, Problem> {
+    let id = ResponseId::read(&id).ok_or_else(|| unknown_response("id"))?;
+    let stored = find(&host, &caller, id, "id").await?;
+    let key = stored.session.key().clone();
+    let head = Head {
+        id,
+        created: seconds(stored.begins.record.at),
+        model: stored.session.profile_name().await?.to_string(),
+        options: stored.options,
+        instructions: None,
+        previous: None,
+        store: true,
+        metadata: Default::default(),
+    };
+    let response = head.response(&key);
+    let records = stored.session.query_records(stored.query).await?;
+    let (mut tally, continues) = (Tally::default(), stored.begins.record.turn.is_some());
+    for entry in records.iter().filter(|entry| entry.seq > id.begins) {
+        if let Some(handover) = tally.add(&entry.record) {
+            return Ok(Json(response.end(id, &key, &End::Calls(handover), 0)));
+        }
+        if let Fact::Query(QueryFact::Finished(finished)) = &entry.record.fact {
+            let mut answer = Answer::new(stored.query, finished.clone());
+            if continues {
+                answer.usage = tally.usage;
+            }
+            return Ok(Json(response.end(id, &key, &End::Answer(answer), 0)));
+        }
+    }
+    Ok(Json(response))
+}

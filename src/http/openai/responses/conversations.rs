@@ -1,0 +1,184 @@
+//! `/v1/conversations`: sessions to which responses are added in order.
+
+use std::collections::BTreeMap;
+
+use axum::{Json, extract::State};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::{
+    super::{asked::check_calls, models},
+    id,
+    request::{self, Item},
+    seconds, unknown_conversation,
+};
+use crate::{
+    actor::SessionHandle,
+    control::check_session,
+    http::{
+        Caller, Host, Problem,
+        extract::{self, Path},
+        problem::ProblemBody,
+    },
+    journal::Only,
+    model::{Import, ProfileName, Seq},
+};
+
+/// A new conversation.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewConversation {
+    /// Earlier messages.
+    #[schema(max_items = 20)]
+    items: Option<Vec<Item>>,
+    /// Returned with the conversation.
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<BTreeMap<String, String>>,
+    /// Oracle's own: the model of all its responses, a name from `/v1/models`. The default is
+    /// `oracle`.
+    model: Option<String>,
+}
+
+/// A conversation.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Conversation {
+    /// Its id.
+    id: String,
+    /// `conversation`
+    object: &'static str,
+    /// Creation time, in seconds since 1970.
+    created_at: u64,
+    /// As given at its creation.
+    metadata: BTreeMap<String, String>,
+}
+
+/// A deleted conversation.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct DeletedConversation {
+    /// Its id.
+    id: String,
+    /// `conversation.deleted`
+    object: &'static str,
+    /// True.
+    deleted: bool,
+}
+
+/// Creates a conversation.
+#[utoipa::path(post, path = "/v1/conversations", tag = "openai",
+    request_body = NewConversation,
+    responses((status = 200, body = Conversation))
+)]
+pub(super) async fn create(
+    State(host): State<Host>,
+    caller: Caller,
+    body: bytes::Bytes,
+) -> Result<Json<Conversation>, Problem> {
+    let new = match body.is_empty() {
+        true => NewConversation::default(),
+        false => extract::read(&body)?,
+    };
+    let model = new
+        .model
+        .unwrap_or_else(|| ProfileName::oracle().to_string());
+    let chosen = models::find(&host, &caller.0, &model)?;
+    let import = match new.items.filter(|items| !items.is_empty()) {
+        None => None,
+        Some(items) => Some(imported(items)?),
+    };
+    let id = Uuid::now_v7();
+    let key = caller.session(id::conversation(id));
+    let oracle = host.oracle.acting(caller.by());
+    oracle.create(key, chosen.profile, import).await?;
+    Ok(Json(Conversation {
+        id: format!("conv_{}", id.simple()),
+        object: "conversation",
+        created_at: seconds(host.oracle.clock().now()),
+        metadata: new.metadata.unwrap_or_default(),
+    }))
+}
+
+fn imported(items: Vec<Item>) -> Result<Import, Problem> {
+    let (instructions, said) = request::messages(items, "items", 0)?;
+    let mut open = Vec::new();
+    for next in &said {
+        check_calls(next, &mut open)?;
+    }
+    if let Some(call) = open.first() {
+        let what = format!("the call `{call}` has no result: add it");
+        return Err(Problem::bad("items", what));
+    }
+    Ok(Import {
+        instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
+        messages: said.into_iter().map(|said| said.message).collect(),
+    })
+}
+
+/// The path parameter of a conversation.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct OfConversation {
+    /// The conversation's id.
+    id: String,
+}
+
+/// Returns a conversation.
+#[utoipa::path(get, path = "/v1/conversations/{id}", tag = "openai",
+    params(OfConversation),
+    responses(
+        (status = 200, body = Conversation),
+        (status = 404, description = "The conversation does not exist.", body = ProblemBody),
+    )
+)]
+pub(super) async fn show(
+    State(host): State<Host>,
+    caller: Caller,
+    Path(OfConversation { id }): Path<OfConversation>,
+) -> Result<Json<Conversation>, Problem> {
+    let session = find(&host, &caller, &id).await?;
+    let page = session.page(Seq(0), 1).await?;
+    let first = page.entries.first().ok_or_else(unknown_conversation)?;
+    Ok(Json(Conversation {
+        id,
+        object: "conversation",
+        created_at: seconds(first.record.at),
+        metadata: BTreeMap::new(),
+    }))
+}
+
+/// Deletes a conversation and its responses. One with a response in progress is not deleted.
+#[utoipa::path(delete, path = "/v1/conversations/{id}", tag = "openai",
+    params(OfConversation),
+    responses(
+        (status = 200, body = DeletedConversation),
+        (status = 404, description = "The conversation does not exist.", body = ProblemBody),
+        (status = 409, description = "A response is in progress.", body = ProblemBody),
+    )
+)]
+pub(super) async fn delete(
+    State(host): State<Host>,
+    caller: Caller,
+    Path(OfConversation { id }): Path<OfConversation>,
+) -> Result<Json<DeletedConversation>, Problem> {
+    let session = find(&host, &caller, &id).await?;
+    let oracle = host.oracle.acting(caller.by());
+    oracle.delete(session.key(), Only::WhenIdle).await?;
+    Ok(Json(DeletedConversation {
+        id,
+        object: "conversation.deleted",
+        deleted: true,
+    }))
+}
+
+async fn find(host: &Host, caller: &Caller, id: &str) -> Result<SessionHandle, Problem> {
+    let unknown = || unknown_conversation().of("id");
+    let id = id::read_conversation(id).ok_or_else(unknown)?;
+    let session = host
+        .oracle
+        .session_by_key(caller.session(id::conversation(id)));
+    if session.last().await?.is_none() {
+        return Err(unknown());
+    }
+    check_session(&caller.0, &session).await?;
+    Ok(session)
+}

@@ -1,0 +1,175 @@
+//! Ids of responses and conversations, which name the session and the record where they begin, so
+//! that nothing else has to be kept.
+
+use std::fmt;
+
+use uuid::Uuid;
+
+use crate::model::{Seq, SessionName};
+
+/// Prefix of the names of sessions that hold responses outside a conversation.
+pub(in crate::http) const RESPONSES: &str = "resp-";
+const CONVERSATIONS: &str = "conv-";
+
+/// What a session of this interface holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// Responses that continue one another.
+    Responses,
+    Conversation,
+    /// One response, in memory.
+    Nothing,
+}
+
+impl Holds {
+    const ALL: [Self; 3] = [Self::Responses, Self::Conversation, Self::Nothing];
+
+    const fn letter(self) -> char {
+        match self {
+            Self::Responses => 'r',
+            Self::Conversation => 'c',
+            Self::Nothing => 'e',
+        }
+    }
+}
+
+/// The id of a response: `resp_`, a letter, the session's UUID, and the number of the record where
+/// the response begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ResponseId {
+    pub holds: Holds,
+    pub session: Uuid,
+    pub begins: Seq,
+}
+
+impl ResponseId {
+    /// The id of a response in this session; in one of another name, an id that is not found.
+    pub(super) fn new(session: &SessionName, begins: Seq) -> Self {
+        let name = session.as_str();
+        let of = |prefix| Uuid::try_parse(name.strip_prefix(prefix)?).ok();
+        let (holds, session) = match (of(RESPONSES), of(CONVERSATIONS)) {
+            (Some(id), _) => (Holds::Responses, id),
+            (_, Some(id)) => (Holds::Conversation, id),
+            _ => (Holds::Nothing, Uuid::now_v7()),
+        };
+        Self {
+            holds,
+            session,
+            begins,
+        }
+    }
+
+    /// Reads the id of a response, or of one of its items.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let (_, rest) = text.split_once('_')?;
+        let rest = rest.split_once('_').map_or(rest, |(id, _)| id);
+        let mut chars = rest.chars();
+        let letter = chars.next()?;
+        let (id, begins) = chars.as_str().split_at_checked(32)?;
+        Some(Self {
+            holds: Holds::ALL
+                .into_iter()
+                .find(|holds| holds.letter() == letter)?,
+            session: Uuid::try_parse(id).ok()?,
+            begins: Seq(u64::from_str_radix(begins, 16).ok()?),
+        })
+    }
+
+    /// The name of the session that holds the response.
+    pub(super) fn session(&self) -> Option<SessionName> {
+        match self.holds {
+            Holds::Responses => Some(session_of_responses(self.session)),
+            Holds::Conversation => Some(conversation(self.session)),
+            Holds::Nothing => None,
+        }
+    }
+
+    /// The id of an item of the response.
+    pub(super) fn item(&self, prefix: &str, number: usize) -> String {
+        format!("{prefix}_{}_{number}", self.tail())
+    }
+
+    fn tail(&self) -> String {
+        let Self {
+            holds,
+            session,
+            begins,
+        } = self;
+        format!("{}{}{:x}", holds.letter(), session.simple(), begins.0)
+    }
+}
+
+impl fmt::Display for ResponseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "resp_{}", self.tail())
+    }
+}
+
+/// The session of a new response and those that continue it.
+pub(super) fn session_of_responses(id: Uuid) -> SessionName {
+    named(RESPONSES, id)
+}
+
+/// The session of a conversation.
+pub(super) fn conversation(id: Uuid) -> SessionName {
+    named(CONVERSATIONS, id)
+}
+
+/// Reads the id of a conversation.
+pub(super) fn read_conversation(text: &str) -> Option<Uuid> {
+    Uuid::try_parse(text.strip_prefix("conv_")?).ok()
+}
+
+/// The id of the conversation that a session holds.
+pub(super) fn conversation_id(session: &SessionName) -> Option<String> {
+    let id = session.as_str().strip_prefix(CONVERSATIONS)?;
+    Some(format!("conv_{id}"))
+}
+
+fn named(prefix: &str, id: Uuid) -> SessionName {
+    // Always a valid name.
+    SessionName::new(&format!("{prefix}{}", id.simple()))
+        .unwrap_or_else(|_| SessionName::from_uuid(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn id_names_the_session_and_the_record() {
+        let uuid = Uuid::from_u128(0x0192_0000_0000_7000_8000_0000_0000_0001);
+        for (session, letter) in [(session_of_responses(uuid), 'r'), (conversation(uuid), 'c')] {
+            let id = ResponseId::new(&session, Seq(42));
+            let text = id.to_string();
+            assert_eq!(text, format!("resp_{letter}{}2a", uuid.simple()));
+            assert_eq!(ResponseId::read(&text), Some(id));
+            assert_eq!(ResponseId::read(&id.item("msg", 3)), Some(id));
+            assert_eq!(id.session(), Some(session));
+        }
+        let other = SessionName::new("mine").unwrap();
+        let id = ResponseId::new(&other, Seq(1));
+        assert_eq!((id.holds, id.session()), (Holds::Nothing, None));
+        let conversation = conversation(uuid);
+        let text = conversation_id(&conversation).unwrap();
+        assert_eq!(read_conversation(&text), Some(uuid));
+    }
+
+    #[test]
+    fn other_text_is_no_id() {
+        for text in [
+            "",
+            "resp",
+            "resp_",
+            "resp_r",
+            "resp_x0",
+            "resp_ré",
+            "conv_1",
+            "msg_é_é_é",
+        ] {
+            assert_eq!(ResponseId::read(text), None, "{text}");
+        }
+        let short = format!("resp_r{}", "0".repeat(32));
+        assert_eq!(ResponseId::read(&short), None);
+    }
+}

@@ -1,0 +1,820 @@
+//! The body of `POST /v1/responses`: validation and interpretation.
+
+use std::{collections::BTreeMap, fmt, marker::PhantomData};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, SeqAccess, Visitor},
+};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::{
+    super::asked::{self, Asked, Conversation, Said},
+    id::{self, ResponseId},
+};
+use crate::{
+    http::{Problem, StreamText, extract},
+    kernel::ReturnedResult,
+    model::{
+        AnswerFormat, AnswerOptions, CallId, ClientToolChoice, Image, ImportedMessage, Parameter,
+        Speaker, ToolCall,
+    },
+};
+
+/// A request in the format of OpenAI's responses.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResponseRequest {
+    /// The model: a name from `/v1/models`.
+    #[schema(example = "oracle")]
+    model: String,
+    /// The question, or a list of items that ends with it or with results of tools.
+    #[schema(value_type = ResponseInput)]
+    input: TextOr<Item>,
+    /// Instructions for this response.
+    instructions: Option<String>,
+    /// The response that this one continues. An older one begins a branch.
+    previous_response_id: Option<String>,
+    /// The conversation to continue: its id, or an object with it.
+    #[schema(value_type = Option<String>)]
+    conversation: Option<ConversationRef>,
+    /// Whether the response is streamed as events.
+    stream: Option<bool>,
+    /// Options of a stream.
+    stream_options: Option<ResponseStreamOptions>,
+    /// Whether the response is kept; true by default.
+    store: Option<bool>,
+    /// Tools that the client runs itself.
+    #[schema(max_items = 128)]
+    tools: Option<Vec<FunctionTool>>,
+    /// The choice among the tools.
+    tool_choice: Option<ToolChoice>,
+    /// Whether a reply may call several of the tools.
+    parallel_tool_calls: Option<bool>,
+    /// The format and length of the answer.
+    text: Option<TextOptions>,
+    /// Limit of the answer's text, in tokens.
+    #[schema(value_type = Option<u64>, minimum = 1)]
+    max_output_tokens: Option<f64>,
+    /// Passed on to the model.
+    #[schema(minimum = 0, maximum = 2)]
+    temperature: Option<f64>,
+    /// Passed on to the model.
+    #[schema(minimum = 0, maximum = 1)]
+    top_p: Option<f64>,
+    /// Passed on to the model.
+    reasoning: Option<Reasoning>,
+    /// Only `reasoning.encrypted_content`, which answers do not have.
+    #[serde(rename = "include")]
+    _include: Option<Vec<Include>>,
+    /// Without effect: Oracle shortens long conversations itself.
+    #[serde(rename = "truncation")]
+    _truncation: Option<Truncation>,
+    /// Returned with the response.
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<BTreeMap<String, String>>,
+    /// Without effect.
+    #[serde(rename = "user")]
+    _user: Option<String>,
+    /// Without effect.
+    #[serde(rename = "safety_identifier")]
+    _safety_identifier: Option<String>,
+    /// Without effect.
+    #[serde(rename = "prompt_cache_key")]
+    _prompt_cache_key: Option<String>,
+    /// Without effect.
+    #[serde(rename = "prompt_cache_retention")]
+    _prompt_cache_retention: Option<String>,
+    /// Without effect.
+    #[serde(rename = "service_tier")]
+    _service_tier: Option<String>,
+    /// Only false.
+    background: Option<bool>,
+    #[schema(ignore)]
+    max_tool_calls: Option<IgnoredAny>,
+    #[schema(ignore)]
+    top_logprobs: Option<IgnoredAny>,
+    #[schema(ignore)]
+    prompt: Option<IgnoredAny>,
+}
+
+/// The id of a conversation.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "must be the id of a conversation, or an object with it"
+)]
+enum ConversationRef {
+    Id(String),
+    Object { id: String },
+}
+
+/// Options of a stream.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct ResponseStreamOptions {
+    /// Without effect: events are not obfuscated.
+    #[serde(rename = "include_obfuscation")]
+    _include_obfuscation: Option<bool>,
+    /// Oracle's own: the text of all `turns` as the model writes it, or that of the `answer` at its
+    /// end. The default is a setting of the server.
+    oracle: Option<StreamText>,
+}
+
+/// A tool that the client runs itself.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, expecting = "an object with `type` and `name`")]
+#[schema(as = ResponseTool)]
+struct FunctionTool {
+    #[serde(rename = "type")]
+    _kind: FunctionKind,
+    /// Its name; no other tool of the request has it.
+    #[schema(pattern = "^[a-zA-Z0-9_-]{1,64}$")]
+    name: String,
+    /// Its purpose, for the model.
+    description: Option<String>,
+    /// JSON schema of its arguments, which are an object.
+    #[schema(value_type = Option<Object>)]
+    parameters: Option<Map<String, Value>>,
+    /// Without effect: arguments are checked against their schema anyway.
+    #[serde(rename = "strict")]
+    _strict: Option<bool>,
+}
+
+/// `function`, the only supported type.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ResponseFunctionKind)]
+enum FunctionKind {
+    Function,
+}
+
+/// The choice among the tools.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(
+    untagged,
+    expecting = "must be `none`, `auto`, `required`, or an object that names a function"
+)]
+#[schema(as = ResponseToolChoice)]
+enum ToolChoice {
+    /// For all tools.
+    Word(ChoiceWord),
+    /// A tool by its name.
+    Named(NamedChoice),
+}
+
+/// A choice for all tools.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ResponseToolChoiceWord)]
+enum ChoiceWord {
+    None,
+    Auto,
+    Required,
+}
+
+/// A tool by its name.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ResponseNamedToolChoice)]
+struct NamedChoice {
+    #[serde(rename = "type")]
+    _kind: FunctionKind,
+    /// One of `tools`.
+    name: String,
+}
+
+/// The format and length of the answer.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+#[schema(as = ResponseTextOptions)]
+struct TextOptions {
+    /// The format.
+    format: Option<Format>,
+    /// Passed on to the model.
+    verbosity: Option<Verbosity>,
+}
+
+/// The length of the answer.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ResponseVerbosity)]
+enum Verbosity {
+    Low,
+    Medium,
+    High,
+}
+
+/// The format of the answer.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+#[schema(as = ResponseFormat)]
+enum Format {
+    /// Text.
+    Text {},
+    /// A JSON object.
+    JsonObject {},
+    /// JSON that a schema describes.
+    JsonSchema {
+        /// Its name.
+        name: String,
+        /// Its purpose, for the model.
+        description: Option<String>,
+        /// The schema, at most 64 KiB.
+        #[schema(value_type = Object)]
+        schema: Map<String, Value>,
+        /// Whether the provider enforces the schema, if it can. Oracle checks the answer in any
+        /// case.
+        strict: Option<bool>,
+    },
+}
+
+/// How much the model thinks.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+#[schema(as = ResponseReasoning)]
+struct Reasoning {
+    /// Passed on to the model, such as `low`.
+    effort: Option<String>,
+    /// Without effect: answers have no reasoning.
+    #[serde(rename = "summary")]
+    _summary: Option<String>,
+    /// Without effect: answers have no reasoning.
+    #[serde(rename = "generate_summary")]
+    _generate_summary: Option<String>,
+}
+
+/// Further data of a response.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = ResponseInclude)]
+enum Include {
+    #[serde(rename = "reasoning.encrypted_content")]
+    EncryptedReasoning,
+}
+
+/// What happens to a conversation that is too long.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ResponseTruncation)]
+enum Truncation {
+    Auto,
+    Disabled,
+}
+
+/// An item of the input.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+#[schema(as = ResponseInputItem)]
+pub(super) struct Item {
+    /// Its type.
+    #[serde(rename = "type", default)]
+    kind: ItemKind,
+    /// The author of a message.
+    role: Option<Role>,
+    /// The text of a message, or its parts.
+    #[schema(value_type = Option<ResponseContent>)]
+    content: Option<TextOr<Part>>,
+    /// The id of an earlier item; without effect but in an `item_reference`.
+    id: Option<String>,
+    /// Of an earlier item; without effect.
+    #[serde(rename = "status")]
+    #[schema(value_type = Option<String>)]
+    _status: Option<IgnoredAny>,
+    /// The id of a call.
+    call_id: Option<String>,
+    /// The name of a called tool.
+    name: Option<String>,
+    /// The arguments of a call: a JSON object as text.
+    arguments: Option<String>,
+    /// The result of a call.
+    #[schema(value_type = Option<ResponseContent>)]
+    output: Option<TextOr<Part>>,
+    /// The parsed arguments, as OpenAI's libraries add them; without effect.
+    #[serde(rename = "parsed_arguments")]
+    #[schema(value_type = Option<Object>)]
+    _parsed_arguments: Option<IgnoredAny>,
+}
+
+/// The type of an item.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ResponseItemKind)]
+enum ItemKind {
+    #[default]
+    Message,
+    FunctionCall,
+    FunctionCallOutput,
+    /// An item of a stored response: what precedes it in that response is known.
+    ItemReference,
+}
+
+/// The author of a message. `system` and `developer` messages are instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ResponseRole)]
+enum Role {
+    System,
+    Developer,
+    User,
+    Assistant,
+}
+
+/// A part of a content.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, expecting = "an object with `type`")]
+#[schema(as = ResponsePart)]
+pub(super) struct Part {
+    #[serde(rename = "type")]
+    kind: PartKind,
+    /// The text.
+    text: Option<String>,
+    /// The text of a `refusal`.
+    refusal: Option<String>,
+    /// The `https` address of an image, or a `data:` URL.
+    image_url: Option<String>,
+    /// The resolution in which the model sees the image.
+    detail: Option<Detail>,
+    /// Of an earlier answer; without effect.
+    #[serde(rename = "annotations")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    _annotations: Option<IgnoredAny>,
+    /// Of an earlier answer; without effect.
+    #[serde(rename = "logprobs")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    _logprobs: Option<IgnoredAny>,
+    /// The parsed text of an earlier answer, as OpenAI's libraries add it; without effect.
+    #[serde(rename = "parsed")]
+    #[schema(value_type = Option<Object>)]
+    _parsed: Option<IgnoredAny>,
+}
+
+/// The type of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ResponsePartKind)]
+enum PartKind {
+    InputText,
+    InputImage,
+    OutputText,
+    Refusal,
+}
+
+/// The resolution in which the model sees an image.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ResponseImageDetail)]
+enum Detail {
+    Low,
+    High,
+    Auto,
+}
+
+/// A text, or a list.
+#[derive(Debug)]
+pub(super) enum TextOr<T> {
+    Text(String),
+    List(Vec<T>),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for TextOr<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
+            type Value = TextOr<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a list")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<TextOr<T>, E> {
+                Ok(TextOr::Text(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<TextOr<T>, A::Error> {
+                let mut list = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    list.push(item);
+                }
+                Ok(TextOr::List(list))
+            }
+        }
+
+        deserializer.deserialize_any(Either(PhantomData))
+    }
+}
+
+/// The input: a question, or a list of items that ends with it or with results of tools.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only described")]
+enum ResponseInput {
+    Text(String),
+    Items(Vec<Item>),
+}
+
+/// A text, or its parts.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only described")]
+enum ResponseContent {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+/// What a response continues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Continues {
+    Nothing,
+    Response(ResponseId),
+    Conversation(Uuid),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ParsedResponse {
+    /// The model's name, as given.
+    pub model: String,
+    pub asked: Asked,
+    pub continues: Continues,
+    /// The response that this one continues, as given.
+    pub previous: Option<String>,
+    /// The field that names what it continues.
+    pub field: &'static str,
+    /// Whether to keep the response.
+    pub store: bool,
+    pub stream: bool,
+    /// Which text a stream has; `None` means the server's setting.
+    pub stream_text: Option<StreamText>,
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl ParsedResponse {
+    pub(super) fn read(body: &[u8]) -> Result<Self, Problem> {
+        let mut request: ResponseRequest = extract::read(body)?;
+        request.check()?;
+        let options = request.options()?;
+        let (mut continues, mut field) = request.continues()?;
+        let mut items = match request.input {
+            TextOr::Text(text) => vec![Item::question(text)],
+            TextOr::List(items) => items,
+        };
+        let mut first = 0;
+        let is_reference = |item: &Item| item.kind == ItemKind::ItemReference;
+        if let Some(at) = items.iter().rposition(is_reference) {
+            let reference = ResponseId::read(items[at].id.as_deref().unwrap_or_default());
+            let Some(reference) = reference else {
+                let what = "no stored response has this item: send the item itself";
+                return Err(Problem::bad(format!("input[{at}].id"), what));
+            };
+            if continues == Continues::Nothing {
+                (continues, field) = (Continues::Response(reference), "input");
+            }
+            first = at + 1;
+            items.drain(..first);
+        }
+        let (mut instructions, conversation) = conversation(items, first, continues)?;
+        // Those of an earlier response do not count for this one.
+        let own = request.instructions.unwrap_or_default();
+        if !own.trim().is_empty() {
+            instructions.insert(0, own);
+        }
+        let mut asked = Asked::new(&instructions, conversation, options);
+        if continues != Continues::Nothing {
+            asked.instructions.get_or_insert_default();
+        }
+        Ok(Self {
+            model: request.model,
+            asked,
+            continues,
+            previous: request.previous_response_id,
+            field,
+            store: request.store != Some(false),
+            stream: request.stream == Some(true),
+            stream_text: request.stream_options.and_then(|options| options.oracle),
+            metadata: request.metadata.unwrap_or_default(),
+        })
+    }
+}
+
+/// Reads items into instructions and messages. The first has this number in the field.
+pub(super) fn messages(
+    items: Vec<Item>,
+    field: &str,
+    first: usize,
+) -> Result<(Vec<String>, Vec<Said>), Problem> {
+    let (mut instructions, mut said) = (Vec::new(), Vec::new());
+    for (number, item) in items.into_iter().enumerate() {
+        let field = format!("{field}[{}]", first + number);
+        let is_instruction = matches!(item.role, Some(Role::System | Role::Developer));
+        let message = item.read(&field)?;
+        match is_instruction {
+            true if message.text.trim().is_empty() => {}
+            true => instructions.push(message.text),
+            false => said.push(Said { message, field }),
+        }
+    }
+    Ok((instructions, said))
+}
+
+/// Reads the conversation, or what is new in it.
+fn conversation(
+    items: Vec<Item>,
+    first: usize,
+    continues: Continues,
+) -> Result<(Vec<String>, Conversation), Problem> {
+    let (instructions, said) = messages(items, "input", first)?;
+    if said.is_empty() {
+        let what = "must be a question, or a list that ends with one or with results";
+        return Err(Problem::bad("input", what));
+    }
+    if continues == Continues::Nothing {
+        return Ok((instructions, Conversation::of(said)?));
+    }
+    let is_new = |said: &Said| match said.message.speaker {
+        Speaker::User => true,
+        Speaker::Tool => said.message.call.is_some(),
+        Speaker::Assistant => false,
+    };
+    if let Some(known) = said.iter().find(|said| !is_new(said)) {
+        let what = "the continued conversation has it already: send only what is new, messages of \
+                    the user or results";
+        return Err(Problem::bad(known.field.clone(), what));
+    }
+    let is_result = |said: &Said| said.message.speaker == Speaker::Tool;
+    if !said.iter().any(is_result) {
+        return Ok((instructions, Conversation::of(said)?));
+    }
+    if let Some(other) = said.iter().find(|said| !is_result(said)) {
+        let what = "results continue a response alone: send the message after the answer to them";
+        return Err(Problem::bad(other.field.clone(), what));
+    }
+    let results = said.into_iter().filter_map(|said| {
+        Some(ReturnedResult {
+            call: said.message.call?,
+            content: said.message.text,
+        })
+    });
+    let conversation = Conversation {
+        results: results.collect(),
+        ..Conversation::default()
+    };
+    Ok((instructions, conversation))
+}
+
+impl Item {
+    fn question(text: String) -> Self {
+        Self {
+            kind: ItemKind::Message,
+            role: Some(Role::User),
+            content: Some(TextOr::Text(text)),
+            id: None,
+            _status: None,
+            call_id: None,
+            name: None,
+            arguments: None,
+            output: None,
+            _parsed_arguments: None,
+        }
+    }
+
+    /// Refuses what does not belong to the type.
+    fn read(self, field: &str) -> Result<ImportedMessage, Problem> {
+        let (message, call, output) = (
+            self.kind == ItemKind::Message,
+            self.kind == ItemKind::FunctionCall,
+            self.kind == ItemKind::FunctionCallOutput,
+        );
+        for (name, is_there, belongs) in [
+            ("role", self.role.is_some(), message),
+            ("content", self.content.is_some(), message),
+            ("call_id", self.call_id.is_some(), call || output),
+            ("name", self.name.is_some(), call),
+            ("arguments", self.arguments.is_some(), call),
+            ("output", self.output.is_some(), output),
+        ] {
+            let what = match (is_there, belongs) {
+                (true, false) => "does not belong to an item of this type: omit it",
+                (false, true) => "missing: an item of this type has it",
+                _ => continue,
+            };
+            return Err(Problem::bad(format!("{field}.{name}"), what));
+        }
+        let id = self.call_id.as_deref().map(CallId::new);
+        if call {
+            let mut message = ImportedMessage::new(Speaker::Assistant, "");
+            message.calls.push(ToolCall {
+                id: id.unwrap_or_else(|| CallId::new("")),
+                name: self.name.unwrap_or_default(),
+                arguments: self.arguments.unwrap_or_default(),
+            });
+            return Ok(message);
+        }
+        let speaker = match self.role {
+            None => Speaker::Tool,
+            Some(Role::Assistant) => Speaker::Assistant,
+            Some(Role::System | Role::Developer | Role::User) => Speaker::User,
+        };
+        let (name, content) = match output {
+            true => ("output", self.output),
+            false => ("content", self.content),
+        };
+        let mut message = ImportedMessage::new(speaker, "");
+        message.call = id;
+        let parts = match content {
+            None => Vec::new(),
+            Some(TextOr::Text(text)) => {
+                message.text = text;
+                return Ok(message);
+            }
+            Some(TextOr::List(parts)) => parts,
+        };
+        let mut texts = Vec::new();
+        for (number, part) in parts.into_iter().enumerate() {
+            let field = format!("{field}.{name}[{number}]");
+            part.read(speaker, &field, &mut texts, &mut message.images)?;
+        }
+        message.text = texts.join("\n");
+        Ok(message)
+    }
+}
+
+impl Part {
+    fn read(
+        self,
+        speaker: Speaker,
+        field: &str,
+        texts: &mut Vec<String>,
+        images: &mut Vec<Image>,
+    ) -> Result<(), Problem> {
+        let is_image = self.kind == PartKind::InputImage;
+        let is_refusal = self.kind == PartKind::Refusal;
+        for (name, is_there, belongs) in [
+            ("text", self.text.is_some(), !is_image && !is_refusal),
+            ("refusal", self.refusal.is_some(), is_refusal),
+            ("image_url", self.image_url.is_some(), is_image),
+        ] {
+            let what = match (is_there, belongs) {
+                (true, false) => "does not belong to a part of this type: omit it",
+                (false, true) => "missing: a part of this type has it",
+                _ => continue,
+            };
+            return Err(Problem::bad(format!("{field}.{name}"), what));
+        }
+        if is_image && speaker != Speaker::User {
+            let what = "only a message of the user has images: omit it";
+            return Err(Problem::bad(format!("{field}.type"), what));
+        }
+        texts.extend(self.text.or(self.refusal));
+        if let Some(url) = self.image_url {
+            let detail = self.detail.map(|detail| match detail {
+                Detail::Low => "low",
+                Detail::High => "high",
+                Detail::Auto => "auto",
+            });
+            images.push(asked::image(url, detail, || format!("{field}.image_url"))?);
+        }
+        Ok(())
+    }
+}
+
+impl ResponseRequest {
+    /// Refuses fields that are not supported.
+    fn check(&self) -> Result<(), Problem> {
+        let later = "a response ends with its request: omit it";
+        for (name, fits, what) in [
+            ("background", self.background != Some(true), later),
+            (
+                "max_tool_calls",
+                self.max_tool_calls.is_none(),
+                "the budgets of the model's profile apply: omit it",
+            ),
+            (
+                "top_logprobs",
+                self.top_logprobs.is_none(),
+                "the probabilities of tokens are not available: omit it",
+            ),
+            (
+                "prompt",
+                self.prompt.is_none(),
+                "stored prompts are not available: send its text as `instructions`",
+            ),
+        ] {
+            if !fits {
+                return Err(Problem::bad(name, format!("not supported; {what}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn continues(&self) -> Result<(Continues, &'static str), Problem> {
+        let id = match &self.conversation {
+            Some(ConversationRef::Id(id) | ConversationRef::Object { id }) => Some(id),
+            None => None,
+        };
+        match (&self.previous_response_id, id) {
+            (None, None) => Ok((Continues::Nothing, "input")),
+            (Some(_), Some(_)) => {
+                let what = "use it or `conversation`, not both";
+                Err(Problem::bad("previous_response_id", what))
+            }
+            (Some(id), None) => {
+                let id = ResponseId::read(id)
+                    .ok_or_else(|| super::unknown_response("previous_response_id"))?;
+                Ok((Continues::Response(id), "previous_response_id"))
+            }
+            (None, Some(id)) => {
+                let id = id::read_conversation(id).ok_or_else(super::unknown_conversation)?;
+                Ok((Continues::Conversation(id), "conversation"))
+            }
+        }
+    }
+
+    /// Takes the options out of the request.
+    fn options(&mut self) -> Result<AnswerOptions, Problem> {
+        let given = self.tools.take().unwrap_or_default().into_iter();
+        let declared = given.enumerate().map(|(at, tool)| {
+            let field = || format!("tools[{at}].parameters");
+            asked::tool(tool.name, tool.description, tool.parameters, field)
+        });
+        let mut tools = declared.collect::<Result<Vec<_>, _>>()?;
+        asked::check_tools(&tools, |at| format!("tools[{at}].name"))?;
+        let tool_choice = match &self.tool_choice {
+            None | Some(ToolChoice::Word(ChoiceWord::Auto)) => ClientToolChoice::Auto,
+            Some(ToolChoice::Word(ChoiceWord::None)) => {
+                tools.clear();
+                ClientToolChoice::Auto
+            }
+            Some(ToolChoice::Word(ChoiceWord::Required)) if tools.is_empty() => {
+                let what = "the request has no `tools` to call: add some, or omit it";
+                return Err(Problem::bad("tool_choice", what));
+            }
+            Some(ToolChoice::Word(ChoiceWord::Required)) => ClientToolChoice::Required,
+            Some(ToolChoice::Named(NamedChoice { name, .. })) => {
+                asked::check_choice(name, &tools, "tool_choice.name")?;
+                ClientToolChoice::Named(name.clone())
+            }
+        };
+        let text = self.text.take();
+        let (format, verbosity) = text.map_or((None, None), |text| (text.format, text.verbosity));
+        Ok(AnswerOptions {
+            single_call: self.parallel_tool_calls == Some(false) && !tools.is_empty(),
+            tools: tools.into(),
+            tool_choice,
+            format: match format {
+                None | Some(Format::Text {}) => AnswerFormat::Text,
+                Some(Format::JsonObject {}) => AnswerFormat::Json,
+                Some(Format::JsonSchema {
+                    name,
+                    description,
+                    schema,
+                    strict,
+                }) => {
+                    asked::check_name(&name, || "text.format.name".to_owned())?;
+                    let (strict, field) = (strict == Some(true), "text.format.schema");
+                    asked::schema_format(name, description, Some(schema), strict, field)?
+                }
+            },
+            max_tokens: asked::whole("max_output_tokens", self.max_output_tokens)?,
+            parameters: self.parameters(verbosity)?,
+            ..AnswerOptions::default()
+        })
+    }
+
+    fn parameters(
+        &mut self,
+        verbosity: Option<Verbosity>,
+    ) -> Result<BTreeMap<Parameter, Value>, Problem> {
+        let mut parameters = BTreeMap::new();
+        asked::add_number(
+            &mut parameters,
+            Parameter::Temperature,
+            self.temperature,
+            0.0..=2.0,
+        )?;
+        asked::add_number(&mut parameters, Parameter::TopP, self.top_p, 0.0..=1.0)?;
+        if let Some(effort) = self.reasoning.take().and_then(|reasoning| reasoning.effort) {
+            let effort = asked::effort(effort, "reasoning.effort")?;
+            parameters.insert(Parameter::ReasoningEffort, effort);
+        }
+        if let Some(verbosity) = verbosity {
+            let word = match verbosity {
+                Verbosity::Low => "low",
+                Verbosity::Medium => "medium",
+                Verbosity::High => "high",
+            };
+            parameters.insert(Parameter::Verbosity, word.into());
+        }
+        Ok(parameters)
+    }
+}
+
+/// The name of a parameter's field.
+pub(super) const fn field_of(parameter: Parameter) -> &'static str {
+    match parameter {
+        Parameter::ReasoningEffort => "reasoning.effort",
+        Parameter::Verbosity => "text.verbosity",
+        other => other.as_str(),
+    }
+}
