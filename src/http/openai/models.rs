@@ -106,14 +106,19 @@ impl Chosen {
                 return Err(Problem::bad(field(*parameter), what));
             }
         }
+        self.check_images(asked.conversation.image_field.as_deref())
+    }
+
+    /// Checks that every model of the chain takes images, if a message with one is in this field.
+    pub(super) fn check_images(&self, field: Option<&str>) -> Result<(), Problem> {
         let blind = self.models.iter().find(|model| !model.takes.images);
-        if let (Some(image), Some(model)) = (&asked.conversation.image_field, blind) {
+        if let (Some(field), Some(model)) = (field, blind) {
             let what = format!(
                 "the model `{}` of the profile `{}` does not take images: omit them, or use \
                  another profile",
                 model.name, self.profile
             );
-            return Err(Problem::bad(image.clone(), what));
+            return Err(Problem::bad(field.to_owned(), what));
         }
         Ok(())
     }

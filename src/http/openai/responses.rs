@@ -110,24 +110,16 @@ async fn create(
     }
     // Before any lookup; the message is counted on submission.
     drop(host.reserve_query()?);
-    let text = request.stream_text.unwrap_or(host.settings.stream);
-    let begun = begin(&host, &caller, &request, &chosen, headers).await?;
-    let Begun {
-        session,
-        mut watch,
-        earlier,
-        enforces_schemas,
-    } = begun;
-    let begins = beginning(&mut watch).await?;
-    let key = session.handle.key().clone();
-    let store = session.memory.is_none();
-    let options = request.asked.options.clone();
-    let is_text = options.format.is_text();
+    let text = request.streams(host.settings.stream);
+    let mut begun = begin(&host, &caller, &request, &chosen, headers).await?;
+    let (begins, at) = beginning(&mut begun.watch).await?;
+    let key = begun.session.handle.key().clone();
+    let store = begun.session.memory.is_none();
     let head = Head {
         id: ResponseId::new(&key.name, begins),
-        created: seconds(host.oracle.clock().now()),
+        created: seconds(at),
         model: request.model,
-        options,
+        options: request.asked.options,
         instructions: request.asked.instructions,
         previous: request.previous,
         store,
@@ -137,26 +129,14 @@ async fn create(
     if request.stream {
         let context = StreamContext {
             head,
-            // A reply that the provider does not bind to the format may need a repair.
-            text: match is_text || enforces_schemas {
-                true => text,
-                false => StreamText::Answer,
-            },
+            text,
+            // Some clients refuse events that OpenAI does not have.
+            progress: request.stream_text.is_some(),
             drain,
-            earlier,
         };
         let revocation = RevocationEvent::new(Some("error"), &Problem::no_key().body());
-        return Ok(sse::response(
-            stream::events(context, session, watch),
-            revocation,
-        ));
+        return Ok(sse::response(stream::events(context, begun), revocation));
     }
-    let begun = Begun {
-        session,
-        watch,
-        earlier,
-        enforces_schemas,
-    };
     let (session, end) = tokio::select! {
         ended = answering::end(begun) => ended?,
         () = drain.over() => return Err(Problem::ends()),
@@ -199,7 +179,13 @@ async fn begin(
     };
     if let Some(before) = &before {
         check_model(caller, chosen, &before.session).await?;
+        // A retry begins a branch: that the last question has the same text proves nothing here.
+        headers.again = false;
         let returns = !request.asked.conversation.results.is_empty();
+        if !returns && before.has_results().await? {
+            let what = "the calls of this response have results: continue the response after them";
+            return Err(Problem::bad(request.field, what));
+        }
         if returns || before.is_last {
             headers.session = Some(before.session.key().name.clone());
             headers.busy = BusyPolicy::Reject;
@@ -224,11 +210,13 @@ async fn begin(
             turn: None,
         };
         let into = id::session_of_responses(Uuid::now_v7());
+        let room = host.reserve_session(&caller.session(into.clone())).await?;
         let oracle = host.oracle.acting(caller.by());
         let forked = oracle.fork(before.session.key(), point, into).await;
+        room.settle(&forked);
         let forked = forked.map_err(|error| match error {
             AskError::Refused(Refusal::NoSuchTurn { .. }) => {
-                let what = "the response has not ended: send the results of its calls first";
+                let what = "the response has not ended: continue it after its end";
                 Problem::bad(request.field, what)
             }
             error => error.into(),
@@ -247,7 +235,7 @@ async fn submit(
     headers: &AnswerHeaders,
     own: Option<SessionName>,
 ) -> Result<Begun, Problem> {
-    let text = request.stream_text.unwrap_or(host.settings.stream);
+    let text = request.streams(host.settings.stream);
     let wanted = Wanted {
         asked: &request.asked,
         chosen: chosen.clone(),
@@ -295,6 +283,18 @@ struct Stored {
     begins: Entry,
 }
 
+impl Stored {
+    /// Whether the response ended with calls whose results another response continues with.
+    async fn has_results(&self) -> Result<bool, AskError> {
+        let records = self.session.query_records(self.query).await?;
+        let is_return = |entry: &Entry| {
+            let is_return = matches!(entry.record.fact, Fact::Tool(ToolFact::Returned(_)));
+            is_return && entry.seq > self.begins.seq
+        };
+        Ok(records.iter().any(is_return))
+    }
+}
+
 async fn find(
     host: &Host,
     caller: &Caller,
@@ -334,7 +334,7 @@ async fn find(
 }
 
 /// Reads up to the record where the response begins.
-async fn beginning(watch: &mut Watch) -> Result<Seq, Problem> {
+async fn beginning(watch: &mut Watch) -> Result<(Seq, Timestamp), Problem> {
     let query = watch.query();
     while let Some(progress) = watch.next().await? {
         if let Progress::Record(record) = progress
@@ -344,7 +344,7 @@ async fn beginning(watch: &mut Watch) -> Result<Seq, Problem> {
                 Fact::Query(QueryFact::Accepted(_)) | Fact::Tool(ToolFact::Returned(_))
             )
         {
-            return Ok(record.seq);
+            return Ok((record.seq, record.at));
         }
     }
     Err(AskError::Stopped.into())

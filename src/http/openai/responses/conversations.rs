@@ -8,7 +8,10 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::{
-    super::{asked::check_calls, models},
+    super::{
+        asked::check_calls,
+        models::{self, Chosen},
+    },
     id,
     request::{self, Item},
     seconds, unknown_conversation,
@@ -30,7 +33,6 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub(super) struct NewConversation {
     /// Earlier messages.
-    #[schema(max_items = 20)]
     items: Option<Vec<Item>>,
     /// Returned with the conversation.
     #[schema(value_type = Option<Object>)]
@@ -84,12 +86,15 @@ pub(super) async fn create(
     let chosen = models::find(&host, &caller.0, &model)?;
     let import = match new.items.filter(|items| !items.is_empty()) {
         None => None,
-        Some(items) => Some(imported(items)?),
+        Some(items) => Some(imported(items, &chosen)?),
     };
     let id = Uuid::now_v7();
     let key = caller.session(id::conversation(id));
     let oracle = host.oracle.acting(caller.by());
-    oracle.create(key, chosen.profile, import).await?;
+    let room = host.reserve_session(&key).await?;
+    let made = oracle.create(key, chosen.profile, import).await;
+    room.settle(&made);
+    made.map_err(|error| Problem::from_ask_error(error, "items", "items"))?;
     Ok(Json(Conversation {
         id: format!("conv_{}", id.simple()),
         object: "conversation",
@@ -98,8 +103,8 @@ pub(super) async fn create(
     }))
 }
 
-fn imported(items: Vec<Item>) -> Result<Import, Problem> {
-    let (instructions, said) = request::messages(items, "items", 0)?;
+fn imported(items: Vec<Item>, chosen: &Chosen) -> Result<Import, Problem> {
+    let (instructions, said) = request::messages(items.into_iter().enumerate(), "items")?;
     let mut open = Vec::new();
     for next in &said {
         check_calls(next, &mut open)?;
@@ -108,6 +113,8 @@ fn imported(items: Vec<Item>) -> Result<Import, Problem> {
         let what = format!("the call `{call}` has no result: add it");
         return Err(Problem::bad("items", what));
     }
+    let with_image = said.iter().find(|said| !said.message.images.is_empty());
+    chosen.check_images(with_image.map(|said| &*said.field))?;
     Ok(Import {
         instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
         messages: said.into_iter().map(|said| said.message).collect(),

@@ -110,6 +110,11 @@ pub(super) fn session_of_responses(id: Uuid) -> SessionName {
     named(RESPONSES, id)
 }
 
+/// Whether this interface named the session, for responses outside a conversation.
+pub(super) fn holds_responses(session: &SessionName) -> bool {
+    ResponseId::new(session, Seq(0)).holds == Holds::Responses
+}
+
 /// The session of a conversation.
 pub(super) fn conversation(id: Uuid) -> SessionName {
     named(CONVERSATIONS, id)

@@ -451,30 +451,39 @@ pub(super) struct ParsedResponse {
 }
 
 impl ParsedResponse {
+    /// Which text a stream of this response has. An answer with a format comes alone: clients parse
+    /// each text.
+    pub(super) fn streams(&self, setting: StreamText) -> StreamText {
+        match self.asked.options.format.is_text() {
+            true => self.stream_text.unwrap_or(setting),
+            false => StreamText::Answer,
+        }
+    }
+
     pub(super) fn read(body: &[u8]) -> Result<Self, Problem> {
         let mut request: ResponseRequest = extract::read(body)?;
         request.check()?;
         let options = request.options()?;
         let (mut continues, mut field) = request.continues()?;
-        let mut items = match request.input {
+        let items = match request.input {
             TextOr::Text(text) => vec![Item::question(text)],
             TextOr::List(items) => items,
         };
-        let mut first = 0;
-        let is_reference = |item: &Item| item.kind == ItemKind::ItemReference;
-        if let Some(at) = items.iter().rposition(is_reference) {
-            let reference = ResponseId::read(items[at].id.as_deref().unwrap_or_default());
-            let Some(reference) = reference else {
+        let mut items: Vec<_> = items.into_iter().enumerate().collect();
+        let is_reference = |(_, item): &&(usize, Item)| item.kind == ItemKind::ItemReference;
+        if let Some((last, item)) = items.iter().rfind(is_reference) {
+            let (last, id) = (*last, item.id.as_deref().unwrap_or_default());
+            let Some(reference) = ResponseId::read(id) else {
                 let what = "no stored response has this item: send the item itself";
-                return Err(Problem::bad(format!("input[{at}].id"), what));
+                return Err(Problem::bad(format!("input[{last}].id"), what));
             };
             if continues == Continues::Nothing {
                 (continues, field) = (Continues::Response(reference), "input");
             }
-            first = at + 1;
-            items.drain(..first);
+            // Its response has the items before it, but instructions are those of this request.
+            items.retain(|(number, item)| *number > last || item.is_instruction());
         }
-        let (mut instructions, conversation) = conversation(items, first, continues)?;
+        let (mut instructions, conversation) = conversation(items, continues)?;
         // Those of an earlier response do not count for this one.
         let own = request.instructions.unwrap_or_default();
         if !own.trim().is_empty() {
@@ -498,16 +507,15 @@ impl ParsedResponse {
     }
 }
 
-/// Reads items into instructions and messages. The first has this number in the field.
+/// Reads items, each with its number in the field, into instructions and messages.
 pub(super) fn messages(
-    items: Vec<Item>,
+    items: impl IntoIterator<Item = (usize, Item)>,
     field: &str,
-    first: usize,
 ) -> Result<(Vec<String>, Vec<Said>), Problem> {
     let (mut instructions, mut said) = (Vec::new(), Vec::new());
-    for (number, item) in items.into_iter().enumerate() {
-        let field = format!("{field}[{}]", first + number);
-        let is_instruction = matches!(item.role, Some(Role::System | Role::Developer));
+    for (number, item) in items {
+        let field = format!("{field}[{number}]");
+        let is_instruction = item.is_instruction();
         let message = item.read(&field)?;
         match is_instruction {
             true if message.text.trim().is_empty() => {}
@@ -520,11 +528,10 @@ pub(super) fn messages(
 
 /// Reads the conversation, or what is new in it.
 fn conversation(
-    items: Vec<Item>,
-    first: usize,
+    items: Vec<(usize, Item)>,
     continues: Continues,
 ) -> Result<(Vec<String>, Conversation), Problem> {
-    let (instructions, said) = messages(items, "input", first)?;
+    let (instructions, said) = messages(items, "input")?;
     if said.is_empty() {
         let what = "must be a question, or a list that ends with one or with results";
         return Err(Problem::bad("input", what));
@@ -579,8 +586,16 @@ impl Item {
         }
     }
 
+    const fn is_instruction(&self) -> bool {
+        matches!(self.role, Some(Role::System | Role::Developer))
+    }
+
     /// Refuses what does not belong to the type.
     fn read(self, field: &str) -> Result<ImportedMessage, Problem> {
+        if self.kind == ItemKind::ItemReference {
+            let what = "a new conversation has no stored items: send the item itself";
+            return Err(Problem::bad(format!("{field}.type"), what));
+        }
         let (message, call, output) = (
             self.kind == ItemKind::Message,
             self.kind == ItemKind::FunctionCall,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::id::RESPONSES;
+use super::id::{RESPONSES, holds_responses};
 use crate::{
     actor::{AskError, Oracle, SessionFilter},
     http::Host,
@@ -57,7 +57,8 @@ async fn delete_of(oracle: &Oracle, tenant: &TenantId, until: Timestamp) -> Resu
     loop {
         let page = oracle.list(tenant, &filter, after, PAGE).await?;
         for session in page.sessions {
-            if session.updated.is_some_and(|updated| updated < until) {
+            let is_old = session.updated.is_some_and(|updated| updated < until);
+            if is_old && holds_responses(&session.key.name) {
                 delete_one(oracle, &session.key).await?;
             }
         }
@@ -69,7 +70,8 @@ async fn delete_of(oracle: &Oracle, tenant: &TenantId, until: Timestamp) -> Resu
 }
 
 async fn delete_one(oracle: &Oracle, key: &SessionKey) -> Result<(), AskError> {
-    match oracle.delete(key, Only::WhenIdle).await {
+    // Also one whose query still waits for the results of calls.
+    match oracle.delete(key, Only::Always).await {
         Ok(_) | Err(AskError::NoSession { .. } | AskError::Refused(_)) => Ok(()),
         Err(error) => Err(error),
     }

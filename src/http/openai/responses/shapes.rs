@@ -316,19 +316,19 @@ impl Response {
             End::Answer(answer) => {
                 self.finish(answer);
                 self.oracle = Some(AnswerDetails::of(key, answer));
-                (Some(readable(answer)), &[][..], answer.usage)
+                (readable(answer), &[][..], answer.usage)
             }
             End::Calls(handover) => {
                 self.status = Status::Completed;
                 self.oracle = Some(AnswerDetails::of_calls(key, handover));
                 let Handover { text, calls, .. } = handover;
-                let text = Some(text.clone()).filter(|text| !text.is_empty());
-                (text, &calls[..], handover.usage)
+                (text.clone(), &calls[..], handover.usage)
             }
         };
         self.usage = Some(usage.into());
         if self.status != Status::Failed {
             let status = self.status;
+            let text = Some(text).filter(|text| !text.is_empty());
             let text =
                 text.map(|text| OutputItem::message(id.item("msg", first), status, Some(text)));
             let after = first + text.iter().count();

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     super::{
-        answering::{End, Handover, Session, Tally},
+        answering::{Begun, End, Handover, Session, Tally},
         shapes::TurnDetails,
     },
     shapes::{Head, OutputItem, OutputText, Response, Status, readable},
@@ -27,17 +27,13 @@ use crate::{
 pub(super) struct StreamContext {
     pub head: Head,
     pub text: StreamText,
+    /// Whether events report turns and the work of tools.
+    pub progress: bool,
     pub drain: DrainSignal,
-    /// The text of the query before this response, if it continues one.
-    pub earlier: Option<String>,
 }
 
-pub(super) fn events(
-    context: StreamContext,
-    session: Session,
-    watch: Watch,
-) -> impl Stream<Item = Event> {
-    let body = EventBody::begin(context, session, watch);
+pub(super) fn events(context: StreamContext, begun: Begun) -> impl Stream<Item = Event> {
+    let body = EventBody::begin(context, begun);
     stream::unfold(body, |mut body| async {
         let next = body.next().await?;
         Some((next, body))
@@ -56,6 +52,8 @@ struct EventBody {
     key: SessionKey,
     /// `None` after the end.
     following: Option<(Watch, Session)>,
+    /// Whether the response continues a query.
+    resumed: bool,
     ready: VecDeque<Event>,
     number: u64,
     items: usize,
@@ -65,18 +63,24 @@ struct EventBody {
 }
 
 impl EventBody {
-    fn begin(mut context: StreamContext, session: Session, watch: Watch) -> Self {
-        let earlier = context.earlier.clone();
+    fn begin(context: StreamContext, begun: Begun) -> Self {
+        let Begun {
+            session,
+            watch,
+            earlier,
+            ..
+        } = begun;
         let mut body = Self {
             key: session.handle.key().clone(),
-            text: AnswerText::after(context.earlier.take().unwrap_or_default()),
+            text: AnswerText::default(),
             following: Some((watch, session)),
+            resumed: earlier.is_some(),
             ready: VecDeque::new(),
             number: 0,
             items: 0,
             open: None,
             tally: Tally::default(),
-            context: StreamContext { earlier, ..context },
+            context,
         };
         let response = body.response();
         for kind in ["response.created", "response.in_progress"] {
@@ -98,6 +102,7 @@ impl EventBody {
             match self.advance(watch, session).await {
                 Ok(following) => self.following = following,
                 Err(problem) => {
+                    self.close(Status::Incomplete);
                     let response = self.response().broken(&problem);
                     self.event("response.failed", &json!({ "response": response }), None);
                 }
@@ -117,14 +122,16 @@ impl EventBody {
         };
         let Some(progress) = happened else {
             let mut answer = watch.answer().await?;
-            if self.context.earlier.is_some() {
+            if self.resumed {
                 answer.usage = self.tally.usage;
             }
             self.end(&End::Answer(answer));
             return Ok(None);
         };
         if let Progress::Record(record) = &progress {
-            if let Some(details) = TurnDetails::of(record) {
+            if self.context.progress
+                && let Some(details) = TurnDetails::of(record)
+            {
                 self.event("oracle.progress", &json!({}), Some(&details));
             }
             if let Some(handover) = self.tally.add(record) {
@@ -202,10 +209,6 @@ impl EventBody {
             End::Answer(answer) => Turn(answer.turns.saturating_sub(1)),
             End::Calls(handover) => handover.turn,
         };
-        let shown = self
-            .open
-            .as_ref()
-            .map(|open| (open.text.clone(), open.turn));
         let wanted = match end {
             End::Answer(answer) => readable(answer),
             End::Calls(Handover { text, .. }) => text.clone(),
@@ -216,17 +219,18 @@ impl EventBody {
             .end(self.context.head.id, &self.key, end, 0)
             .status;
         // The open message becomes the answer, unless the answer is more than the last turn's text.
-        let rest = shown.and_then(|(shown, at)| {
-            let rest = wanted.strip_prefix(&*shown)?.to_owned();
-            Some((rest, at))
-        });
-        if status != Status::Failed {
-            match rest {
-                Some((rest, at)) => self.add(&rest, at),
-                None => {
-                    self.close(Status::Incomplete);
-                    self.add(&wanted, turn);
-                }
+        let open = self.open.as_ref().map(|open| (open.turn, &*open.text));
+        let rest = open.and_then(|(at, shown)| Some((at, wanted.strip_prefix(shown)?)));
+        match rest {
+            _ if status == Status::Failed => {}
+            Some((at, rest)) => self.add(rest, at),
+            None => {
+                let is_earlier = open.is_some_and(|(at, _)| at < turn);
+                self.close(match is_earlier {
+                    true => Status::Completed,
+                    false => Status::Incomplete,
+                });
+                self.add(&wanted, turn);
             }
         }
         let first = self.items;
