@@ -262,7 +262,7 @@ pub(super) fn check_calls(next: &Said, open: &mut Vec<CallId>) -> Result<(), Pro
     Ok(())
 }
 
-fn append(text: &mut String, more: &str) {
+pub(super) fn append(text: &mut String, more: &str) {
     if !text.is_empty() && !more.is_empty() {
         text.push_str("\n\n");
     }

@@ -54,6 +54,7 @@ const fn row(route: &'static str, body: &'static str, keyless: u16, codes: [u16;
 }
 
 /// An OpenAI request, which gets a session of its own.
+const RESPONSE: &str = r#"{"model":"oracle","input":"hello"}"#;
 const CHAT: &str = r#"{"model":"oracle","messages":[{"role":"user","content":"hello"}]}"#;
 
 const TABLE: &[Row] = &[
@@ -96,6 +97,11 @@ const TABLE: &[Row] = &[
     row("GET /v1/models", "", 401, [200, 200, 200]),
     row("GET /v1/models/{model}", "", 401, [200, 200, 200]),
     row("POST /v1/chat/completions", CHAT, 401, [200, 200, 200]),
+    row("POST /v1/responses", RESPONSE, 401, [200, 200, 200]),
+    row("GET /v1/responses/{id}", "", 401, [404, 404, 404]),
+    row("POST /v1/conversations", "{}", 401, [200, 200, 200]),
+    row("GET /v1/conversations/{id}", "", 401, [404, 404, 404]),
+    row("DELETE /v1/conversations/{id}", "", 401, [404, 404, 404]),
 ];
 
 /// A server, and a key for each caller.

@@ -26,6 +26,7 @@ mod client_tools;
 mod objects;
 mod options;
 mod random;
+mod responses;
 mod streams;
 mod weak;
 

@@ -517,10 +517,17 @@ pub(super) fn messages(
         let field = format!("{field}[{number}]");
         let is_instruction = item.is_instruction();
         let message = item.read(&field)?;
-        match is_instruction {
-            true if message.text.trim().is_empty() => {}
-            true => instructions.push(message.text),
-            false => said.push(Said { message, field }),
+        if is_instruction {
+            instructions.extend(Some(message.text).filter(|text| !text.trim().is_empty()));
+            continue;
+        }
+        match said.last_mut().map(|last: &mut Said| &mut last.message) {
+            // The text and the calls of a reply are items of their own.
+            Some(last) if last.speaker == Speaker::Assistant && last.speaker == message.speaker => {
+                asked::append(&mut last.text, &message.text);
+                last.calls.extend(message.calls);
+            }
+            _ => said.push(Said { message, field }),
         }
     }
     Ok((instructions, said))
@@ -833,3 +840,6 @@ pub(super) const fn field_of(parameter: Parameter) -> &'static str {
         other => other.as_str(),
     }
 }
+
+#[cfg(test)]
+mod tests;

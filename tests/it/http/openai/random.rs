@@ -24,7 +24,7 @@ use super::{
 use crate::actors::simulation::{Dice, long};
 
 /// Occurs in signals and thoughts only.
-const HIDDEN: &str = "§";
+pub(super) const HIDDEN: &str = "§";
 
 const WORDS: [&str; 14] = [
     "one", "Wörter", "a < b", "<b>", "`code`", "it", "is", "\n", "\n\n", "x`", "日本", "<", ".",
@@ -101,7 +101,7 @@ fn failure(dice: &mut Dice, reply: &str) -> Try {
     }
 }
 
-fn script(dice: &mut Dice, tools: &[&str]) -> Scripted {
+pub(super) fn script(dice: &mut Dice, tools: &[&str]) -> Scripted {
     let characters = usize::try_from(1 + dice.below(20)).unwrap();
     let mut script = Scripted::new().chunk_characters(characters);
     for step in 0..1 + dice.below(5) {
@@ -339,7 +339,7 @@ impl Drop for Repeat {
 }
 
 /// Plays all seeds, and counts how they end; `None` for a single seed.
-fn play<F: Future<Output = &'static str>>(
+pub(super) fn play<F: Future<Output = &'static str>>(
     test: &'static str,
     by_seed: impl Fn(u64) -> F,
 ) -> Option<BTreeMap<&'static str, u32>> {
