@@ -651,6 +651,8 @@ async fn key_of_a_profile_uses_no_other_profile() {
     let fork = |session: &str, into: &str| json!({ "verb": "fork", "session": session, "into": into, "query": 0 });
     let resume = json!({ "verb": "continue", "session": "plain", "limits": { "max_turns": 9 } });
     let (chats, sessions, control) = ("/v1/chat/completions", "/api/sessions", "/api/control");
+    let response = |model: &str| json!({ "model": model, "input": "Hi" });
+    let responses = "/v1/responses";
     let nothing = &json!({});
     let (plain, other) = ("plain", "other");
     for (key, method, path, session, body, expected) in [
@@ -669,6 +671,16 @@ async fn key_of_a_profile_uses_no_other_profile() {
         (&user, "POST", chats, "", chat("oracle"), 403),
         (&user, "POST", chats, plain, chat("other"), 403),
         (&user, "POST", chats, other, chat("other"), 200),
+        (&user, "POST", responses, "", response("other"), 200),
+        (&user, "POST", responses, "", response("oracle"), 403),
+        (
+            &user,
+            "POST",
+            "/v1/conversations",
+            "",
+            json!({ "model": "oracle" }),
+            403,
+        ),
         (&user, "POST", sessions, "", json!({ "name": "n" }), 403),
         (
             &user,

@@ -207,7 +207,12 @@ async fn requests_over_the_session_limit_are_refused() {
     let made = make("one").send().await.unwrap();
     assert_eq!(made.status(), 201);
     let [message, chat, alone] = requests(&server, "other");
-    for (name, request) in [message, chat, ("session", make("other"))] {
+    let post = |path: &str, body: serde_json::Value| with(client().post(server.url(path)), &body);
+    let asked = json!({"model": "oracle", "input": "hello"});
+    let response = ("response", post("/v1/responses", asked));
+    let conversation = ("conversation", post("/v1/conversations", json!({})));
+    let session = ("session", make("other"));
+    for (name, request) in [message, chat, session, response, conversation] {
         refused(name, request, "too_many_sessions").await;
     }
     // A session that is not kept does not count.

@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::Seq;
+use crate::model::{CallId, Image, ImportedMessage, Seq, ToolCall};
 
 fn read(body: &Value) -> Result<ParsedResponse, Problem> {
     ParsedResponse::read(&serde_json::to_vec(body).unwrap())
