@@ -13,7 +13,6 @@
 //! **Invariant:** an asynchronous result carries the [`CallToken`] of the try that it answers. The
 //! kernel drops a result that no longer fits the state.
 
-mod arguments;
 mod attach;
 mod budget;
 mod calls;
@@ -39,6 +38,7 @@ mod query;
 mod repetition;
 mod restart;
 mod retry;
+mod schema;
 mod second_opinion;
 mod session;
 mod snapshot;
@@ -48,7 +48,7 @@ mod verdict;
 pub use budget::{BasisPoints, ParseBasisPointsError};
 pub use effect::{CallToken, CommandReply, Decision, Effect};
 pub use fallback::{FallbackClassifier, FallbackView, Heuristic, Judgement};
-pub use format::{check_schema, instruction};
+pub use format::instruction;
 pub use history::Transcript;
 pub use input::{
     Command, DecisionContext, InFlight, IssuedCommand, Refusal, Report, ReturnedResult,
@@ -60,6 +60,7 @@ pub use policy::{
 };
 pub use query::Query;
 pub use restart::Quarantine;
+pub use schema::check_schema;
 pub use second_opinion::{Opinion, named};
 pub use session::{Phase, Session};
 pub use snapshot::{IdleState, SnapshotError};

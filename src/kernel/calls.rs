@@ -3,20 +3,19 @@
 use std::sync::Arc;
 
 use super::{
-    arguments,
     draft::Draft,
     effect::{CommandReply, Decision, Effect},
     guidance,
     input::{Refusal, ReturnedResult},
     phase::{CallState, ToolSlot},
+    schema::problem_of_arguments,
     turn_end,
 };
 use crate::model::{
-    AnswerOptions, By, CallId, Part, StopReason, ToolCall, ToolResult, ToolStatus,
+    AnswerOptions, By, CallId, Outcome, Part, StopReason, ToolCall, ToolResult, ToolStatus,
     record::{
         ApprovalAnswered, ApprovalFact, ApprovalRequested, ApprovalVerdict, CallStarted,
         HandedOver, RefusedWhy, Returned, ToolFact, ToolFinished, ToolRefused, ToolRequested,
-        TurnMode,
     },
     tool::{ToolApproval, ToolRepeat},
 };
@@ -85,16 +84,16 @@ fn refusal(draft: &Draft<'_>, call: &ToolCall, doomed: bool) -> Option<(RefusedW
     if draft.query.current.stop == Some(StopReason::MaxTokens) {
         return Some((RefusedWhy::ReplyCut, guidance::CALL_CUT.into()));
     }
-    if draft.query.mode != TurnMode::Normal {
+    if !draft.query.offers_tools(draft.query.mode) {
         return Some((RefusedWhy::NotOffered, guidance::NOT_OFFERED.into()));
     }
     if doomed {
         return Some((RefusedWhy::QueryEnded, guidance::QUERY_ENDED.into()));
     }
     let (policy, options) = (draft.policy(), draft.query.options());
-    let client = options.tool(&call.name);
-    let Some(spec) = client.or_else(|| policy.tool(&call.name)) else {
-        let content = guidance::unknown_tool(&call.name, &draft.query.tools(policy));
+    let (client, tools) = (options.tool(&call.name), draft.query.tools(policy));
+    let Some(spec) = tools.iter().find(|spec| spec.name == call.name) else {
+        let content = guidance::unknown_tool(&call.name, &tools);
         return Some((RefusedWhy::UnknownTool, content));
     };
     let slots = draft.query.step.slots();
@@ -114,7 +113,7 @@ fn refusal(draft: &Draft<'_>, call: &ToolCall, doomed: bool) -> Option<(RefusedW
         // A call without approval runs, and its tool describes the problem.
         Ok(_) if spec.approval == ToolApproval::NotNeeded && client.is_none() => None,
         Ok(parsed) => {
-            let problem = arguments::find_problem(&spec.schema, &parsed)?;
+            let problem = problem_of_arguments(&spec.schema, &parsed)?;
             let content = guidance::invalid_arguments(&problem);
             Some((RefusedWhy::InvalidArguments, content))
         }
@@ -171,28 +170,31 @@ pub(super) fn go_on(mut draft: Draft<'_>) -> Decision {
     if draft.query.calls_complete() {
         return turn_end::end(draft);
     }
-    hand_over(&mut draft);
-    draft.wait()
-}
-
-/// Hands the calls of the caller's own tools over, once all others of the turn have results.
-fn hand_over(draft: &mut Draft<'_>) {
-    let slots = draft.query.step.slots();
-    let is_open = |slot: &&ToolSlot| slot.result().is_none();
-    let awaits = |slot: &ToolSlot| slot.state == CallState::AwaitingClient;
-    if draft.query.current.handed_over
-        || slots.len() < draft.query.current.calls
-        || !slots.iter().filter(is_open).all(awaits)
-    {
-        return;
+    if !is_due_to_the_client(&draft) {
+        return draft.wait();
     }
-    let calls = handed_over(draft).into_iter();
+    // As for a message that comes during the wait.
+    if !draft.session.inbox.is_empty() {
+        return draft.finish(Outcome::Cancelled);
+    }
+    let calls = handed_over(&draft).into_iter();
     let calls = calls.map(|(id, slot)| ToolCall {
         id,
         ..(*slot.call).clone()
     });
     let calls = calls.collect();
     draft.emit(ToolFact::HandedOver(HandedOver { calls }));
+    draft.wait()
+}
+
+/// Whether only calls of the caller's own tools have no result, and they are not handed over yet.
+fn is_due_to_the_client(draft: &Draft<'_>) -> bool {
+    let slots = draft.query.step.slots();
+    let is_open = |slot: &&ToolSlot| slot.result().is_none();
+    let awaits = |slot: &ToolSlot| slot.state == CallState::AwaitingClient;
+    !draft.query.current.handed_over
+        && slots.len() == draft.query.current.calls
+        && slots.iter().filter(is_open).all(awaits)
 }
 
 /// The calls that wait for the caller, with the ids under which it knows them.
@@ -216,6 +218,7 @@ pub(super) fn returned(
 ) -> Result<Decision, Refusal> {
     let waiting = match draft.query.awaits_client() {
         true => handed_over(&draft),
+        false if results.is_empty() => return Err(Refusal::NothingRunning),
         false => Vec::new(),
     };
     let is_waiting = |call: &CallId| waiting.iter().any(|(id, _)| id == call);

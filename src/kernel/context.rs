@@ -11,7 +11,7 @@ use super::{
     policy::{ModelChoice, Policy},
     session::Session,
 };
-use crate::model::{AnswerOptions, ToolSpec, record::AmountBudget};
+use crate::model::{AnswerFormat, ToolSpec, record::AmountBudget};
 
 const ONE: u64 = 10_000;
 const BOUNDS: (u64, u64) = (ONE / 4, ONE * 4);
@@ -68,14 +68,20 @@ pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
     conversation
         .saturating_add(draft.query.prompt_tokens)
         .saturating_add(draft.session.instruction_tokens())
-        .saturating_add(draft.session.tool_tokens())
-        .saturating_add(own_tokens(draft.query.options()))
+        .saturating_add(tool_tokens(draft))
+        .saturating_add(format_tokens(&draft.query.options().format))
 }
 
-/// Tokens of the caller's own tools, and of the instructions for its format.
-fn own_tokens(options: &AnswerOptions) -> u64 {
-    let format = format::instruction(&options.format).map_or(0, |text| text.chars().count() / 4);
-    spec_tokens(&options.tools) + format as u64
+fn tool_tokens(draft: &Draft<'_>) -> u64 {
+    match draft.query.options().tools.is_empty() {
+        true => draft.session.tool_tokens(),
+        false => spec_tokens(&draft.query.tools(draft.policy())),
+    }
+}
+
+fn format_tokens(format: &AnswerFormat) -> u64 {
+    let text = format::instruction(format);
+    text.map_or(0, |text| (text.chars().count() / 4) as u64)
 }
 
 fn spec_tokens(tools: &[ToolSpec]) -> u64 {

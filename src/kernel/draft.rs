@@ -259,6 +259,7 @@ fn accumulated(query: &Query) -> String {
 pub(super) fn answer(query: &Query) -> String {
     match query.kept.as_ref().or(query.current.text.as_ref()) {
         Some(text) => text.to_string(),
+        None if query.current.cut.is_some() => String::new(),
         None => accumulated(query),
     }
 }

@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::{
     draft::{self, Draft},
     effect::Decision,
-    guard, guidance, turn_end,
+    guard, guidance,
+    schema::problem_of_answer,
+    turn_end,
     verdict::Verdict,
 };
 use crate::model::{
@@ -39,15 +41,6 @@ pub fn instruction(format: &AnswerFormat) -> Option<String> {
          and has no other text, no code fence and no signal. Replies that only call tools are not \
          affected."
     ))
-}
-
-/// Checks that a schema can be used, without looking at other addresses.
-///
-/// # Errors
-/// A description of what is wrong with it.
-pub fn check_schema(schema: &Value) -> Result<(), String> {
-    let checked = jsonschema::validator_for(schema);
-    checked.map(drop).map_err(|error| error.to_string())
 }
 
 pub(super) fn applies(draft: &Draft<'_>, verdict: Verdict) -> bool {
@@ -101,22 +94,10 @@ fn find<'a>(format: &AnswerFormat, text: &'a str) -> Result<&'a str, String> {
         AnswerFormat::Text => Ok(text),
         AnswerFormat::Json if value.is_object() => Ok(text),
         AnswerFormat::Json => Err("not a JSON object".to_owned()),
-        AnswerFormat::Schema { schema, .. } => {
-            let validator = jsonschema::validator_for(schema).map_err(|error| error.to_string())?;
-            match validator.iter_errors(&value).next() {
-                None => Ok(text),
-                Some(error) => {
-                    let at = error.instance_path().to_string();
-                    let at = if at.is_empty() {
-                        String::new()
-                    } else {
-                        format!("at {at}: ")
-                    };
-                    let problem = format!("{at}{error}");
-                    Err(problem.chars().take(LONGEST_PROBLEM).collect())
-                }
-            }
-        }
+        AnswerFormat::Schema { schema, .. } => match problem_of_answer(schema, &value) {
+            None => Ok(text),
+            Some(problem) => Err(problem.chars().take(LONGEST_PROBLEM).collect()),
+        },
     }
 }
 
@@ -162,19 +143,19 @@ mod tests {
             (
                 schema(),
                 r#"{"name": "Bern"}"#,
-                Err("\"people\" is a required property"),
+                Err("the field \"people\" is missing"),
             ),
             (
                 schema(),
                 r#"{"name": "Bern", "people": -1}"#,
-                Err("at /people: "),
+                Err("the field \"people\" must match any"),
             ),
             (
                 schema(),
                 r#"{"name": "Bern", "people": null, "near": [""]}"#,
-                Err("at /near/0: "),
+                Err("the field \"near[0]\" must have at least 1"),
             ),
-            (schema(), "{}", Err("is a required property")),
+            (schema(), "{}", Err("is missing")),
         ] {
             let checked = find(&format, text);
             match found {
@@ -184,36 +165,6 @@ mod tests {
                     assert!(said.contains(problem), "{text}: {said}");
                 }
             }
-        }
-    }
-
-    #[test]
-    fn unusable_schema_is_refused() {
-        assert_eq!(check_schema(&json!({"type": "object"})), Ok(()));
-        for schema in [
-            json!({"type": "thing"}),
-            json!({"$ref": "https://example.org/schema.json"}),
-            json!({"$ref": "#/$defs/none"}),
-            json!({"type": "string", "pattern": "("}),
-            json!(1),
-        ] {
-            assert!(check_schema(&schema).is_err(), "{schema}");
-        }
-    }
-
-    #[test]
-    fn endless_schema_is_no_danger() {
-        let endless = AnswerFormat::Schema {
-            name: "endless".into(),
-            description: None,
-            schema: json!({"$ref": "#"}),
-            strict: false,
-        };
-        let AnswerFormat::Schema { schema, .. } = &endless else {
-            return;
-        };
-        if check_schema(schema).is_ok() {
-            let _ = find(&endless, "{}");
         }
     }
 }

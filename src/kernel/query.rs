@@ -22,9 +22,9 @@ use super::{
 };
 use crate::{
     model::{
-        AnswerOptions, Attempt, By, CallId, Cut, Fault, FaultClass, FaultCode, Limits, QueryId,
-        QueryType, Record, SessionName, SharedList, Signal, SignalFields, SignalType, StopReason,
-        Timestamp, ToolCall, ToolResult, ToolSpec, ToolStatus, Turn, Usage,
+        AnswerOptions, Attempt, By, CallId, ClientToolChoice, Cut, Fault, FaultClass, FaultCode,
+        Limits, QueryId, QueryType, Record, SessionName, SharedList, Signal, SignalFields,
+        SignalType, StopReason, Timestamp, ToolCall, ToolResult, ToolSpec, ToolStatus, Turn, Usage,
         command::Author,
         record::{
             Accepted, AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ChildEnd, ControlFact,
@@ -247,9 +247,20 @@ impl Query {
         if options.tools.is_empty() {
             return Arc::clone(&policy.tools);
         }
+        // The session's own would satisfy a model that has to call a tool.
+        if options.tool_choice != ClientToolChoice::Auto {
+            return Arc::clone(&options.tools);
+        }
         let own = policy.tools.iter();
         let own = own.filter(|spec| options.tool(&spec.name).is_none());
         own.chain(options.tools.iter()).cloned().collect()
+    }
+
+    /// Whether a turn offers tools: also the last one if the caller demands a call.
+    #[must_use]
+    pub fn offers_tools(&self, mode: TurnMode) -> bool {
+        let demanded = self.options().tool_choice != ClientToolChoice::Auto;
+        mode == TurnMode::Normal || mode == TurnMode::Last && demanded
     }
 
     /// Whether the query waits only for results of the caller's own tools.

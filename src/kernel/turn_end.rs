@@ -187,7 +187,10 @@ fn apply(
         }
         Verdict::NextWithTools => {
             if let Some(SignalFields::NeedCapability(wish)) = draft.query.signal_fields().cloned() {
-                notes.push(guidance::available_tools(&wish, &draft.policy().tools));
+                notes.push(guidance::available_tools(
+                    &wish,
+                    &draft.query.tools(draft.policy()),
+                ));
                 draft.emit(AgentFact::CapabilityRequested(CapabilityRequested { wish }));
             }
             guard::begin_turn(draft, notes)

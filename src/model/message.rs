@@ -67,7 +67,7 @@ impl Part {
             Self::Text { text } => text.len(),
             Self::ToolCall(call) => call.name.len() + call.arguments.len(),
             Self::ToolResult(result) => result.content.len(),
-            Self::Image(image) => image.url.len(),
+            Self::Image(_) => Self::IMAGE_CHARS,
             Self::Opaque(opaque) => opaque.body.len(),
         }
     }

@@ -39,8 +39,12 @@ impl TextLimit {
             return self.measured(piece);
         }
         self.held.push_str(&piece);
-        let found = self.stop.iter().filter_map(|stop| self.held.find(&**stop));
-        if let Some(at) = found.min() {
+        // The match that ends first: no later piece changes it.
+        let found = self.stop.iter().filter_map(|stop| {
+            let at = self.held.find(&**stop)?;
+            Some((at + stop.len(), at))
+        });
+        if let Some((_, at)) = found.min() {
             self.held.truncate(at);
             let text = std::mem::take(&mut self.held);
             let text = self.measured(text);
@@ -120,6 +124,20 @@ mod tests {
             (&["12345678"], &[], Some(2), "12345678", None),
             (&["1234", "5678", "9"], &[], Some(2), "12345678", length),
             (&["ééééé"], &[], Some(1), "éééé", length),
+            (
+                &["The END", " OF FILE"],
+                &["END OF FILE", "OF"],
+                None,
+                "The END ",
+                stop,
+            ),
+            (
+                &["The END OF FILE"],
+                &["END OF FILE", "OF"],
+                None,
+                "The END ",
+                stop,
+            ),
             (&["1234 stop"], &["stop"], Some(1), "1234", length),
             (&["12 stop 4567"], &["stop"], Some(1), "12 ", stop),
             (&["12st", "op"], &["stop"], Some(1), "12", stop),
@@ -132,7 +150,14 @@ mod tests {
     #[test]
     fn pieces_do_not_change_where_a_text_is_cut() {
         let text = "abcabdabcabcabdé abé";
-        for stop in [&["abcabd"][..], &["cab", "dé"], &["bé"], &["abcabcabd"]] {
+        for stop in [
+            &["abcabd"][..],
+            &["abcab", "bca"],
+            &["cabd", "ab"],
+            &["cab", "dé"],
+            &["bé"],
+            &["abcabcabd"],
+        ] {
             let whole = limited(&[text], stop, Some(4));
             for size in 1..6 {
                 let chars: Vec<String> = text.chars().map(String::from).collect();

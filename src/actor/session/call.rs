@@ -20,11 +20,10 @@ use crate::{
         task::Task,
         workers,
     },
-    kernel::{self, CallToken, Opinion, Report, Session, named},
+    kernel::{self, CallToken, Opinion, Query, Report, Session, named},
     llm::{Request, ToolChoice},
     model::{
-        AnswerOptions, ClientToolChoice, Fault, FaultCode, Message, QueryType, Reply, Role,
-        record::TurnMode,
+        ClientToolChoice, Fault, FaultCode, Message, QueryType, Reply, Role, record::TurnMode,
     },
     prompt::ComposedPrompt,
 };
@@ -44,12 +43,21 @@ impl SessionShell {
     ) -> Option<Work> {
         let query = self.session.query()?;
         let query_type = query.query_type().unwrap_or(QueryType::Conversational);
+        // The same list for all turns, so that it is serialized once.
+        let tools = match (&self.offered, query.shared_options()) {
+            (Some((of, tools)), Some(options)) if Arc::ptr_eq(of, options) => Arc::clone(tools),
+            (_, options) => {
+                let tools = query.tools(self.session.policy());
+                self.offered = options.map(|of| (Arc::clone(of), Arc::clone(&tools)));
+                tools
+            }
+        };
         let request = Request {
             model: name_of(&model),
             system: Arc::default(),
             messages: Arc::clone(self.session.transcript().messages()),
-            tools: query.tools(self.session.policy()),
-            tool_choice: choice(query.options(), mode),
+            tools,
+            tool_choice: choice(query, mode),
             options: query.shared_options().cloned(),
         };
         let is_task = query.options().is_task;
@@ -261,15 +269,12 @@ fn send(ticket: Box<Ticket>, gateways: &Gateways) {
     }
 }
 
-/// A caller that asks for a call of its tools gets one, unless this turn offers none.
-fn choice(options: &AnswerOptions, mode: TurnMode) -> ToolChoice {
-    match (&options.tool_choice, mode) {
-        (ClientToolChoice::Auto, TurnMode::Normal) => ToolChoice::Auto,
-        (ClientToolChoice::Required, TurnMode::Normal) => ToolChoice::Required,
-        (ClientToolChoice::Named(name), TurnMode::Normal) => {
-            ToolChoice::Named(name.as_str().into())
-        }
-        _ => ToolChoice::None,
+fn choice(query: &Query, mode: TurnMode) -> ToolChoice {
+    match &query.options().tool_choice {
+        _ if !query.offers_tools(mode) => ToolChoice::None,
+        ClientToolChoice::Auto => ToolChoice::Auto,
+        ClientToolChoice::Required => ToolChoice::Required,
+        ClientToolChoice::Named(name) => ToolChoice::Named(name.as_str().into()),
     }
 }
 

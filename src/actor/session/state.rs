@@ -32,8 +32,8 @@ use crate::{
         Refusal, Report, Session, Step,
     },
     model::{
-        By, CallId, Charge, Day, DayUsage, Fault, Period, QueryClassification, QueryId, Record,
-        Seq, SessionKey, SessionName, Usage, record::Fact,
+        AnswerOptions, By, CallId, Charge, Day, DayUsage, Fault, Period, QueryClassification,
+        QueryId, Record, Seq, SessionKey, SessionName, ToolSpec, Usage, record::Fact,
     },
     prompt::ComposedPrompt,
 };
@@ -59,6 +59,8 @@ pub(in crate::actor) struct SessionShell {
     pub(super) keeping: Option<Task>,
     /// Prompt of the running query; composed again after a restart.
     pub(super) prompt: Option<Arc<ComposedPrompt>>,
+    /// The tools that were offered last, and the options that they follow from.
+    pub(super) offered: Option<(Arc<AnswerOptions>, Arc<[ToolSpec]>)>,
     pub(super) work: Option<Work>,
     pub(super) tools: HashMap<CallId, Task>,
     /// Followed to their ends, which may come after the end of the query.
@@ -108,6 +110,7 @@ impl SessionShell {
             kept: Seq(0),
             keeping: None,
             prompt: None,
+            offered: None,
             work: None,
             tools: HashMap::new(),
             children: HashMap::new(),

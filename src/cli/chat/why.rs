@@ -72,6 +72,10 @@ signal.rejected:   signal: rejected: {{ p.reason }}
 tool.finished:   tool: {{ p.name }} {{ arguments }}: {{ p.status|words }}{% if took %} in {{ took }}\
     {% endif %}{% if p.status == 'failed' %}: {{ p.content|lines|first }}{% endif %}
 tool.refused:   tool: {{ p.name }} {{ p.arguments }}: refused, {{ p.why|words }}
+tool.handed_over:   tool: waiting for results of the client: {% for c in p.calls %}{{ c.name }} \
+    {{ c.arguments }}{% if not loop.last %}, {% endif %}{% endfor %}
+tool.returned:   tool: results of the client, by {{ p.by }}
+query.answer_rejected:   format: rejected: {{ p.problem }}
 approval.requested:   approval: requested for {{ p.name }}
 approval.answered:   approval: {{ p.verdict|words }}
 budget.iteration.warning:   budget: warning: {{ p.turn }} of {{ p.max_turns }} turns used

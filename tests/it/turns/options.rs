@@ -5,8 +5,8 @@ use std::sync::Arc;
 use oracle_agent::{
     kernel::{Command, Effect, Policy, Refusal, ReturnedResult, Step},
     model::{
-        AnswerFormat, AnswerOptions, CallId, Cut, FaultCode, Image, Outcome, Part, Role,
-        StopReason, Submission, ToolStatus,
+        AnswerFormat, AnswerOptions, CallId, ClientToolChoice, Cut, FaultCode, Image, Outcome,
+        Part, QueryId, Role, StopReason, Submission, ToolStatus,
         record::{Fact, RefusedWhy, RestartCause, ToolFact, TurnMode},
     },
 };
@@ -234,6 +234,59 @@ fn instructions_of_returned_results_replace_those_of_the_session() {
 }
 
 #[test]
+fn results_without_a_wait_are_refused() {
+    let mut play = asked(policy(), with_tools());
+    assert_eq!(play.returns(Vec::new(), None), Err(Refusal::NothingRunning));
+    play.calls("", vec![call("s", "search")]);
+    play.command(Command::Pause).unwrap();
+    play.ok("s", "found");
+    assert_eq!(play.returns(Vec::new(), None), Err(Refusal::NothingRunning));
+}
+
+#[test]
+fn message_that_waits_in_the_inbox_precedes_the_wait_for_the_caller() {
+    let mut play = asked(policy(), with_tools());
+    play.submit(Submission::new("Something else")).unwrap();
+    play.calls("", vec![call("a", "act")]);
+    assert_eq!(play.outcome(), &Outcome::Cancelled);
+    assert_eq!(play.count("tool.handed_over"), 0);
+    assert_eq!(play.running(), QueryId(2));
+}
+
+#[test]
+fn demanded_call_is_offered_the_callers_tools_alone_also_in_the_last_turn() {
+    for choice in [
+        ClientToolChoice::Required,
+        ClientToolChoice::Named("act".into()),
+    ] {
+        let options = AnswerOptions {
+            tool_choice: choice,
+            ..with_tools()
+        };
+        let mut play = asked(turns(1), options);
+        let query = play.session.query().unwrap();
+        assert_eq!(query.tools(play.session.policy()), client_tools());
+        assert!(query.offers_tools(play.mode()));
+        play.calls("", vec![call("s", "search"), call("a", "act")]);
+        assert_eq!(play.handed_over().len(), 1);
+        returned(&mut play, &["acted"]);
+        assert_eq!(play.outcome().reason(), Some("budget"));
+    }
+}
+
+#[test]
+fn cut_before_any_text_gives_an_empty_answer() {
+    let options = AnswerOptions {
+        stop: vec!["One".to_owned()],
+        ..AnswerOptions::default()
+    };
+    let mut play = asked(policy(), options);
+    play.uses("Let me see.", call("s", "search"), "found");
+    play.says("One two");
+    assert_eq!((play.answer(), play.finished().cut), ("", Some(Cut::Stop)));
+}
+
+#[test]
 fn reply_without_signal_ends_a_query_with_tools_or_a_format() {
     let json = AnswerOptions {
         format: AnswerFormat::Json,
@@ -347,6 +400,10 @@ fn chat_pages_own_request_is_one_call_without_tools_and_signals() {
     ] {
         let mut play = asked(policy(), options());
         play.prepare(oracle_agent::model::QueryType::Conversational);
+        let mut calling = play.clone();
+        calling.calls("A title", vec![call("s", "search")]);
+        assert_eq!(calling.count("tool.started"), 0);
+        assert_eq!(calling.outcome(), &Outcome::Answered);
         assert!(
             play.session
                 .query()

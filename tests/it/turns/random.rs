@@ -11,9 +11,9 @@ use oracle_agent::{
         Opinion, Policy, Report, Step, ToolSlot,
     },
     model::{
-        AnswerFormat, AnswerOptions, ApprovalToken, Attempt, BusyPolicy, CallId, Fault, Image,
-        Import, ImportedMessage, Limits, NanoUsd, Outcome, QueryId, QueryType, Reply, Speaker,
-        StopReason, Submission, ToolCall, ToolResult, ToolStatus, Turn, Usage,
+        AnswerFormat, AnswerOptions, ApprovalToken, Attempt, BusyPolicy, CallId, ClientToolChoice,
+        Fault, Image, Import, ImportedMessage, Limits, NanoUsd, Outcome, QueryId, QueryType, Reply,
+        Speaker, StopReason, Submission, ToolCall, ToolResult, ToolStatus, Turn, Usage,
         command::Author,
         record::{ApprovalVerdict, ChildEnd, RestartCause},
     },
@@ -175,6 +175,11 @@ fn options(a: u8, b: u8) -> AnswerOptions {
             client_tools()
         } else {
             Arc::default()
+        },
+        tool_choice: match b % 12 {
+            0 => ClientToolChoice::Required,
+            6 => ClientToolChoice::Named("act".to_owned()),
+            _ => ClientToolChoice::Auto,
         },
         single_call: b.is_multiple_of(2),
         format: if b.is_multiple_of(7) {

@@ -1,0 +1,687 @@
+//! Checks JSON against a schema: arguments of tools, and answers in a format.
+//!
+//! A schema may come from a caller, and validation can take exponential time, so that the work is
+//! bounded; the validators that others publish have no bound.
+
+use std::collections::HashSet;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::guidance::quote;
+
+/// Most subschemas that are applied to one value and its parts.
+const MOST_STEPS: usize = 1_000_000;
+/// Steps of compiling a pattern.
+const PATTERN: usize = 1_000;
+/// Most subschemas within one another, at the same value or its parts.
+const DEEPEST: usize = 300;
+
+const TYPES: [&str; 7] = [
+    "object", "array", "string", "boolean", "null", "number", "integer",
+];
+/// Keywords whose value is a schema.
+const ONE: [&str; 3] = ["additionalProperties", "items", "not"];
+/// Keywords whose value is a list of schemas.
+const LIST: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
+/// Keywords whose value has a schema in each field.
+const EACH: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
+/// Keywords that restrict a value and are not implemented.
+const UNSUPPORTED: [&str; 14] = [
+    "$dynamicRef",
+    "$recursiveRef",
+    "contains",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "else",
+    "if",
+    "maxContains",
+    "minContains",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Checks that a schema can be used.
+///
+/// # Errors
+/// A description of what is wrong with it.
+pub fn check_schema(schema: &Value) -> Result<(), String> {
+    check_part(schema, schema)
+}
+
+fn check_part(root: &Value, schema: &Value) -> Result<(), String> {
+    let fields = match schema {
+        Value::Bool(_) => return Ok(()),
+        Value::Object(fields) => fields,
+        other => return Err(format!("{other} is no schema")),
+    };
+    if let Some(name) = UNSUPPORTED.iter().find(|name| fields.contains_key(**name)) {
+        return Err(format!("the keyword `{name}` is not supported"));
+    }
+    if let Some(unknown) = types(schema).into_iter().find(|name| !TYPES.contains(name)) {
+        return Err(format!("there is no type {}", quote(unknown)));
+    }
+    if let Some(reference) = fields.get("$ref")
+        && reference
+            .as_str()
+            .and_then(|name| resolved(root, name))
+            .is_none()
+    {
+        return Err(format!(
+            "the reference {reference} leads nowhere in the schema"
+        ));
+    }
+    let patterns = fields.get("patternProperties").and_then(Value::as_object);
+    let patterns = patterns.into_iter().flat_map(Map::keys).map(String::as_str);
+    for pattern in patterns.chain(fields.get("pattern").and_then(Value::as_str)) {
+        Regex::new(pattern).map_err(|_| format!("{} is no pattern", quote(pattern)))?;
+    }
+    let parts = fields.iter().flat_map(|(name, value)| match value {
+        Value::Array(list) if LIST.contains(&name.as_str()) => list.iter().collect(),
+        Value::Object(each) if EACH.contains(&name.as_str()) => each.values().collect(),
+        value if ONE.contains(&name.as_str()) => vec![value],
+        _ => Vec::new(),
+    });
+    parts
+        .into_iter()
+        .try_for_each(|part| check_part(root, part))
+}
+
+/// Describes the first problem of a call's arguments. An optional field may be null, as in a tool
+/// with optional fields.
+pub(super) fn problem_of_arguments(schema: &Value, arguments: &Value) -> Option<String> {
+    Checker::new(schema, "argument", true).problem(arguments)
+}
+
+/// Describes the first problem of an answer.
+pub(super) fn problem_of_answer(schema: &Value, answer: &Value) -> Option<String> {
+    Checker::new(schema, "field", false).problem(answer)
+}
+
+enum Failure {
+    Problem(String),
+    TooComplex,
+}
+
+type Checked = Result<(), Failure>;
+
+struct Checker<'a> {
+    root: &'a Value,
+    noun: &'static str,
+    allows_null: bool,
+    steps: usize,
+}
+
+impl<'a> Checker<'a> {
+    const fn new(root: &'a Value, noun: &'static str, allows_null: bool) -> Self {
+        Self {
+            root,
+            noun,
+            allows_null,
+            steps: MOST_STEPS,
+        }
+    }
+
+    fn problem(mut self, given: &Value) -> Option<String> {
+        match self.check(self.root, given, "", 0) {
+            Ok(()) => None,
+            Err(Failure::Problem(problem)) => Some(problem),
+            Err(Failure::TooComplex) => Some("the schema is too complex to check it".to_owned()),
+        }
+    }
+
+    fn spend(&mut self, steps: usize) -> Checked {
+        self.steps = self.steps.checked_sub(steps).ok_or(Failure::TooComplex)?;
+        Ok(())
+    }
+
+    fn require(&self, fits: bool, at: &str, what: impl FnOnce() -> String) -> Checked {
+        if fits {
+            return Ok(());
+        }
+        let subject = match at {
+            "" if self.allows_null => "the arguments".to_owned(),
+            "" => "the whole".to_owned(),
+            at => format!("the {} {}", self.noun, quote(at)),
+        };
+        Err(Failure::Problem(format!("{subject} {}", what())))
+    }
+
+    fn check(&mut self, schema: &Value, given: &Value, at: &str, depth: usize) -> Checked {
+        self.spend(1)?;
+        if depth > DEEPEST {
+            return Err(Failure::TooComplex);
+        }
+        self.require(*schema != Value::Bool(false), at, || {
+            "must not be there".into()
+        })?;
+        if self.allows_null && given.is_null() && schema["nullable"] == true {
+            return Ok(());
+        }
+        if let Some(reference) = schema["$ref"].as_str()
+            && let Some(target) = resolved(self.root, reference)
+        {
+            self.check(target, given, at, depth + 1)?;
+        }
+        let types = types(schema);
+        let has_type = types.is_empty() || types.iter().any(|name| is_of_type(given, name));
+        self.require(has_type, at, || {
+            format!("must be of type {}", types.join(" or "))
+        })?;
+        if let Some(value) = schema.get("const") {
+            self.require(is_equal(value, given), at, || format!("must be {value}"))?;
+        }
+        if let Value::Array(values) = &schema["enum"] {
+            let is_one = values.iter().any(|value| is_equal(value, given));
+            let names = || {
+                values
+                    .iter()
+                    .map(Value::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            };
+            self.require(is_one, at, || format!("must be one of {}", names()))?;
+        }
+        self.combined(schema, given, at, depth)?;
+        match given {
+            Value::String(text) => self.text(schema, text, at),
+            Value::Number(number) => self.number(schema, number.as_f64().unwrap_or_default(), at),
+            Value::Array(items) => self.items(schema, items, at, depth),
+            Value::Object(fields) => self.fields(schema, fields, at, depth),
+            Value::Null | Value::Bool(_) => Ok(()),
+        }
+    }
+
+    fn combined(&mut self, schema: &Value, given: &Value, at: &str, depth: usize) -> Checked {
+        for part in list(schema, "allOf") {
+            self.check(part, given, at, depth + 1)?;
+        }
+        for (keyword, most) in [("anyOf", usize::MAX), ("oneOf", 1)] {
+            let parts = list(schema, keyword);
+            let (mut fitting, mut first) = (0, None);
+            for part in parts {
+                match self.check(part, given, at, depth + 1) {
+                    Ok(()) => fitting += 1,
+                    Err(Failure::TooComplex) => return Err(Failure::TooComplex),
+                    Err(failure) => drop(first.get_or_insert(failure)),
+                }
+                if fitting > 0 && most > 1 {
+                    break;
+                }
+            }
+            match first {
+                Some(failure) if fitting == 0 && parts.len() == 1 => return Err(failure),
+                _ if parts.is_empty() => {}
+                _ => self.require((1..=most).contains(&fitting), at, || {
+                    format!(
+                        "must match {} of the forms in `{keyword}`",
+                        if most == 1 { "one" } else { "any" }
+                    )
+                })?,
+            }
+        }
+        if let Some(part) = schema.get("not") {
+            let fits = match self.check(part, given, at, depth + 1) {
+                Err(Failure::TooComplex) => return Err(Failure::TooComplex),
+                checked => checked.is_ok(),
+            };
+            self.require(!fits, at, || "must not have the form in `not`".into())?;
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, schema: &Value, text: &str, at: &str) -> Checked {
+        self.size(
+            schema,
+            ["minLength", "maxLength"],
+            || text.chars().count(),
+            at,
+            "characters",
+        )?;
+        let Some(pattern) = schema["pattern"].as_str() else {
+            return Ok(());
+        };
+        let fits = self.matches(pattern, text)?;
+        self.require(fits, at, || {
+            format!("must match the pattern {}", quote(pattern))
+        })
+    }
+
+    fn matches(&mut self, pattern: &str, text: &str) -> Result<bool, Failure> {
+        self.spend(PATTERN)?;
+        // A schema with an invalid pattern was refused, or is that of a tool.
+        Ok(Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text)))
+    }
+
+    fn number(&self, schema: &Value, number: f64, at: &str) -> Checked {
+        let bound = |name: &str| schema[name].as_f64();
+        for (name, says, fits) in [
+            (
+                "minimum",
+                "at least",
+                bound("minimum").is_none_or(|least| number >= least),
+            ),
+            (
+                "maximum",
+                "at most",
+                bound("maximum").is_none_or(|most| number <= most),
+            ),
+            (
+                "exclusiveMinimum",
+                "more than",
+                bound("exclusiveMinimum").is_none_or(|least| number > least),
+            ),
+            (
+                "exclusiveMaximum",
+                "less than",
+                bound("exclusiveMaximum").is_none_or(|most| number < most),
+            ),
+        ] {
+            self.require(fits, at, || format!("must be {says} {}", schema[name]))?;
+        }
+        let Some(step) = bound("multipleOf").filter(|step| *step > 0.0) else {
+            return Ok(());
+        };
+        let quotient = number / step;
+        let is_multiple = (quotient - quotient.round()).abs() < 1e-9;
+        self.require(is_multiple, at, || format!("must be a multiple of {step}"))
+    }
+
+    fn items(&mut self, schema: &Value, items: &[Value], at: &str, depth: usize) -> Checked {
+        self.size(
+            schema,
+            ["minItems", "maxItems"],
+            || items.len(),
+            at,
+            "items",
+        )?;
+        if schema["uniqueItems"] == true {
+            let texts: HashSet<String> = items.iter().map(Value::to_string).collect();
+            self.require(texts.len() == items.len(), at, || {
+                "must have no item twice".into()
+            })?;
+        }
+        let first = list(schema, "prefixItems");
+        for (index, item) in items.iter().enumerate() {
+            let Some(part) = first.get(index).or_else(|| schema.get("items")) else {
+                continue;
+            };
+            self.check(part, item, &format!("{at}[{index}]"), depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn fields(
+        &mut self,
+        schema: &Value,
+        fields: &Map<String, Value>,
+        at: &str,
+        depth: usize,
+    ) -> Checked {
+        let path = |name: &str| match at {
+            "" => name.to_owned(),
+            at => format!("{at}.{name}"),
+        };
+        self.size(
+            schema,
+            ["minProperties", "maxProperties"],
+            || fields.len(),
+            at,
+            "fields",
+        )?;
+        let required: Vec<&str> = list(schema, "required")
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
+        if let Some(missing) = required.iter().find(|name| !fields.contains_key(**name)) {
+            self.require(false, &path(missing), || "is missing".into())?;
+        }
+        let patterns = schema["patternProperties"].as_object();
+        for (name, value) in fields {
+            let mut is_known = false;
+            for (pattern, part) in patterns.into_iter().flatten() {
+                if self.matches(pattern, name)? {
+                    is_known = true;
+                    self.check(part, value, &path(name), depth + 1)?;
+                }
+            }
+            let omitted = self.allows_null && value.is_null() && !required.contains(&name.as_str());
+            match (
+                schema["properties"].get(name),
+                &schema["additionalProperties"],
+            ) {
+                (Some(_), _) if omitted => {}
+                (Some(part), _) => self.check(part, value, &path(name), depth + 1)?,
+                (None, Value::Bool(false)) if !is_known => {
+                    let noun = self.noun;
+                    let problem = format!("there is no {noun} {}", quote(&path(name)));
+                    return Err(Failure::Problem(problem));
+                }
+                (None, part @ Value::Object(_)) if !is_known => {
+                    self.check(part, value, &path(name), depth + 1)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn size(
+        &self,
+        schema: &Value,
+        [least, most]: [&str; 2],
+        size: impl FnOnce() -> usize,
+        at: &str,
+        what: &str,
+    ) -> Checked {
+        let (least, most) = (schema[least].as_u64(), schema[most].as_u64());
+        if least.is_none() && most.is_none() {
+            return Ok(());
+        }
+        let size = size() as u64;
+        let (least, most) = (least.unwrap_or(0), most.unwrap_or(u64::MAX));
+        self.require(size >= least, at, || {
+            format!("must have at least {least} {what}")
+        })?;
+        self.require(size <= most, at, || {
+            format!("must have at most {most} {what}")
+        })
+    }
+}
+
+fn types(schema: &Value) -> Vec<&str> {
+    let types = match &schema["type"] {
+        Value::Array(types) => types.as_slice(),
+        Value::Null => &[],
+        one => std::slice::from_ref(one),
+    };
+    types.iter().filter_map(Value::as_str).collect()
+}
+
+fn list<'a>(schema: &'a Value, keyword: &str) -> &'a [Value] {
+    schema[keyword].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn resolved<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
+    root.pointer(reference.strip_prefix('#')?)
+}
+
+/// Compares numbers by value: 1 and 1.0 are equal.
+fn is_equal(one: &Value, other: &Value) -> bool {
+    one == other || one.is_number() && one.as_f64() == other.as_f64()
+}
+
+fn is_of_type(value: &Value, name: &str) -> bool {
+    match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "number" => value.is_number(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn problem_names_the_argument_and_what_it_must_be() {
+        let schema = json!({
+            "type": "object",
+            "required": ["note", "count"],
+            "additionalProperties": false,
+            "properties": {
+                "note": {"type": "string"},
+                "count": {"type": "integer"},
+                "mode": {"type": "string", "enum": ["create", "append"]},
+                "share": {"type": ["number", "string"]},
+                "tags": {"type": "array", "items": {"type": "string"}},
+                "place": {
+                    "type": "object",
+                    "required": ["path"],
+                    "properties": {"path": {"type": "string"}},
+                },
+                "any": {},
+                "sure": {"type": "boolean"},
+                "level": {"enum": [1, 2]},
+                "owner": {"type": "string", "nullable": true},
+                "other": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            },
+        });
+        for (more, says) in [
+            (json!({}), None),
+            (json!({"level": 2.0, "owner": null}), None),
+            (
+                json!({"mode": null, "tags": ["a", "b"], "any": [1], "extra": null}),
+                Some("there is no argument \"extra\""),
+            ),
+            (
+                json!({"mode": "append", "share": 0.5, "sure": true, "count": 3.0, "other": "x"}),
+                None,
+            ),
+            (
+                json!({"note": 1}),
+                Some("the argument \"note\" must be of type string"),
+            ),
+            (
+                json!({"note": null}),
+                Some("the argument \"note\" must be of type string"),
+            ),
+            (
+                json!({"count": 1.5}),
+                Some("the argument \"count\" must be of type integer"),
+            ),
+            (
+                json!({"count": "1"}),
+                Some("the argument \"count\" must be of type integer"),
+            ),
+            (
+                json!({"mode": "fuzzy"}),
+                Some("the argument \"mode\" must be one of \"create\", \"append\""),
+            ),
+            (
+                json!({"share": true}),
+                Some("the argument \"share\" must be of type number or string"),
+            ),
+            (
+                json!({"tags": ["a", 1]}),
+                Some("the argument \"tags[1]\" must be of type string"),
+            ),
+            (
+                json!({"place": {}}),
+                Some("the argument \"place.path\" is missing"),
+            ),
+            (
+                json!({"place": {"path": [], "line": 1}}),
+                Some("the argument \"place.path\" must be of type string"),
+            ),
+            (
+                json!({"sure": "yes"}),
+                Some("the argument \"sure\" must be of type boolean"),
+            ),
+        ] {
+            let mut given = json!({"note": "n", "count": 1});
+            let more_fields = more.as_object().unwrap().clone();
+            given.as_object_mut().unwrap().extend(more_fields);
+            assert_eq!(
+                problem_of_arguments(&schema, &given).as_deref(),
+                says,
+                "{given}"
+            );
+        }
+        let missing = problem_of_arguments(&schema, &json!({"note": "n"}));
+        assert_eq!(
+            missing.as_deref(),
+            Some("the argument \"count\" is missing")
+        );
+        assert_eq!(problem_of_arguments(&json!({}), &json!({"a": 1})), None);
+    }
+
+    #[test]
+    fn answer_is_checked_by_every_keyword() {
+        for (schema, good, bad, problem) in [
+            (json!({"const": 1}), json!(1.0), json!(2), "must be 1"),
+            (
+                json!({"minLength": 2, "maxLength": 3}),
+                json!("äöü"),
+                json!("ä"),
+                "at least 2 characters",
+            ),
+            (
+                json!({"maxLength": 1}),
+                json!(5),
+                json!("ab"),
+                "at most 1 characters",
+            ),
+            (
+                json!({"pattern": "^a+$"}),
+                json!("aa"),
+                json!("b"),
+                "must match the pattern",
+            ),
+            (json!({"minimum": 1}), json!(1), json!(0.5), "at least 1"),
+            (
+                json!({"exclusiveMaximum": 1}),
+                json!(0),
+                json!(1),
+                "less than 1",
+            ),
+            (
+                json!({"multipleOf": 0.1}),
+                json!(0.3),
+                json!(0.25),
+                "multiple of 0.1",
+            ),
+            (
+                json!({"minItems": 1}),
+                json!([0]),
+                json!([]),
+                "at least 1 items",
+            ),
+            (
+                json!({"uniqueItems": true}),
+                json!([1, 2]),
+                json!([1, 1]),
+                "no item twice",
+            ),
+            (
+                json!({"prefixItems": [{"type": "string"}], "items": false}),
+                json!(["a"]),
+                json!(["a", 1]),
+                "\"[1]\" must not be there",
+            ),
+            (
+                json!({"maxProperties": 1}),
+                json!({"a": 1}),
+                json!({"a": 1, "b": 2}),
+                "at most 1 fields",
+            ),
+            (
+                json!({"patternProperties": {"^x": {"type": "string"}}, "additionalProperties": false}),
+                json!({"x1": "a"}),
+                json!({"y": "a"}),
+                "there is no field \"y\"",
+            ),
+            (
+                json!({"additionalProperties": {"type": "integer"}}),
+                json!({"a": 1}),
+                json!({"a": "1"}),
+                "\"a\" must be of type integer",
+            ),
+            (
+                json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+                json!(null),
+                json!(1),
+                "must match any of the forms",
+            ),
+            (
+                json!({"oneOf": [{"minimum": 0}, {"maximum": 0}]}),
+                json!(1),
+                json!(0),
+                "must match one of the forms",
+            ),
+            (
+                json!({"allOf": [{"type": "integer"}, {"minimum": 2}]}),
+                json!(2),
+                json!(1),
+                "at least 2",
+            ),
+            (
+                json!({"not": {"type": "null"}}),
+                json!(1),
+                json!(null),
+                "must not have the form",
+            ),
+            (
+                json!({
+                    "$ref": "#/$defs/node",
+                    "$defs": {"node": {
+                        "properties": {"next": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}},
+                        "required": ["next"],
+                    }},
+                }),
+                json!({"next": {"next": null}}),
+                json!({"next": {}}),
+                "\"next\" must match any",
+            ),
+            (
+                json!({"properties": {"a": {"type": "string"}}}),
+                json!({}),
+                json!({"a": null}),
+                "\"a\" must be of type string",
+            ),
+        ] {
+            assert_eq!(check_schema(&schema), Ok(()), "{schema}");
+            assert_eq!(problem_of_answer(&schema, &good), None, "{schema}");
+            let found = problem_of_answer(&schema, &bad).unwrap();
+            assert!(found.contains(problem), "{found}");
+        }
+    }
+
+    #[test]
+    fn unusable_schema_is_refused() {
+        for (schema, problem) in [
+            (json!({"type": "thing"}), "no type"),
+            (
+                json!({"$ref": "https://example.org/schema.json"}),
+                "leads nowhere",
+            ),
+            (json!({"items": {"$ref": "#/$defs/none"}}), "leads nowhere"),
+            (json!({"anyOf": [{"pattern": "("}]}), "no pattern"),
+            (
+                json!({"properties": {"a": {"if": {}}}}),
+                "`if` is not supported",
+            ),
+            (json!({"not": 1}), "no schema"),
+            (json!(1), "no schema"),
+        ] {
+            let found = check_schema(&schema).unwrap_err();
+            assert!(found.contains(problem), "{found}");
+        }
+    }
+
+    #[test]
+    fn work_of_a_check_is_bounded() {
+        let array = json!({"type": "array", "items": {"$ref": "#"}});
+        let deep = (0..60).fold(json!("end"), |inner, _| json!([inner]));
+        for schema in [
+            json!({"anyOf": [array, array]}),
+            json!({"oneOf": [array, array]}),
+            json!({"$ref": "#"}),
+            json!({"allOf": [{"$ref": "#"}, {"$ref": "#"}]}),
+        ] {
+            assert_eq!(check_schema(&schema), Ok(()));
+            let found = problem_of_answer(&schema, &deep).unwrap();
+            assert!(found.contains("too complex"), "{found}");
+        }
+    }
+}
