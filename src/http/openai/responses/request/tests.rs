@@ -269,7 +269,7 @@ fn invalid_field_is_refused_by_name() {
         ),
         (
             format(json!({ "type": "grammar" })),
-            "text.format",
+            "text.format.type",
             "unknown variant",
         ),
         (
