@@ -131,7 +131,7 @@ def errors(url):
         (lambda: api.chat.completions.create(model="gpt-4o", messages=[QUESTION]), openai.NotFoundError, "model"),
         (lambda: ask(api, QUESTION, n=2), openai.BadRequestError, "n"),
         (lambda: ask(api, {"role": "tool", "content": "x", "tool_call_id": "1"}), openai.BadRequestError, "messages[0]"),
-        (lambda: ask(api, QUESTION, temperature=0.5), openai.BadRequestError, "temperature"),
+        (lambda: ask(api, QUESTION, logit_bias={"7": 1}), openai.BadRequestError, "logit_bias"),
         (lambda: ask(api, QUESTION, extra_body={"top_k": 5}), openai.BadRequestError, "top_k"),
         (lambda: ask(api, QUESTION, stream=True, temperature=7), openai.BadRequestError, "temperature"),
         (lambda: ask(api, QUESTION, **named("no name")), openai.BadRequestError, "x-oracle-session"),
