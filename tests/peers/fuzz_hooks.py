@@ -19,7 +19,7 @@ BEYOND_SCHEMAS = {
     ("GET", "/api/sessions/{id}/events"): {"last-event-id", "after"},
     ("GET", "/api/sessions/{id}/queries"): {"after"},
     ("GET", "/api/control/watch"): {"after"},
-    # The offline model takes no parameters, and a schema of a schema would be too much.
+    # The offline model does not take every parameter, and a schema of a schema would be too much.
     ("POST", "/v1/chat/completions"): {
         *("messages", "tools", "tool_choice", "response_format", "stop", "logprobs", "seed", "logit_bias"),
         *("temperature", "top_p", "presence_penalty", "frequency_penalty", "reasoning_effort", "verbosity"),
