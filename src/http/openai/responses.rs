@@ -171,7 +171,11 @@ async fn begin(
             if session.last().await?.is_none() {
                 return Err(unknown_conversation());
             }
-            check_model(caller, chosen, &session).await?;
+            check_session(&caller.0, &session).await?;
+            match session.last_message().await? {
+                None => conversations::adopt(host, caller, &session, &chosen.profile).await?,
+                Some(_) => check_model(caller, chosen, &session).await?,
+            }
             headers.session = Some(session.key().name.clone());
             None
         }

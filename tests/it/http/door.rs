@@ -673,14 +673,6 @@ async fn key_of_a_profile_uses_no_other_profile() {
         (&user, "POST", chats, other, chat("other"), 200),
         (&user, "POST", responses, "", response("other"), 200),
         (&user, "POST", responses, "", response("oracle"), 403),
-        (
-            &user,
-            "POST",
-            "/v1/conversations",
-            "",
-            json!({ "model": "oracle" }),
-            403,
-        ),
         (&user, "POST", sessions, "", json!({ "name": "n" }), 403),
         (
             &user,

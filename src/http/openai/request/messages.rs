@@ -44,6 +44,10 @@ pub(super) struct ChatMessage {
     /// Of an earlier answer; without effect.
     #[serde(rename = "reasoning")]
     _reasoning: Option<String>,
+    /// Of an earlier answer, as LiteLLM adds it; without effect.
+    #[serde(rename = "provider_specific_fields")]
+    #[schema(value_type = Option<Object>)]
+    _provider_specific_fields: Option<IgnoredAny>,
     /// The parsed text of an earlier answer, as OpenAI's libraries add it; without effect.
     #[serde(rename = "parsed")]
     #[schema(value_type = Option<Object>)]

@@ -8,10 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::{
-    super::{
-        asked::check_calls,
-        models::{self, Chosen},
-    },
+    super::asked::check_calls,
     id,
     request::{self, Item},
     seconds, unknown_conversation,
@@ -25,7 +22,10 @@ use crate::{
         problem::ProblemBody,
     },
     journal::Only,
-    model::{Import, ProfileName, Seq},
+    model::{
+        Import, ProfileName, Seq,
+        record::{Fact, SessionFact},
+    },
 };
 
 /// A new conversation.
@@ -37,9 +37,6 @@ pub(super) struct NewConversation {
     /// Returned with the conversation.
     #[schema(value_type = Option<Object>)]
     metadata: Option<BTreeMap<String, String>>,
-    /// Oracle's own: the model of all its responses, a name from `/v1/models`. The default is
-    /// `oracle`.
-    model: Option<String>,
 }
 
 /// A conversation.
@@ -80,19 +77,16 @@ pub(super) async fn create(
         true => NewConversation::default(),
         false => extract::read(&body)?,
     };
-    let model = new
-        .model
-        .unwrap_or_else(|| ProfileName::oracle().to_string());
-    let chosen = models::find(&host, &caller.0, &model)?;
-    let import = match new.items.filter(|items| !items.is_empty()) {
-        None => None,
-        Some(items) => Some(imported(items, &chosen)?),
-    };
+    let items = new.items.filter(|items| !items.is_empty());
+    let import = items.map(imported).transpose()?;
+    // Until its first response, which chooses the model.
+    let profile = caller.0.profiles.first();
+    let profile = profile.cloned().unwrap_or_else(ProfileName::oracle);
     let id = Uuid::now_v7();
     let key = caller.session(id::conversation(id));
     let oracle = host.oracle.acting(caller.by());
     let room = host.reserve_session(&key).await?;
-    let made = oracle.create(key, chosen.profile, import).await;
+    let made = oracle.create(key, profile, import).await;
     room.settle(&made);
     made.map_err(|error| Problem::from_ask_error(error, "items", "items"))?;
     Ok(Json(Conversation {
@@ -103,7 +97,29 @@ pub(super) async fn create(
     }))
 }
 
-fn imported(items: Vec<Item>, chosen: &Chosen) -> Result<Import, Problem> {
+/// Gives a conversation without responses another profile.
+pub(super) async fn adopt(
+    host: &Host,
+    caller: &Caller,
+    session: &SessionHandle,
+    profile: &ProfileName,
+) -> Result<(), Problem> {
+    if session.profile_name().await? == *profile {
+        return Ok(());
+    }
+    let records = session.records(Seq(0)).await?;
+    let import = records.iter().find_map(|entry| match &entry.record.fact {
+        Fact::Session(SessionFact::Imported(import)) => Some(import.clone()),
+        _ => None,
+    });
+    let oracle = host.oracle.acting(caller.by());
+    oracle.delete(session.key(), Only::WhenIdle).await?;
+    let key = session.key().clone();
+    oracle.create(key, profile.clone(), import).await?;
+    Ok(())
+}
+
+fn imported(items: Vec<Item>) -> Result<Import, Problem> {
     let (instructions, said) = request::messages(items.into_iter().enumerate(), "items")?;
     let mut open = Vec::new();
     for next in &said {
@@ -113,8 +129,10 @@ fn imported(items: Vec<Item>, chosen: &Chosen) -> Result<Import, Problem> {
         let what = format!("the call `{call}` has no result: add it");
         return Err(Problem::bad("items", what));
     }
-    let with_image = said.iter().find(|said| !said.message.images.is_empty());
-    chosen.check_images(with_image.map(|said| &*said.field))?;
+    if let Some(said) = said.iter().find(|said| !said.message.images.is_empty()) {
+        let what = "images cannot be stored: send them with the question about them";
+        return Err(Problem::bad(said.field.clone(), what));
+    }
     Ok(Import {
         instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
         messages: said.into_iter().map(|said| said.message).collect(),
