@@ -33,7 +33,7 @@ pub(super) fn submit(
     if let Some(key) = &submission.idempotency_key
         && let Some(used) = session.keys.get(key)
     {
-        if !used.is(&submission.text) {
+        if !used.is(&submission.text, submission.options.as_deref()) {
             return Err(Refusal::KeyReused { key: key.clone() });
         }
         return Ok(Decision {
@@ -76,9 +76,9 @@ fn take(
     let Some(running) = session.query() else {
         return Ok(accept(session, accepted, now));
     };
-    let busy = match running.awaits_client() {
-        true => BusyPolicy::Interrupt,
-        false => submission.busy,
+    let busy = match submission.busy {
+        BusyPolicy::Queue | BusyPolicy::Steer if running.awaits_client() => BusyPolicy::Interrupt,
+        busy => busy,
     };
     match busy {
         BusyPolicy::Queue => wait(session, accepted, now),

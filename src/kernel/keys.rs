@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::model::QueryId;
+use crate::model::{AnswerOptions, QueryId};
 
 /// A retry comes within seconds, not after a thousand messages.
 const KEPT: usize = 1_000;
@@ -21,18 +21,17 @@ pub(super) struct KeyUse {
 }
 
 impl KeyUse {
-    fn new(key: &str, query: QueryId, text: &str) -> Self {
-        Self {
-            key: key.to_owned(),
-            query,
-            print: Sha256::digest(text).into(),
-        }
+    pub(super) fn is(&self, text: &str, options: Option<&AnswerOptions>) -> bool {
+        self.print == print(text, options)
     }
+}
 
-    pub(super) fn is(&self, text: &str) -> bool {
-        let print: [u8; 32] = Sha256::digest(text).into();
-        self.print == print
+fn print(text: &str, options: Option<&AnswerOptions>) -> [u8; 32] {
+    let mut digest = Sha256::new_with_prefix(text);
+    if let Some(options) = options {
+        digest.update(serde_json::to_vec(options).unwrap_or_default());
     }
+    digest.finalize().into()
 }
 
 /// In order of acceptance; few enough for a linear search.
@@ -48,11 +47,21 @@ impl Keys {
         self.0.retain(|used| used.query <= query);
     }
 
-    pub(super) fn remember(&mut self, key: &str, query: QueryId, text: &str) {
+    pub(super) fn remember(
+        &mut self,
+        key: &str,
+        query: QueryId,
+        text: &str,
+        options: Option<&AnswerOptions>,
+    ) {
         if self.0.len() >= KEPT {
             self.0.pop_front();
         }
-        self.0.push_back(KeyUse::new(key, query, text));
+        self.0.push_back(KeyUse {
+            key: key.to_owned(),
+            query,
+            print: print(text, options),
+        });
     }
 }
 
@@ -131,28 +140,33 @@ mod tests {
     fn key_snapshot_does_not_grow_with_message_length() {
         let mut keys = Keys::default();
         let text = "long ".repeat(100_000);
-        keys.remember("k", QueryId(1), &text);
+        keys.remember("k", QueryId(1), &text, None);
         let kept = serde_json::to_vec(&keys).unwrap();
         assert!(kept.len() < 300, "{} bytes", kept.len());
         let read: Keys = serde_json::from_slice(&kept).unwrap();
         assert_eq!(read, keys);
-        assert!(read.get("k").unwrap().is(&text));
+        assert!(read.get("k").unwrap().is(&text, None));
     }
 
     #[test]
     fn least_recent_key_is_forgotten_at_capacity() {
         let mut keys = Keys::default();
         for number in 0..u32::try_from(KEPT).unwrap() {
-            keys.remember(&format!("k{number}"), QueryId(number), "what?");
+            keys.remember(&format!("k{number}"), QueryId(number), "what?", None);
         }
         assert_eq!(keys.get("k0").map(|used| used.query), Some(QueryId(0)));
-        keys.remember("one more", QueryId(7_000), "what?");
+        keys.remember("one more", QueryId(7_000), "what?", None);
         assert_eq!(keys.get("k0"), None);
         assert_eq!(keys.get("k1").map(|used| used.query), Some(QueryId(1)));
-        keys.remember("k0", QueryId(7_001), "and now?");
+        keys.remember("k0", QueryId(7_001), "and now?", None);
         let again = keys.get("k0").unwrap();
         assert_eq!(again.query, QueryId(7_001));
-        assert!(again.is("and now?") && !again.is("what?"));
+        assert!(again.is("and now?", None) && !again.is("what?", None));
+        let stop = AnswerOptions {
+            stop: vec!["x".to_owned()],
+            ..AnswerOptions::default()
+        };
+        assert!(!again.is("and now?", Some(&stop)));
         assert_eq!((keys.get("k1"), keys.0.len()), (None, KEPT));
     }
 }

@@ -3,9 +3,9 @@
 //! A schema may come from a caller, and validation can take exponential time, so that the work is
 //! bounded; the validators that others publish have no bound.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 use super::guidance::quote;
@@ -13,7 +13,11 @@ use super::guidance::quote;
 /// Most subschemas that are applied to one value and its parts.
 const MOST_STEPS: usize = 1_000_000;
 /// Steps of compiling a pattern.
-const PATTERN: usize = 1_000;
+const PATTERN: usize = 10_000;
+/// Largest compiled pattern, in bytes.
+const PATTERN_SIZE: usize = 1 << 20;
+/// Most patterns of a schema.
+const MOST_PATTERNS: usize = 100;
 /// Most subschemas within one another, at the same value or its parts.
 const DEEPEST: usize = 300;
 
@@ -49,10 +53,10 @@ const UNSUPPORTED: [&str; 14] = [
 /// # Errors
 /// A description of what is wrong with it.
 pub fn check_schema(schema: &Value) -> Result<(), String> {
-    check_part(schema, schema)
+    check_part(schema, schema, &mut 0)
 }
 
-fn check_part(root: &Value, schema: &Value) -> Result<(), String> {
+fn check_part(root: &Value, schema: &Value, number: &mut usize) -> Result<(), String> {
     let fields = match schema {
         Value::Bool(_) => return Ok(()),
         Value::Object(fields) => fields,
@@ -77,7 +81,12 @@ fn check_part(root: &Value, schema: &Value) -> Result<(), String> {
     let patterns = fields.get("patternProperties").and_then(Value::as_object);
     let patterns = patterns.into_iter().flat_map(Map::keys).map(String::as_str);
     for pattern in patterns.chain(fields.get("pattern").and_then(Value::as_str)) {
-        Regex::new(pattern).map_err(|_| format!("{} is no pattern", quote(pattern)))?;
+        *number += 1;
+        if *number > MOST_PATTERNS {
+            return Err(format!("it has more than {MOST_PATTERNS} patterns"));
+        }
+        compiled(pattern)
+            .ok_or_else(|| format!("{} is no pattern, or too large", quote(pattern)))?;
     }
     let parts = fields.iter().flat_map(|(name, value)| match value {
         Value::Array(list) if LIST.contains(&name.as_str()) => list.iter().collect(),
@@ -87,7 +96,7 @@ fn check_part(root: &Value, schema: &Value) -> Result<(), String> {
     });
     parts
         .into_iter()
-        .try_for_each(|part| check_part(root, part))
+        .try_for_each(|part| check_part(root, part, number))
 }
 
 /// Describes the first problem of a call's arguments. An optional field may be null, as in a tool
@@ -113,15 +122,17 @@ struct Checker<'a> {
     noun: &'static str,
     allows_null: bool,
     steps: usize,
+    patterns: HashMap<String, Option<Regex>>,
 }
 
 impl<'a> Checker<'a> {
-    const fn new(root: &'a Value, noun: &'static str, allows_null: bool) -> Self {
+    fn new(root: &'a Value, noun: &'static str, allows_null: bool) -> Self {
         Self {
             root,
             noun,
             allows_null,
             steps: MOST_STEPS,
+            patterns: HashMap::new(),
         }
     }
 
@@ -175,6 +186,7 @@ impl<'a> Checker<'a> {
             self.require(is_equal(value, given), at, || format!("must be {value}"))?;
         }
         if let Value::Array(values) = &schema["enum"] {
+            self.spend(values.len())?;
             let is_one = values.iter().any(|value| is_equal(value, given));
             let names = || {
                 values
@@ -251,9 +263,13 @@ impl<'a> Checker<'a> {
     }
 
     fn matches(&mut self, pattern: &str, text: &str) -> Result<bool, Failure> {
-        self.spend(PATTERN)?;
+        if !self.patterns.contains_key(pattern) {
+            self.spend(PATTERN)?;
+            self.patterns.insert(pattern.to_owned(), compiled(pattern));
+        }
         // A schema with an invalid pattern was refused, or is that of a tool.
-        Ok(Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text)))
+        let pattern = self.patterns.get(pattern).and_then(Option::as_ref);
+        Ok(pattern.is_some_and(|pattern| pattern.is_match(text)))
     }
 
     fn number(&self, schema: &Value, number: f64, at: &str) -> Checked {
@@ -390,6 +406,13 @@ impl<'a> Checker<'a> {
             format!("must have at most {most} {what}")
         })
     }
+}
+
+fn compiled(pattern: &str) -> Option<Regex> {
+    RegexBuilder::new(pattern)
+        .size_limit(PATTERN_SIZE)
+        .build()
+        .ok()
 }
 
 fn types(schema: &Value) -> Vec<&str> {

@@ -407,7 +407,7 @@ impl Session {
         if let Fact::Control(ControlFact::Steered(steered)) = &record.fact
             && let Some(key) = &steered.idempotency_key
         {
-            self.keys.remember(key, query.id, &steered.text);
+            self.keys.remember(key, query.id, &steered.text, None);
         }
         query.evolve(record);
         if let Fact::Tool(_) = record.fact
@@ -421,7 +421,8 @@ impl Session {
         let id = query.unwrap_or(self.last_query.next());
         self.last_query = self.last_query.max(id);
         if let Some(key) = &accepted.idempotency_key {
-            self.keys.remember(key, id, &accepted.text);
+            let options = accepted.options.as_deref();
+            self.keys.remember(key, id, &accepted.text, options);
         }
         let place = accepted.place;
         if place == InboxPosition::Front {
@@ -445,7 +446,7 @@ impl Session {
         }
         for late in query.late_steers() {
             if let Some(key) = &late.idempotency_key {
-                self.keys.remember(key, id, &late.text);
+                self.keys.remember(key, id, &late.text, None);
             }
         }
     }

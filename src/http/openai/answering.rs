@@ -5,7 +5,7 @@
 //! session's name or, in a session that the caller did not name, by its calls ([`Continuations`]).
 
 use super::{
-    asked::Asked,
+    asked::{Asked, Conversation},
     continuations::{Continuations, Key},
     headers::{AnswerHeaders, BUSY},
     models::{self, Chosen},
@@ -16,7 +16,8 @@ use crate::{
     http::{Caller, DrainSignal, Host, Problem},
     kernel::Refusal,
     model::{
-        Parameter, Principal, QueryId, SessionName, Submission, ToolCall, Turn, Usage,
+        Parameter, Principal, ProfileName, QueryId, SessionName, Submission, ToolCall, Turn, Usage,
+        command::MAX_IMPORT,
         record::{AgentFact, Fact, Record, ToolFact, TurnFact},
     },
 };
@@ -34,6 +35,7 @@ pub(super) struct Session {
 struct Keeper {
     continuations: Continuations,
     caller: Principal,
+    profile: ProfileName,
     drain: DrainSignal,
 }
 
@@ -44,10 +46,11 @@ impl Session {
         if let Some(Keeper {
             continuations,
             caller,
+            profile,
             drain,
         }) = self.keeper.clone()
         {
-            continuations.keep(Key::new(&caller, calls), self, drain);
+            continuations.keep(Key::new(&caller, profile, calls), self, drain);
         }
     }
 }
@@ -123,9 +126,13 @@ impl Wanted<'_> {
 
     /// The calls that the conversation has answered last.
     fn key(&self, caller: &Caller) -> Key {
-        let conversation = &self.asked.conversation;
-        let returned = conversation.results.iter().map(|result| &result.call);
-        Key::new(&caller.0, returned.chain(&conversation.left).cloned())
+        let Conversation { results, left, .. } = &self.asked.conversation;
+        let profile = self.chosen.profile.clone();
+        let returned = results.iter().map(|result| result.call.clone());
+        match results.is_empty() {
+            true => Key::new(&caller.0, profile, left.iter().cloned()),
+            false => Key::new(&caller.0, profile, returned),
+        }
     }
 
     fn session(&self, host: &Host, caller: &Caller) -> Session {
@@ -136,6 +143,7 @@ impl Wanted<'_> {
         let keeper = (!is_named).then(|| Keeper {
             continuations: host.continuations().clone(),
             caller: caller.0.clone(),
+            profile: profile.clone(),
             drain: host.drain().clone(),
         });
         match self.headers.durable(is_task, self.own.clone()) {
@@ -190,6 +198,11 @@ impl Wanted<'_> {
     /// Returns the results, and follows the query from there; also returns its text so far.
     async fn resume(&self, session: &SessionHandle) -> Result<(Watch, String), AskError> {
         let results = self.asked.conversation.results.clone();
+        let bytes = results.iter().map(|result| result.content.len()).sum();
+        if bytes > MAX_IMPORT {
+            let messages = results.len();
+            return Err(Refusal::ImportTooLarge { messages, bytes }.into());
+        }
         let options = Some(self.asked.options.clone().into());
         let instructions = self.asked.instructions.clone();
         let returned = session.return_results(results, options, instructions);

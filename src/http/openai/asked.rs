@@ -18,6 +18,8 @@ use crate::{
 
 /// Most tools of a request.
 pub(super) const MAX_TOOLS: usize = 128;
+/// Most calls of a reply.
+const MAX_CALLS: usize = 128;
 /// Most stop sequences.
 pub(super) const MAX_STOPS: usize = 4;
 /// Maximum size of the schema of an answer, in bytes.
@@ -204,6 +206,7 @@ impl Conversation {
     }
 
     fn ask(&mut self, asked: Vec<Said>) -> Result<(), Problem> {
+        let last = asked.last().map(|said| said.field.clone());
         for Said { message, field } in asked {
             if message.text.len() > MAX_QUESTION {
                 let what = format!(
@@ -216,10 +219,10 @@ impl Conversation {
             append(&mut self.question, &message.text);
             self.images.extend(message.images);
             self.is_task = message.text.trim_start().starts_with(TASK);
-            if self.question.trim().is_empty() {
-                let what = "the message has no text: ask a question about the image";
-                return Err(Problem::bad(format!("{field}.content"), what));
-            }
+        }
+        if let Some(field) = last.filter(|_| self.question.trim().is_empty()) {
+            let what = "the message has no text: ask a question about the image";
+            return Err(Problem::bad(format!("{field}.content"), what));
         }
         self.is_task &= self.results.is_empty();
         Ok(())
@@ -250,6 +253,10 @@ pub(super) fn check_calls(next: &Said, open: &mut Vec<CallId>) -> Result<(), Pro
     }
     if let Some(call) = open.first() {
         let what = format!("the call `{call}` before it has no result: add it before this message");
+        return Err(Problem::bad(field.clone(), what));
+    }
+    if message.calls.len() > MAX_CALLS {
+        let what = format!("a message has at most {MAX_CALLS} calls: send fewer");
         return Err(Problem::bad(field.clone(), what));
     }
     for call in &message.calls {

@@ -168,7 +168,7 @@ pub(super) fn failure(outcome: &Outcome) -> Option<Problem> {
     match outcome {
         Outcome::Failed { code, detail } => {
             let status = match code {
-                FaultCode::Context => StatusCode::BAD_REQUEST,
+                FaultCode::Context | FaultCode::BadRequest => StatusCode::BAD_REQUEST,
                 FaultCode::BudgetViolated
                 | FaultCode::Crash
                 | FaultCode::Stall

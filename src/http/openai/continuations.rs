@@ -4,7 +4,7 @@
 //! An entry owns its session: a session in memory, and its query, end with the entry.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     mem,
     sync::{Arc, Weak},
     time::Duration,
@@ -16,12 +16,12 @@ use tokio_util::task::AbortOnDropHandle;
 use super::answering::Session;
 use crate::{
     http::DrainSignal,
-    model::{CallId, Principal, TenantId},
+    model::{CallId, Principal, ProfileName, TenantId},
 };
 
 /// How long a query waits for results.
 const LIFETIME: Duration = Duration::from_secs(15 * 60);
-/// Most queries that wait; the oldest ends for a new one.
+/// Most queries that wait; for a new one the oldest ends of the tenant that has most.
 const MAX_WAITING: usize = 1_000;
 
 /// The queries that wait. Clones share them.
@@ -39,17 +39,23 @@ struct Entry {
 pub(super) struct Key {
     tenant: TenantId,
     caller: Arc<str>,
+    profile: ProfileName,
     /// In order.
     calls: Vec<CallId>,
 }
 
 impl Key {
-    pub(super) fn new(caller: &Principal, calls: impl IntoIterator<Item = CallId>) -> Self {
+    pub(super) fn new(
+        caller: &Principal,
+        profile: ProfileName,
+        calls: impl IntoIterator<Item = CallId>,
+    ) -> Self {
         let mut calls: Vec<CallId> = calls.into_iter().collect();
         calls.sort();
         Self {
             tenant: caller.tenant.clone(),
             caller: Arc::clone(&caller.name),
+            profile,
             calls,
         }
     }
@@ -67,7 +73,10 @@ impl Continuations {
         };
         let mut entries = self.0.lock();
         entries.push_back(entry);
-        let oldest = (entries.len() > MAX_WAITING).then(|| entries.pop_front());
+        let oldest = (entries.len() > MAX_WAITING).then(|| {
+            let at = oldest_of_the_largest_tenant(&entries);
+            entries.remove(at)
+        });
         mem::drop(entries);
         // Ends a session, so not under the lock.
         mem::drop(oldest);
@@ -81,6 +90,17 @@ impl Continuations {
         mem::drop(entries);
         taken.map(|entry| entry.session)
     }
+}
+
+/// A tenant with many queries that wait ends none of another's.
+fn oldest_of_the_largest_tenant(entries: &VecDeque<Entry>) -> usize {
+    let mut counts: HashMap<&TenantId, usize> = HashMap::new();
+    for entry in entries {
+        *counts.entry(&entry.key.tenant).or_default() += 1;
+    }
+    let largest = counts.into_iter().max_by_key(|(_, count)| *count);
+    let is_theirs = |entry: &Entry| largest.is_some_and(|(tenant, _)| entry.key.tenant == *tenant);
+    entries.iter().position(is_theirs).unwrap_or_default()
 }
 
 async fn expiry(entries: Weak<Mutex<VecDeque<Entry>>>, key: Key, drain: DrainSignal) {

@@ -42,7 +42,7 @@ use crate::{
         Caller, Host, Problem, StreamText, auth::RevocationEvent, extract::Path,
         problem::ProblemBody, sse,
     },
-    journal::Entry,
+    journal::{Entry, Only},
     kernel::Refusal,
     model::{
         AnswerOptions, BusyPolicy, ForkPoint, QueryId, Seq, SessionName, Timestamp,
@@ -137,17 +137,23 @@ async fn create(
         let revocation = RevocationEvent::new(Some("error"), &Problem::no_key().body());
         return Ok(sse::response(stream::events(context, begun), revocation));
     }
-    let (session, end) = tokio::select! {
+    let (session, mut end) = tokio::select! {
         ended = answering::end(begun) => ended?,
         () = drain.over() => return Err(Problem::ends()),
     };
-    match &end {
+    match &mut end {
         End::Answer(answer) => {
             if let Some(problem) = failure(&answer.outcome) {
                 return Ok(([(SHOULD_RETRY, "false")], problem).into_response());
             }
         }
-        End::Calls(handover) => session.keep(&handover.calls),
+        End::Calls(handover) => {
+            // Clients parse every text in the format.
+            if !head.options.format.is_text() {
+                handover.text.clear();
+            }
+            session.keep(&handover.calls);
+        }
     }
     let response = head.response(&key).end(head.id, &key, &end, 0);
     Ok(Json(response).into_response())
@@ -161,49 +167,57 @@ async fn begin(
     chosen: &Chosen,
     mut headers: AnswerHeaders,
 ) -> Result<Begun, Problem> {
+    if !request.store && headers.key.is_some() {
+        let what = "a response that is not kept cannot be found again: omit it, or `store: false`";
+        return Err(Problem::bad("idempotency-key", what));
+    }
     let needs_one = request.store || chosen.asks_people;
     let own = headers.own_session(needs_one).map(id::session_of_responses);
     let before = match request.continues {
         Continues::Nothing => None,
-        Continues::Conversation(id) => {
-            let session = caller.session(id::conversation(id));
-            let session = host.oracle.session_by_key(session);
-            if session.last().await?.is_none() {
-                return Err(unknown_conversation());
+        Continues::Conversation(ref id) => {
+            let id =
+                id::read_conversation(id, &caller.0.tenant).ok_or_else(unknown_conversation)?;
+            let name = id::conversation(id);
+            let session = host.oracle.session_by_key(caller.session(name.clone()));
+            // The first response opens the session.
+            if session.last().await?.is_some() {
+                check_model(caller, chosen, &session).await?;
             }
-            check_session(&caller.0, &session).await?;
-            match session.last_message().await? {
-                None => conversations::adopt(host, caller, &session, &chosen.profile).await?,
-                Some(_) => check_model(caller, chosen, &session).await?,
-            }
-            headers.session = Some(session.key().name.clone());
+            headers.session = Some(name);
             None
         }
         Continues::Response(id) => Some(find(host, caller, id, request.field).await?),
     };
+    let mut branch: Option<SessionHandle> = None;
     if let Some(before) = &before {
+        chosen.check(&request.asked, field_of)?;
         check_model(caller, chosen, &before.session).await?;
         // A retry begins a branch: that the last question has the same text proves nothing here.
         headers.again = false;
         let returns = !request.asked.conversation.results.is_empty();
-        if !returns && before.has_results().await? {
+        let (has_results, waits) = before.results().await?;
+        if !returns && has_results {
             let what = "the calls of this response have results: continue the response after them";
             return Err(Problem::bad(request.field, what));
         }
         if returns || before.is_last {
             headers.session = Some(before.session.key().name.clone());
-            headers.busy = BusyPolicy::Reject;
+            // A message to a response that waits for results cancels the wait.
+            headers.busy = match waits {
+                true => BusyPolicy::Interrupt,
+                false => BusyPolicy::Reject,
+            };
             match submit(host, caller, request, chosen, &headers, None).await {
                 Ok(begun) if returns || begun.watch.query() == before.query.next() => {
                     return Ok(begun);
                 }
                 // Another request was faster, so this one begins a branch.
-                Ok(begun) => {
-                    begun
-                        .session
-                        .handle
-                        .cancel(Some(begun.watch.query()))
-                        .await?
+                Ok(Begun { session, watch, .. }) => {
+                    match session.handle.cancel(Some(watch.query())).await {
+                        Ok(()) | Err(AskError::Refused(Refusal::NothingRunning)) => {}
+                        Err(error) => return Err(error.into()),
+                    }
                 }
                 Err(problem) if problem.code() == Code::Busy.as_str() && !returns => {}
                 Err(problem) => return Err(problem),
@@ -227,8 +241,16 @@ async fn begin(
         })?;
         headers.session = Some(forked.key().name.clone());
         headers.busy = BusyPolicy::Queue;
+        branch = Some(forked);
     }
-    submit(host, caller, request, chosen, &headers, own).await
+    let begun = submit(host, caller, request, chosen, &headers, own).await;
+    if begun.is_err()
+        && let Some(branch) = branch
+    {
+        // Nothing continues it.
+        let _ = host.oracle.delete(branch.key(), Only::WhenIdle).await;
+    }
+    begun
 }
 
 async fn submit(
@@ -288,14 +310,20 @@ struct Stored {
 }
 
 impl Stored {
-    /// Whether the response ended with calls whose results another response continues with.
-    async fn has_results(&self) -> Result<bool, AskError> {
+    /// Whether the calls of the response have results, and whether they wait for them.
+    async fn results(&self) -> Result<(bool, bool), AskError> {
         let records = self.session.query_records(self.query).await?;
-        let is_return = |entry: &Entry| {
-            let is_return = matches!(entry.record.fact, Fact::Tool(ToolFact::Returned(_)));
-            is_return && entry.seq > self.begins.seq
-        };
-        Ok(records.iter().any(is_return))
+        let later = records.iter().filter(|entry| entry.seq > self.begins.seq);
+        let (mut has_some, mut waits) = (false, false);
+        for entry in later {
+            match entry.record.fact {
+                Fact::Tool(ToolFact::Returned(_)) => has_some = true,
+                Fact::Tool(ToolFact::HandedOver(_)) => waits = true,
+                Fact::Query(QueryFact::Finished(_)) => waits = false,
+                _ => {}
+            }
+        }
+        Ok((has_some, waits))
     }
 }
 

@@ -210,7 +210,8 @@ async fn requests_over_the_session_limit_are_refused() {
     let post = |path: &str, body: serde_json::Value| with(client().post(server.url(path)), &body);
     let asked = json!({"model": "oracle", "input": "hello"});
     let response = ("response", post("/v1/responses", asked));
-    let conversation = ("conversation", post("/v1/conversations", json!({})));
+    let items = json!({"items": [{"role": "user", "content": "hello"}]});
+    let conversation = ("conversation", post("/v1/conversations", items));
     let session = ("session", make("other"));
     for (name, request) in [message, chat, session, response, conversation] {
         refused(name, request, "too_many_sessions").await;

@@ -11,10 +11,10 @@ use super::{
     super::asked::check_calls,
     id,
     request::{self, Item},
-    seconds, unknown_conversation,
+    unknown_conversation,
 };
 use crate::{
-    actor::SessionHandle,
+    actor::AskError,
     control::check_session,
     http::{
         Caller, Host, Problem,
@@ -22,10 +22,7 @@ use crate::{
         problem::ProblemBody,
     },
     journal::Only,
-    model::{
-        Import, ProfileName, Seq,
-        record::{Fact, SessionFact},
-    },
+    model::{Import, ProfileName},
 };
 
 /// A new conversation.
@@ -65,7 +62,7 @@ pub(super) struct DeletedConversation {
 
 /// Creates a conversation.
 #[utoipa::path(post, path = "/v1/conversations", tag = "openai",
-    request_body = NewConversation,
+    request_body = Option<NewConversation>,
     responses((status = 200, body = Conversation))
 )]
 pub(super) async fn create(
@@ -79,44 +76,32 @@ pub(super) async fn create(
     };
     let items = new.items.filter(|items| !items.is_empty());
     let import = items.map(imported).transpose()?;
-    // Until its first response, which chooses the model.
-    let profile = caller.0.profiles.first();
-    let profile = profile.cloned().unwrap_or_else(ProfileName::oracle);
     let id = Uuid::now_v7();
-    let key = caller.session(id::conversation(id));
-    let oracle = host.oracle.acting(caller.by());
-    let room = host.reserve_session(&key).await?;
-    let made = oracle.create(key, profile, import).await;
-    room.settle(&made);
-    made.map_err(|error| Problem::from_ask_error(error, "items", "items"))?;
-    Ok(Json(Conversation {
-        id: format!("conv_{}", id.simple()),
-        object: "conversation",
-        created_at: seconds(host.oracle.clock().now()),
-        metadata: new.metadata.unwrap_or_default(),
-    }))
+    // Without items, its first response opens the session.
+    if let Some(import) = import {
+        let profile = caller.0.profiles.first();
+        let profile = profile.cloned().unwrap_or_else(ProfileName::oracle);
+        let key = caller.session(id::conversation(id));
+        let oracle = host.oracle.acting(caller.by());
+        let room = host.reserve_session(&key).await?;
+        let made = oracle.create(key, profile, Some(import)).await;
+        room.settle(&made);
+        made.map_err(|error| Problem::from_ask_error(error, "items", "items"))?;
+    }
+    let metadata = new.metadata.unwrap_or_default();
+    Ok(Json(Conversation::new(id, &caller, metadata)))
 }
 
-/// Gives a conversation without responses another profile.
-pub(super) async fn adopt(
-    host: &Host,
-    caller: &Caller,
-    session: &SessionHandle,
-    profile: &ProfileName,
-) -> Result<(), Problem> {
-    if session.profile_name().await? == *profile {
-        return Ok(());
+impl Conversation {
+    fn new(id: Uuid, caller: &Caller, metadata: BTreeMap<String, String>) -> Self {
+        let created_at = id.get_timestamp().map_or(0, |time| time.to_unix().0);
+        Self {
+            id: id::conversation_id(id, &caller.0.tenant),
+            object: "conversation",
+            created_at,
+            metadata,
+        }
     }
-    let records = session.records(Seq(0)).await?;
-    let import = records.iter().find_map(|entry| match &entry.record.fact {
-        Fact::Session(SessionFact::Imported(import)) => Some(import.clone()),
-        _ => None,
-    });
-    let oracle = host.oracle.acting(caller.by());
-    oracle.delete(session.key(), Only::WhenIdle).await?;
-    let key = session.key().clone();
-    oracle.create(key, profile.clone(), import).await?;
-    Ok(())
 }
 
 fn imported(items: Vec<Item>) -> Result<Import, Problem> {
@@ -156,19 +141,11 @@ pub(super) struct OfConversation {
     )
 )]
 pub(super) async fn show(
-    State(host): State<Host>,
     caller: Caller,
     Path(OfConversation { id }): Path<OfConversation>,
 ) -> Result<Json<Conversation>, Problem> {
-    let session = find(&host, &caller, &id).await?;
-    let page = session.page(Seq(0), 1).await?;
-    let first = page.entries.first().ok_or_else(unknown_conversation)?;
-    Ok(Json(Conversation {
-        id,
-        object: "conversation",
-        created_at: seconds(first.record.at),
-        metadata: BTreeMap::new(),
-    }))
+    let id = find(&caller, &id)?;
+    Ok(Json(Conversation::new(id, &caller, BTreeMap::new())))
 }
 
 /// Deletes a conversation and its responses. One with a response in progress is not deleted.
@@ -185,9 +162,14 @@ pub(super) async fn delete(
     caller: Caller,
     Path(OfConversation { id }): Path<OfConversation>,
 ) -> Result<Json<DeletedConversation>, Problem> {
-    let session = find(&host, &caller, &id).await?;
+    let key = caller.session(id::conversation(find(&caller, &id)?));
+    let session = host.oracle.session_by_key(key);
+    check_session(&caller.0, &session).await?;
     let oracle = host.oracle.acting(caller.by());
-    oracle.delete(session.key(), Only::WhenIdle).await?;
+    match oracle.delete(session.key(), Only::WhenIdle).await {
+        Ok(_) | Err(AskError::NoSession { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
     Ok(Json(DeletedConversation {
         id,
         object: "conversation.deleted",
@@ -195,15 +177,7 @@ pub(super) async fn delete(
     }))
 }
 
-async fn find(host: &Host, caller: &Caller, id: &str) -> Result<SessionHandle, Problem> {
-    let unknown = || unknown_conversation().of("id");
-    let id = id::read_conversation(id).ok_or_else(unknown)?;
-    let session = host
-        .oracle
-        .session_by_key(caller.session(id::conversation(id)));
-    if session.last().await?.is_none() {
-        return Err(unknown());
-    }
-    check_session(&caller.0, &session).await?;
-    Ok(session)
+fn find(caller: &Caller, id: &str) -> Result<Uuid, Problem> {
+    let id = id::read_conversation(id, &caller.0.tenant);
+    id.ok_or_else(|| unknown_conversation().of("id"))
 }

@@ -3,9 +3,10 @@
 
 use std::fmt;
 
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use crate::model::{Seq, SessionName};
+use crate::model::{Seq, SessionName, TenantId};
 
 /// Prefix of the names of sessions that hold responses outside a conversation.
 pub(in crate::http) const RESPONSES: &str = "resp-";
@@ -46,7 +47,11 @@ impl ResponseId {
     /// The id of a response in this session; in one of another name, an id that is not found.
     pub(super) fn new(session: &SessionName, begins: Seq) -> Self {
         let name = session.as_str();
-        let of = |prefix| Uuid::try_parse(name.strip_prefix(prefix)?).ok();
+        let of = |prefix| {
+            let id = Uuid::try_parse(name.strip_prefix(prefix)?).ok()?;
+            // Other forms of a UUID are names of users.
+            (named(prefix, id) == *session).then_some(id)
+        };
         let (holds, session) = match (of(RESPONSES), of(CONVERSATIONS)) {
             (Some(id), _) => (Holds::Responses, id),
             (_, Some(id)) => (Holds::Conversation, id),
@@ -120,15 +125,22 @@ pub(super) fn conversation(id: Uuid) -> SessionName {
     named(CONVERSATIONS, id)
 }
 
-/// Reads the id of a conversation.
-pub(super) fn read_conversation(text: &str) -> Option<Uuid> {
-    Uuid::try_parse(text.strip_prefix("conv_")?).ok()
+/// Reads the id of a tenant's conversation. The digits after the UUID are a hash of it, so that no
+/// mistyped id and no other tenant's begins a conversation.
+pub(super) fn read_conversation(text: &str, tenant: &TenantId) -> Option<Uuid> {
+    let id = Uuid::try_parse(text.strip_prefix("conv_")?.get(..32)?).ok()?;
+    (conversation_id(id, tenant) == text).then_some(id)
 }
 
-/// The id of the conversation that a session holds.
-pub(super) fn conversation_id(session: &SessionName) -> Option<String> {
-    let id = session.as_str().strip_prefix(CONVERSATIONS)?;
-    Some(format!("conv_{id}"))
+/// The id of a tenant's conversation.
+pub(super) fn conversation_id(id: Uuid, tenant: &TenantId) -> String {
+    let hash = Sha256::digest(format!("{tenant}/{id}"));
+    let hash: String = hash
+        .iter()
+        .take(4)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("conv_{}{hash}", id.simple())
 }
 
 fn named(prefix: &str, id: Uuid) -> SessionName {
@@ -155,9 +167,11 @@ mod tests {
         let other = SessionName::new("mine").unwrap();
         let id = ResponseId::new(&other, Seq(1));
         assert_eq!((id.holds, id.session()), (Holds::Nothing, None));
-        let conversation = conversation(uuid);
-        let text = conversation_id(&conversation).unwrap();
-        assert_eq!(read_conversation(&text), Some(uuid));
+        let (tenant, other) = (TenantId::local(), TenantId::new("other").unwrap());
+        let text = conversation_id(uuid, &tenant);
+        assert_eq!(read_conversation(&text, &tenant), Some(uuid));
+        assert_eq!(read_conversation(&text, &other), None);
+        assert_eq!(read_conversation(&text[..text.len() - 1], &tenant), None);
     }
 
     #[test]

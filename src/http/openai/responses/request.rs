@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-use uuid::Uuid;
 
 use super::{
     super::asked::{self, Asked, Conversation, Said},
-    id::{self, ResponseId},
+    id::ResponseId,
 };
 use crate::{
     http::{Problem, StreamText, extract},
@@ -272,11 +271,11 @@ enum ResponseInput {
 }
 
 /// What a response continues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Continues {
     Nothing,
     Response(ResponseId),
-    Conversation(Uuid),
+    Conversation(String),
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -330,7 +329,7 @@ impl ParsedResponse {
             // Its response has the items before it, but instructions are those of this request.
             items.retain(|(number, item)| *number > last || item.is_instruction());
         }
-        let (mut instructions, conversation) = conversation(items, continues)?;
+        let (mut instructions, conversation) = conversation(items, &continues)?;
         // Those of an earlier response do not count for this one.
         let own = request.instructions.unwrap_or_default();
         if !own.trim().is_empty() {
@@ -357,14 +356,14 @@ impl ParsedResponse {
 /// Reads the conversation, or what is new in it.
 fn conversation(
     items: Vec<(usize, Item)>,
-    continues: Continues,
+    continues: &Continues,
 ) -> Result<(Vec<String>, Conversation), Problem> {
     let (instructions, said) = messages(items, "input")?;
     if said.is_empty() {
         let what = "must be a question, or a list that ends with one or with results";
         return Err(Problem::bad("input", what));
     }
-    if continues == Continues::Nothing {
+    if *continues == Continues::Nothing {
         return Ok((instructions, Conversation::of(said)?));
     }
     let is_new = |said: &Said| match said.message.speaker {
@@ -443,10 +442,7 @@ impl ResponseRequest {
                     .ok_or_else(|| super::unknown_response("previous_response_id"))?;
                 Ok((Continues::Response(id), "previous_response_id"))
             }
-            (None, Some(id)) => {
-                let id = id::read_conversation(id).ok_or_else(super::unknown_conversation)?;
-                Ok((Continues::Conversation(id), "conversation"))
-            }
+            (None, Some(id)) => Ok((Continues::Conversation(id.clone()), "conversation")),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::{
     actor::{AskError, Oracle, SessionFilter},
     http::Host,
     journal::Only,
-    model::{By, SessionKey, TenantId, Timestamp},
+    model::{By, TenantId, Timestamp},
 };
 
 /// Interval between two searches.
@@ -58,21 +58,17 @@ async fn delete_of(oracle: &Oracle, tenant: &TenantId, until: Timestamp) -> Resu
         let page = oracle.list(tenant, &filter, after, PAGE).await?;
         for session in page.sessions {
             let is_old = session.updated.is_some_and(|updated| updated < until);
-            if is_old && holds_responses(&session.key.name) {
-                delete_one(oracle, &session.key).await?;
+            if !is_old || !holds_responses(&session.key.name) {
+                continue;
+            }
+            // Also one whose query still waits for the results of calls.
+            if let Err(error) = oracle.delete(&session.key, Only::Always).await {
+                tracing::warn!(session = %session.key, %error, "cannot delete an old response");
             }
         }
         after = page.next;
         if after.is_none() {
             return Ok(());
         }
-    }
-}
-
-async fn delete_one(oracle: &Oracle, key: &SessionKey) -> Result<(), AskError> {
-    // Also one whose query still waits for the results of calls.
-    match oracle.delete(key, Only::Always).await {
-        Ok(_) | Err(AskError::NoSession { .. } | AskError::Refused(_)) => Ok(()),
-        Err(error) => Err(error),
     }
 }

@@ -11,7 +11,7 @@ use super::{
         answering::{End, Handover},
         shapes::AnswerDetails,
     },
-    id::{self, ResponseId},
+    id::{self, Holds, ResponseId},
 };
 use crate::{
     actor::Answer,
@@ -267,7 +267,8 @@ impl Head {
     pub(super) fn response(&self, session: &SessionKey) -> Response {
         let options = &self.options;
         let parameter = |parameter| options.parameters.get(&parameter).cloned();
-        let conversation = id::conversation_id(&session.name);
+        let is_conversation = self.id.holds == Holds::Conversation;
+        let conversation = || id::conversation_id(self.id.session, &session.tenant);
         let mut text = json!({ "format": format(&options.format) });
         if let Some(verbosity) = parameter(Parameter::Verbosity) {
             text["verbosity"] = verbosity;
@@ -284,7 +285,7 @@ impl Head {
             usage: None,
             instructions: self.instructions.clone().filter(|text| !text.is_empty()),
             previous_response_id: self.previous.clone(),
-            conversation: conversation.map(|id| ConversationId { id }),
+            conversation: is_conversation.then(|| ConversationId { id: conversation() }),
             store: self.store,
             tools: options.tools.iter().map(tool).collect(),
             tool_choice: match &options.tool_choice {

@@ -134,7 +134,11 @@ impl EventBody {
             {
                 self.event("oracle.progress", &json!({}), Some(&details));
             }
-            if let Some(handover) = self.tally.add(record) {
+            if let Some(mut handover) = self.tally.add(record) {
+                // Clients parse every text in the format.
+                if !self.context.head.options.format.is_text() {
+                    handover.text.clear();
+                }
                 let calls = handover.calls.clone();
                 self.end(&End::Calls(handover));
                 session.keep(&calls);

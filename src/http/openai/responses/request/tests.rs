@@ -2,6 +2,7 @@
 //! interpreted.
 
 use serde_json::json;
+use uuid::Uuid;
 
 use super::*;
 use crate::model::{CallId, Image, ImportedMessage, Seq, ToolCall};
@@ -17,7 +18,7 @@ fn asking(field: &str, value: Value) -> Value {
 }
 
 fn id() -> ResponseId {
-    let session = id::session_of_responses(Uuid::from_u128(7));
+    let session = super::super::id::session_of_responses(Uuid::from_u128(7));
     ResponseId::new(&session, Seq(2))
 }
 
@@ -323,8 +324,6 @@ fn id_that_names_nothing_is_not_found() {
     for (field, value) in [
         ("previous_response_id", json!("resp_68a1")),
         ("previous_response_id", json!("")),
-        ("conversation", json!("conv_1")),
-        ("conversation", json!({ "id": "elsewhere" })),
     ] {
         let problem = read(&asking(field, value)).unwrap_err();
         let shown = serde_json::to_value(problem.body()).unwrap();
@@ -490,13 +489,12 @@ fn input_becomes_a_conversation() {
             "{body}"
         );
     }
-    let uuid = Uuid::from_u128(7);
-    for conversation in [
-        json!(format!("conv_{}", uuid.simple())),
-        json!({ "id": format!("conv_{uuid}") }),
-    ] {
+    for conversation in [json!("conv_7"), json!({ "id": "conv_7" })] {
         let parsed = read(&asking("conversation", conversation)).unwrap();
-        assert_eq!(parsed.continues, Continues::Conversation(uuid));
+        assert_eq!(
+            parsed.continues,
+            Continues::Conversation("conv_7".to_owned())
+        );
         assert_eq!(parsed.field, "conversation");
     }
 }

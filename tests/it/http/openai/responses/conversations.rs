@@ -55,18 +55,23 @@ async fn responses_are_added_to_a_conversation_in_order() {
         let deleted = call(&served, local(), "DELETE", &path, &Value::Null).await;
         let expected = json!({ "id": id, "object": "conversation.deleted", "deleted": true });
         assert_eq!(object(&deleted), expected);
-        for method in ["GET", "DELETE"] {
-            let gone = call(&served, local(), method, &path, &Value::Null).await;
-            let missing = (404, "conversation_not_found".to_owned(), "id".to_owned());
+        let again = call(&served, local(), "DELETE", &path, &Value::Null).await;
+        assert_eq!(object(&again), expected);
+        let mistyped = format!("{id}0");
+        for (method, path, body, field) in [
+            ("GET", format!("{path}0"), Value::Null, "id"),
+            ("DELETE", format!("{path}0"), Value::Null, "id"),
+            (
+                "POST",
+                RESPONSES.to_owned(),
+                within(&json!({ "id": mistyped }), "four"),
+                "conversation",
+            ),
+        ] {
+            let gone = call(&served, local(), method, &path, &body).await;
+            let missing = (404, "conversation_not_found".to_owned(), field.to_owned());
             assert_eq!(refused(&gone), missing);
         }
-        let gone = respond(&served, &within(&json!({ "id": id }), "four")).await;
-        let missing = (
-            404,
-            "conversation_not_found".to_owned(),
-            "conversation".to_owned(),
-        );
-        assert_eq!(refused(&gone), missing);
         assert_eq!(get(&served, &one).await.status, 404);
         assert_eq!(
             object(&get(&served, &branch).await)["output"],
@@ -78,8 +83,7 @@ async fn responses_are_added_to_a_conversation_in_order() {
 #[tokio::test(start_paused = true)]
 async fn conversation_keeps_its_model() {
     let served = echo().await;
-    let items = json!([{ "role": "user", "content": "zero" }]);
-    let new = json!({ "items": items, "metadata": { "a": "b" } });
+    let new = json!({ "metadata": { "a": "b" } });
     let conversation = object(&create(&served, &new).await);
     assert_eq!(conversation["metadata"], json!({ "a": "b" }));
     let mut body = within(&conversation, "one");
@@ -96,7 +100,7 @@ async fn conversation_keeps_its_model() {
     );
     assert_eq!(
         text(&object(&respond(&served, &body).await)),
-        "1. one (1 before)"
+        "1. one (0 before)"
     );
     body["model"] = "oracle".into();
     let got = respond(&served, &body).await;
@@ -171,7 +175,8 @@ async fn responses_whose_time_is_over_are_deleted() {
     let own = served.system.session("resp-ect").unwrap();
     own.answer("one").await.unwrap();
     let kept = object(&create(&served, &json!({})).await);
-    let kept = kept["id"].as_str().unwrap().replace("conv_", "conv-");
+    let kept = object(&respond(&served, &within(&kept, "one")).await);
+    let kept = kept["oracle"]["session"].as_str().unwrap();
     advance_time(Duration::from_secs(2 * 3_600)).await;
     let young = object(&respond(&served, &asking("one")).await);
     let young = young["oracle"]["session"].as_str().unwrap();
@@ -189,7 +194,7 @@ async fn responses_whose_time_is_over_are_deleted() {
     });
     let listener = Listener::bind(&settings, AuthMode::Open).unwrap();
     let _server = Server::start(listener, host);
-    let mut expected = [&kept, young, "resp-ect"];
+    let mut expected = [kept, young, "resp-ect"];
     expected.sort_unstable();
     let deleted = async {
         while served.sessions().await != expected {
