@@ -49,6 +49,11 @@ def get(url):
         return json.load(answer)
 
 
+def get_lines(url):
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        return [json.loads(line) for line in answer]
+
+
 class Place:
     """A project and a data directory for Oracle; `config` makes the text of a configuration of a chain."""
 
@@ -115,6 +120,27 @@ def served(place, *chain):
             log.seek(0)
             sys.stderr.write(log.read()[-4000:])
             raise
+
+
+@contextlib.contextmanager
+def mocked(oracle, *options):
+    """A mock model for as long as the block lasts, and the configuration that makes it the profile `mock`."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [oracle, "dev", "mock-model", "--port", str(port), *options]
+    process = start(command, None, stdout=subprocess.DEVNULL)
+    until("the mock model", 20, lambda: answers(f"{url}/stats"))
+    yield url, f"""
+[[providers]]
+name = "mock"
+dialect = "openai"
+base_url = "{url}/v1"
+[[profiles]]
+name = "mock"
+chain = ["mock/x"]
+"""
+    process.terminate()
+    process.wait(20)
 
 
 def check(name, seen, expected):

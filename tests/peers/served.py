@@ -1,6 +1,8 @@
 """Runs a command with `oracle serve` beside it, whose address is ORACLE_URL and for which ORACLE_KEY is a key.
 
     python served.py PATH/TO/oracle COMMAND...
+
+The model `oracle` is the offline one. Behind the model `mock` is a mock model, whose address is MOCK_URL.
 """
 
 import os
@@ -8,15 +10,15 @@ import subprocess
 import sys
 import tempfile
 
-from peer import Place, run, served
+from peer import Place, mocked, run, served
 
 
 def main(oracle):
-    with tempfile.TemporaryDirectory() as folder:
-        place = Place(oracle, folder)
+    with tempfile.TemporaryDirectory() as folder, mocked(oracle, "--strict") as (mock, config):
+        place = Place(oracle, folder, lambda chain: config, "warn")
         key = place.key("peer")
         with served(place, "offline") as url:
-            environment = {**os.environ, "ORACLE_URL": url, "ORACLE_KEY": key}
+            environment = {**os.environ, "ORACLE_URL": url, "ORACLE_KEY": key, "MOCK_URL": mock}
             done = subprocess.run(sys.argv[2:], env=environment, timeout=300)
             if done.returncode != 0:
                 sys.exit(f"{' '.join(sys.argv[2:])}: exit code {done.returncode}")
