@@ -152,7 +152,7 @@ def check(name, seen, expected):
 def run(main):
     """Does it, and leaves no process behind."""
     try:
-        main(sys.argv[1])
+        main(*sys.argv[1:])
     finally:
         for process in PROCESSES:
             try:

@@ -13,15 +13,15 @@ import tempfile
 from peer import Place, mocked, run, served
 
 
-def main(oracle):
+def main(oracle, *command):
     with tempfile.TemporaryDirectory() as folder, mocked(oracle, "--strict") as (mock, config):
         place = Place(oracle, folder, lambda chain: config, "warn")
         key = place.key("peer")
         with served(place, "offline") as url:
             environment = {**os.environ, "ORACLE_URL": url, "ORACLE_KEY": key, "MOCK_URL": mock}
-            done = subprocess.run(sys.argv[2:], env=environment, timeout=300)
+            done = subprocess.run(command, env=environment, timeout=300)
             if done.returncode != 0:
-                sys.exit(f"{' '.join(sys.argv[2:])}: exit code {done.returncode}")
+                sys.exit(f"{' '.join(command)}: exit code {done.returncode}")
 
 
 if __name__ == "__main__":
