@@ -135,6 +135,7 @@ def mocked(oracle, *options):
 name = "mock"
 dialect = "openai"
 base_url = "{url}/v1"
+structured_output = true
 [[profiles]]
 name = "mock"
 chain = ["mock/x"]
