@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks Oracle by programs that others wrote: the mock model by the SDKs that its dialects come from, Oracle's own
 # dialects by the LiteLLM proxy, and `oracle serve` by those who are to use it: curl, OpenAI's SDKs for Python and
-# JavaScript, LiteLLM, and requests that Schemathesis makes out of the description of all routes. With
+# JavaScript, its Agents SDK, Open WebUI's requests, and requests that Schemathesis makes out of the description of all
+# routes. With ORACLE_ALL_CLIENTS=1 also by LiteLLM, LangChain, Pydantic AI, `llm` and Vercel's AI SDK. With
 # ORACLE_LLAMA=1 also by llama.cpp's server, which the first time takes a C++ compiler and many minutes to build.
 #
 # Needs curl, python3 with venv (Debian and Ubuntu: apt install curl python3-venv), Node.js 20 or newer with npm,
@@ -32,7 +33,7 @@ environment() {
     echo "$venv"
 }
 
-# The JavaScript SDK with the client that uses it: modules are looked for where a program stands.
+# The JavaScript SDKs with the clients that use them: modules are looked for where a program stands.
 javascript() {
     local folder=$target/peers-js
     if ! cmp --silent tests/peers/js/package-lock.json "$folder/installed.json"; then
@@ -42,7 +43,7 @@ javascript() {
         npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts --loglevel=error >&2
         cp tests/peers/js/package-lock.json "$folder/installed.json"
     fi
-    cp tests/peers/js/clients.mjs "$folder"
+    cp tests/peers/js/*.mjs "$folder"
     echo "$folder"
 }
 
@@ -71,15 +72,27 @@ lines() { served "$sdk" tests/peers/documents.py docs/clients.md "$@"; }
 "$litellm" tests/peers/litellm_proxy.py "$oracle"
 
 lines sh curl bash -euo pipefail -s
-lines python "import OpenAI" "$sdk" -
+lines python "from openai import OpenAI" "$sdk" -
 lines python "import litellm" "$litellm" -
-lines js OpenAI env -C "$js" node --input-type=module -
+lines python "import Agent, OpenAI" "$sdk" -
+lines js '"openai"' env -C "$js" node --input-type=module -
 "$sdk" tests/peers/clients.py "$oracle"
-served node "$js/clients.mjs"
-"$litellm" tests/peers/litellm_client.py "$oracle"
+for client in openai_client agents_client webui; do served "$sdk" "tests/peers/$client.py"; done
+for client in clients openai; do served env -C "$js" node "$client.mjs"; done
 served "$sdk" examples/http_client.py "where is parse_invoice?" "and who reads one?"
 "$fuzz" tests/peers/fuzz.py "$oracle"
 
+if [[ ${ORACLE_ALL_CLIENTS:-} ]]; then
+    frameworks=$(environment frameworks)/bin/python
+    lines python langchain_openai "$frameworks" -
+    lines python pydantic_ai "$frameworks" -
+    lines js ai-sdk env -C "$js" node --input-type=module -
+    rm -rf "$target/peers-llm" && mkdir "$target/peers-llm"
+    LLM_USER_PATH=$(realpath "$target")/peers-llm PATH=$(dirname "$frameworks"):$PATH lines sh "llm -m" bash -euo pipefail -s
+    for client in langchain_client pydantic_client llm_client; do served "$frameworks" "tests/peers/$client.py"; done
+    served "$litellm" tests/peers/litellm_client.py
+    served env -C "$js" node vercel.mjs
+fi
 if [[ ${ORACLE_LLAMA:-} ]]; then
     llama=$(environment llama)/bin/python
     "$llama" tests/peers/llama.py "$oracle"
