@@ -8,18 +8,26 @@ import sys
 
 import agents
 import openai
-from pydantic import BaseModel
 
-from scripted import FORECAST, GREETING, TOWN, Weather, calls, check_format, check_heard, check_results, run_cases, says, script
+from scripted import (
+    BONN,
+    FORECAST,
+    GREETING,
+    TOWN,
+    Town,
+    Weather,
+    calls,
+    check_format,
+    check_heard,
+    check_results,
+    run_cases,
+    says,
+    script,
+)
 
 MOCK = os.environ["MOCK_URL"]
 HANDOFF = script(calls("transfer_to_clerk", {}), calls("look_up", {"invoice": 7}), says("It is paid."))
 agents.set_tracing_disabled(True)
-
-
-class Town(BaseModel):
-    name: str
-    people: int
 
 
 async def run(agent, question, model):
@@ -58,7 +66,7 @@ async def handoff(model):
 
 async def output_type(model):
     result = await run(agents.Agent("geographer", output_type=Town), TOWN, model)
-    assert result.final_output == Town(name="Bonn", people=330000), result
+    assert result.final_output == BONN, result
     check_format(MOCK, "json_schema", "people")
 
 
@@ -74,7 +82,11 @@ async def streamed(model):
         elif event.type == "run_item_stream_event":
             items.append(event.name)
     assert text == "Bonn is warmest.", text
-    assert items == ["tool_called"] * 2 + ["tool_output"] * 2 + ["tool_called", "tool_output", "message_output_created"], items
+    assert items == ["tool_called"] * 2 + ["tool_output"] * 2 + [
+        "tool_called",
+        "tool_output",
+        "message_output_created",
+    ], items
     weather.check(MOCK, result.final_output)
 
 

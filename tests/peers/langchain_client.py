@@ -7,22 +7,24 @@ import sys
 from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
-from pydantic import BaseModel
 
-from scripted import FORECAST, GREETING, TOWN, Weather, calls, check_format, check_heard, run_cases, says, script
+from scripted import (
+    BONN,
+    FORECAST,
+    GREETING,
+    TOWN,
+    Town,
+    Weather,
+    calls,
+    check_format,
+    check_heard,
+    run_cases,
+    says,
+    script,
+)
 
 MOCK = os.environ["MOCK_URL"]
 LATER = script(says("Good evening."))
-
-
-class Town(BaseModel):
-    """A town."""
-
-    name: str
-    people: int
-
-
-BONN = Town(name="Bonn", people=330000)
 
 
 def model(**more):

@@ -8,27 +8,13 @@ import tempfile
 
 import litellm
 import openai
-from pydantic import BaseModel
 
 from peer import KEY as MASTER, answers, free_port, run, start, until
-from scripted import FORECAST, GREETING, TOWN, Weather, check_format, last_request, run_cases
+from scripted import BONN, FORECAST, GREETING, TOOL, TOWN, Town, Weather, check_format, last_request, run_cases
 
 litellm.suppress_debug_info = True  # It would speak up about each error.
 MOCK, URL, KEY = os.environ["MOCK_URL"], os.environ["ORACLE_URL"] + "/v1", os.environ["ORACLE_KEY"]
 QUESTION = {"role": "user", "content": "where is parse_invoice?"}
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "weather",
-        "description": "Returns the temperature in a city.",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-    },
-}
-
-
-class Town(BaseModel):
-    name: str
-    people: int
 
 
 def sdk(**request):
@@ -73,7 +59,7 @@ def tools(complete):
 
 def response_format(complete):
     asked = complete(messages=[{"role": "user", "content": TOWN}], response_format=Town)
-    assert Town.model_validate_json(asked.choices[0].message.content) == Town(name="Bonn", people=330000), asked
+    assert Town.model_validate_json(asked.choices[0].message.content) == BONN, asked
     check_format(MOCK, "json_schema", "people")
 
 
@@ -95,7 +81,9 @@ def main():
         ]
         with open(f"{folder}/proxy.json", "w") as file:  # JSON is YAML.
             settings = {"num_retries": 0}
-            json.dump({"model_list": models, "litellm_settings": settings, "general_settings": {"master_key": MASTER}}, file)
+            json.dump(
+                {"model_list": models, "litellm_settings": settings, "general_settings": {"master_key": MASTER}}, file
+            )
         port = free_port()
         with open(f"{folder}/log", "w") as log:
             command = [os.path.join(os.path.dirname(sys.executable), "litellm"), "--config", f"{folder}/proxy.json"]

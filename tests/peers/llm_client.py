@@ -6,9 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-from pydantic import BaseModel
-
-from scripted import FORECAST, GREETING, TOWN, Weather, check_format, check_heard, run_cases, says, script
+from scripted import BONN, FORECAST, GREETING, TOWN, Town, Weather, check_format, check_heard, run_cases, says, script
 
 MOCK = os.environ["MOCK_URL"]
 MODEL = f"""
@@ -28,11 +26,6 @@ def weather(city: str) -> str:
         print(city, file=file)
     return Weather().weather(city)
 """
-
-
-class Town(BaseModel):
-    name: str
-    people: int
 
 
 def command(folder):
@@ -65,7 +58,7 @@ def tool(model):
 
 
 def schema(model):
-    assert Town.model_validate_json(model.prompt(TOWN, schema=Town).text()) == Town(name="Bonn", people=330000)
+    assert Town.model_validate_json(model.prompt(TOWN, schema=Town).text()) == BONN
     check_format(MOCK, "json_schema", "people")
 
 

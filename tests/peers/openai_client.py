@@ -6,22 +6,29 @@ import sys
 import openai
 from pydantic import BaseModel
 
-from scripted import FORECAST, GREETING, TOWN, Weather, check_format, check_heard, last_request, run_cases, says, script
+from scripted import (
+    BONN,
+    FORECAST,
+    GREETING,
+    TOWN,
+    Town,
+    Weather,
+    check_format,
+    check_heard,
+    last_request,
+    run_cases,
+    says,
+    script,
+)
 
 MOCK = os.environ["MOCK_URL"]
 EVENING = script(says("Good evening."))
-
-
-class Town(BaseModel):
-    name: str
-    people: int
 
 
 class City(BaseModel):
     city: str
 
 
-BONN = Town(name="Bonn", people=330000)
 TOOL = openai.pydantic_function_tool(City, name="weather")
 RESPONSES_TOOL = {"type": "function", **TOOL["function"]}
 
@@ -64,9 +71,13 @@ def streamed_tools(api):
 def tool_choice(api):
     """The mock model obeys a choice; one call at a time is a wish that reaches it."""
     choice = {"type": "function", "function": {"name": "weather"}}
-    message = api.chat.completions.create(
-        model="mock", messages=[user("Hello")], tools=[TOOL], tool_choice=choice, parallel_tool_calls=False
-    ).choices[0].message
+    message = (
+        api.chat.completions.create(
+            model="mock", messages=[user("Hello")], tools=[TOOL], tool_choice=choice, parallel_tool_calls=False
+        )
+        .choices[0]
+        .message
+    )
     assert [call.function.name for call in message.tool_calls] == ["weather"], message
     assert last_request(MOCK)["parallel_tool_calls"] is False
 
@@ -156,7 +167,14 @@ def main():
     )
     title = f"OpenAI's Python SDK {openai.__version__}"
     chat = [tools, streamed_tools, tool_choice, parse, json_object]
-    responses = [create, stream, function_calls_by_items, function_calls_by_previous_response_id, parse_response, conversations]
+    responses = [
+        create,
+        stream,
+        function_calls_by_items,
+        function_calls_by_previous_response_id,
+        parse_response,
+        conversations,
+    ]
     sys.exit(run_cases(title, {"chat": api}, chat) + run_cases(title, {"responses": api}, responses))
 
 

@@ -5,22 +5,26 @@ import os
 import sys
 
 import openai
-from pydantic import BaseModel
 from pydantic_ai import Agent, NativeOutput, PromptedOutput, ToolOutput
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from scripted import FORECAST, GREETING, TOWN, Weather, calls, check_format, check_heard, run_cases, says, script
+from scripted import (
+    BONN,
+    FORECAST,
+    GREETING,
+    TOWN,
+    Town,
+    Weather,
+    calls,
+    check_format,
+    check_heard,
+    run_cases,
+    says,
+    script,
+)
 
 MOCK = os.environ["MOCK_URL"]
-
-
-class Town(BaseModel):
-    name: str
-    people: int
-
-
-BONN = Town(name="Bonn", people=330000)
 
 
 def text(model):

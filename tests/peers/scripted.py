@@ -3,6 +3,8 @@
 import json
 import traceback
 
+from pydantic import BaseModel
+
 from peer import get_lines
 
 SIGNAL = '<signal type="context_sufficient"><sources_found>1</sources_found></signal>'
@@ -28,8 +30,27 @@ GREETING = script(says("Good morning."))
 FORECAST = script(
     calls("weather", {"city": "Oslo"}, {"city": "Rome"}), calls("weather", {"city": "Bonn"}), says("Bonn is warmest.")
 )
+
+
+class Town(BaseModel):
+    """A town."""
+
+    name: str
+    people: int
+
+
+BONN = Town(name="Bonn", people=330000)
 # An answer in a format, which has no signal.
-TOWN = script({"reply": json.dumps({"name": "Bonn", "people": 330000})})
+TOWN = script({"reply": BONN.model_dump_json()})
+# The tool of `FORECAST` as requests have it.
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "Returns the temperature in a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
 
 
 class Weather:

@@ -10,7 +10,7 @@ import os
 import sys
 import urllib.request
 
-from scripted import FORECAST, Weather, check_heard, last_request, run_cases
+from scripted import FORECAST, TOOL, Weather, check_heard, last_request, run_cases
 
 URL, KEY, MOCK = os.environ["ORACLE_URL"], os.environ["ORACLE_KEY"], os.environ["MOCK_URL"]
 HISTORY = "USER: where is parse_invoice?\nASSISTANT: In `src/parser.rs:3-4`."
@@ -32,14 +32,6 @@ TASKS = {
         '{ "follow_ups": ["Question 1?", "Question 2?", "Question 3?"] }',
         list,
     ),
-}
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "weather",
-        "description": "Returns the temperature in a city.",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-    },
 }
 
 
