@@ -17,10 +17,12 @@ MOCK, URL, KEY = os.environ["MOCK_URL"], os.environ["ORACLE_URL"] + "/v1", os.en
 QUESTION = {"role": "user", "content": "where is parse_invoice?"}
 
 
-def sdk(**request):
-    # Not `openai/…`: LiteLLM turns messages for that into requests of another API.
-    model = "hosted_vllm/" + request.pop("model", "mock")
-    return litellm.completion(model=model, api_base=URL, api_key=KEY, timeout=30, num_retries=0, **request)
+def sdk(provider):
+    def complete(model="mock", **request):
+        model = f"{provider}/{model}"
+        return litellm.completion(model=model, api_base=URL, api_key=KEY, timeout=30, num_retries=0, **request)
+
+    return complete
 
 
 def chats(complete):
@@ -73,7 +75,8 @@ def drop_params(complete):
 
 def main():
     title = f"LiteLLM {importlib.metadata.version('litellm')}"
-    failures = run_cases(title, {"SDK": sdk}, [chats, errors, tools, response_format, drop_params])
+    providers = {provider: sdk(provider) for provider in ("hosted_vllm", "openai")}
+    failures = run_cases(title, providers, [chats, errors, tools, response_format, drop_params])
     with tempfile.TemporaryDirectory() as folder:
         models = [
             {"model_name": name, "litellm_params": {"model": f"hosted_vllm/{name}", "api_base": URL, "api_key": KEY}}

@@ -22,6 +22,7 @@ from scripted import (
 )
 
 MOCK = os.environ["MOCK_URL"]
+PNG = "data:image/png;base64,iVBORw0KGgo="
 EVENING = script(says("Good evening."))
 
 
@@ -92,6 +93,19 @@ def json_object(api):
     asked = api.chat.completions.create(model="mock", messages=[user(TOWN)], response_format={"type": "json_object"})
     assert Town.model_validate_json(asked.choices[0].message.content) == BONN, asked
     check_format(MOCK, "json_object")
+
+
+def image(api):
+    parts = [{"type": "text", "text": GREETING}, {"type": "image_url", "image_url": {"url": PNG}}]
+    asked = api.chat.completions.create(model="mock", messages=[user(parts)])
+    assert asked.choices[0].message.content == "Good morning.", asked
+    check_heard(MOCK, PNG)
+
+
+def image_response(api):
+    parts = [{"type": "input_text", "text": GREETING}, {"type": "input_image", "image_url": PNG}]
+    assert api.responses.create(model="mock", input=[user(parts)]).output_text == "Good morning."
+    check_heard(MOCK, PNG)
 
 
 def create(api):
@@ -166,13 +180,14 @@ def main():
         base_url=os.environ["ORACLE_URL"] + "/v1", api_key=os.environ["ORACLE_KEY"], max_retries=0, timeout=30
     )
     title = f"OpenAI's Python SDK {openai.__version__}"
-    chat = [tools, streamed_tools, tool_choice, parse, json_object]
+    chat = [tools, streamed_tools, tool_choice, parse, json_object, image]
     responses = [
         create,
         stream,
         function_calls_by_items,
         function_calls_by_previous_response_id,
         parse_response,
+        image_response,
         conversations,
     ]
     sys.exit(run_cases(title, {"chat": api}, chat) + run_cases(title, {"responses": api}, responses))

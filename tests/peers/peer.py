@@ -136,6 +136,9 @@ name = "mock"
 dialect = "openai"
 base_url = "{url}/v1"
 structured_output = true
+[[providers.models]]
+name = "x"
+images = true
 [[profiles]]
 name = "mock"
 chain = ["mock/x"]
