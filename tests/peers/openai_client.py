@@ -1,5 +1,6 @@
 """`oracle serve` at ORACLE_URL and OpenAI's Python SDK, unmodified: tools, formats and responses."""
 
+import json
 import os
 import sys
 
@@ -13,8 +14,10 @@ from scripted import (
     TOWN,
     Town,
     Weather,
+    calls,
     check_format,
     check_heard,
+    check_results,
     last_request,
     run_cases,
     says,
@@ -38,35 +41,47 @@ def user(content):
     return {"role": "user", "content": content}
 
 
-def call_tools(ask):
-    """Runs tools until there is an answer. `ask` takes the messages and returns the model's message."""
+def call_tools(ask, sent_back=lambda message: message):
+    """Runs tools until there is an answer. `ask` takes the messages and returns the model's choice."""
     weather, messages = Weather(), [user(FORECAST)]
     for _ in range(6):
-        message = ask(messages)
-        if not message.tool_calls:
+        choice = ask(messages=messages, model="mock", tools=[TOOL]).choices[0]
+        assert choice.finish_reason == ("tool_calls" if choice.message.tool_calls else "stop"), choice
+        if not choice.message.tool_calls:
             break
-        messages.append(message)
-        for call in message.tool_calls:
-            result = weather.weather(call.function.parsed_arguments.city)
+        messages.append(sent_back(choice.message))
+        for call in choice.message.tool_calls:
+            result = weather.weather(**json.loads(call.function.arguments))
             messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
-    weather.check(MOCK, message.content)
+    weather.check(MOCK, choice.message.content)
 
 
 def tools(api):
-    def ask(messages):
-        choice = api.chat.completions.parse(model="mock", messages=messages, tools=[TOOL]).choices[0]
-        assert choice.finish_reason == ("tool_calls" if choice.message.tool_calls else "stop"), choice
-        return choice.message
-
-    call_tools(ask)
+    call_tools(api.chat.completions.create)
 
 
 def streamed_tools(api):
-    def ask(messages):
-        with api.chat.completions.stream(model="mock", messages=messages, tools=[TOOL]) as stream:
-            return stream.get_final_completion().choices[0].message
+    def ask(**request):
+        with api.chat.completions.stream(**request) as stream:
+            return stream.get_final_completion()
 
-    call_tools(ask)
+    call_tools(ask, lambda message: message.model_dump())
+
+
+def tools_and_format(api):
+    """Text beside calls is no JSON and would break the parser, so there is none."""
+    call = {"reply": "Let me ask.", **calls("weather", {"city": "Bonn"})}
+    messages = [user(script(call, {"reply": BONN.model_dump_json()}))]
+
+    def ask():
+        parsed = api.chat.completions.parse(model="mock", messages=messages, tools=[TOOL], response_format=Town)
+        return parsed.choices[0].message
+
+    first = ask()
+    assert first.content is None and first.tool_calls[0].function.parsed_arguments == City(city="Bonn"), first
+    messages.extend([first, {"role": "tool", "tool_call_id": first.tool_calls[0].id, "content": "19 C"}])
+    assert ask().parsed == BONN
+    check_results(MOCK, "19 C")
 
 
 def tool_choice(api):
@@ -180,7 +195,7 @@ def main():
         base_url=os.environ["ORACLE_URL"] + "/v1", api_key=os.environ["ORACLE_KEY"], max_retries=0, timeout=30
     )
     title = f"OpenAI's Python SDK {openai.__version__}"
-    chat = [tools, streamed_tools, tool_choice, parse, json_object, image]
+    chat = [tools, streamed_tools, tools_and_format, tool_choice, parse, json_object, image]
     responses = [
         create,
         stream,
