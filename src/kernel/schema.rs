@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::guidance::quote;
 
 /// Most subschemas that are applied to one value and its parts.
-const MOST_STEPS: usize = 1_000_000;
+const MOST_STEPS: usize = 300_000;
 /// Steps of compiling a pattern.
 const PATTERN: usize = 10_000;
 /// Largest compiled pattern, in bytes.

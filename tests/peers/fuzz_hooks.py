@@ -24,6 +24,11 @@ BEYOND_SCHEMAS = {
         *("messages", "tools", "tool_choice", "response_format", "stop", "logprobs", "seed", "logit_bias"),
         *("temperature", "top_p", "presence_penalty", "frequency_penalty", "reasoning_effort", "verbosity"),
     },
+    ("POST", "/v1/responses"): {
+        *("input", "tools", "tool_choice", "text", "reasoning", "temperature", "top_p", "conversation"),
+        *("previous_response_id", "max_output_tokens", "idempotency-key"),
+    },
+    ("POST", "/v1/conversations"): {"items"},
 }
 
 

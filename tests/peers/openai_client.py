@@ -184,7 +184,7 @@ def conversations(api):
     check_heard(MOCK, "Good morning.")
     assert api.conversations.delete(conversation.id).deleted
     try:
-        api.responses.create(model="mock", input=GREETING, conversation=conversation.id)
+        api.responses.retrieve(response.id)
     except openai.NotFoundError:
         return
     raise AssertionError("it was deleted")

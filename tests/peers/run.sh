@@ -62,11 +62,19 @@ command -v npm >/dev/null || missing npm "it comes with Node.js, or as Debian's 
 cargo test --no-run --test it
 oracle=$(realpath "$target")/debug/oracle
 sdk=$(environment sdk)/bin/python
-litellm=$(environment litellm)/bin/python
-fuzz=$(environment fuzz)/bin/python
 js=$(javascript)
 served() { "$sdk" tests/peers/served.py "$oracle" "$@"; }
 lines() { served "$sdk" tests/peers/documents.py docs/clients.md "$@"; }
+clients() {
+    for client in openai_client agents_client; do served "$sdk" "tests/peers/$client.py"; done
+    served env -C "$js" node openai.mjs
+}
+if [[ ${1:-} == clients ]]; then
+    clients
+    exit
+fi
+litellm=$(environment litellm)/bin/python
+fuzz=$(environment fuzz)/bin/python
 
 "$sdk" tests/peers/sdk.py "$oracle"
 "$litellm" tests/peers/litellm_proxy.py "$oracle"
@@ -77,8 +85,9 @@ lines python "import litellm" "$litellm" -
 lines python "import Agent, OpenAI" "$sdk" -
 lines js '"openai"' env -C "$js" node --input-type=module -
 "$sdk" tests/peers/clients.py "$oracle"
-for client in openai_client agents_client webui; do served "$sdk" "tests/peers/$client.py"; done
-for client in clients openai; do served env -C "$js" node "$client.mjs"; done
+clients
+served "$sdk" tests/peers/webui.py
+served env -C "$js" node clients.mjs
 served "$sdk" examples/http_client.py "where is parse_invoice?" "and who reads one?"
 "$fuzz" tests/peers/fuzz.py "$oracle"
 
