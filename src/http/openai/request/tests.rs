@@ -437,3 +437,31 @@ fn reasoning_in_assistant_messages_is_stripped() {
         assert_eq!(without_reasoning(answer), spoken_);
     }
 }
+
+#[test]
+fn image_may_precede_the_question_about_it() {
+    let image = json!([{ "type": "image_url", "image_url": { "url": "https://a.b/c.png" } }]);
+    let body = json!({ "model": "oracle", "messages": [
+        { "role": "user", "content": image },
+        { "role": "user", "content": "what is it?" },
+    ]});
+    let chat = ParsedChat::read(&serde_json::to_vec(&body).unwrap()).unwrap();
+    let asked = chat.asked.conversation;
+    assert_eq!((&*asked.question, asked.images.len()), ("what is it?", 1));
+}
+
+#[test]
+fn calls_of_a_message_are_bounded() {
+    let call = |number: usize| {
+        let function = json!({ "name": "a", "arguments": "{}" });
+        json!({ "id": number.to_string(), "type": "function", "function": function })
+    };
+    let calls: Vec<Value> = (0..129).map(call).collect();
+    let body = json!({ "model": "oracle", "messages": [
+        { "role": "user", "content": "q?" },
+        { "role": "assistant", "tool_calls": calls },
+    ]});
+    let problem = ParsedChat::read(&serde_json::to_vec(&body).unwrap()).unwrap_err();
+    let shown = serde_json::to_value(problem.body()).unwrap();
+    assert_eq!(shown["error"]["param"], "messages[1]", "{shown}");
+}

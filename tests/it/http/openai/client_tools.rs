@@ -471,3 +471,15 @@ async fn results_replace_the_options_of_the_question() {
         AnswerFormat::Schema { .. }
     ));
 }
+
+#[tokio::test(start_paused = true)]
+async fn results_for_another_model_begin_a_query_of_that_model() {
+    let served = Served::start(TestOracle::new(forecast().starting_after(0))).await;
+    let asked = with_tools(chat(&["how is it?"]));
+    let first = served.post(&[], asked.clone()).await;
+    let mut next = returning(asked, &message(&first), &["rain", "noon"]);
+    next["model"] = "other".into();
+    let second = served.post(&[], next).await;
+    assert_eq!(second.answer(), "It rains at noon.");
+    assert_ne!(second.session(), first.session());
+}

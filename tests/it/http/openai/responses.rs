@@ -763,3 +763,15 @@ async fn stream_that_the_server_ends_closes_its_item() {
         assert_eq!(items[0]["status"], "incomplete");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn refused_continuation_leaves_no_branch() {
+    let served = echo().await;
+    let one = object(&respond(&served, &asking("one")).await);
+    object(&respond(&served, &after(&one, "two")).await);
+    let mut older = after(&one, "three");
+    older["temperature"] = json!(1);
+    let got = respond(&served, &older).await;
+    assert_eq!(refused(&got).2, "temperature");
+    assert_eq!(served.sessions().await.len(), 1);
+}
