@@ -26,7 +26,7 @@ BEYOND_SCHEMAS = {
     },
     ("POST", "/v1/responses"): {
         *("input", "tools", "tool_choice", "text", "reasoning", "temperature", "top_p", "conversation"),
-        *("previous_response_id", "max_output_tokens", "idempotency-key"),
+        *("previous_response_id", "max_output_tokens", "idempotency-key", "background"),
     },
     ("POST", "/v1/conversations"): {"items"},
 }

@@ -70,7 +70,7 @@ pub(super) async fn create(
     caller: Caller,
     body: bytes::Bytes,
 ) -> Result<Json<Conversation>, Problem> {
-    let new = match body.is_empty() {
+    let new = match matches!(body.trim_ascii(), b"" | b"null") {
         true => NewConversation::default(),
         false => extract::read(&body)?,
     };
