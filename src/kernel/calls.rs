@@ -42,7 +42,8 @@ pub(super) fn with_unique_ids(mut parts: Vec<Part>) -> Vec<Part> {
     parts
 }
 
-/// Refuses the calls if the query is `doomed` to end with this turn.
+/// Records each call as requested or refused, and starts those that may run. All are refused if
+/// the query is `doomed` to end with this turn.
 pub(super) fn request(draft: &mut Draft<'_>, asked: Vec<Arc<ToolCall>>, doomed: bool) {
     for call in asked {
         match refusal(draft, &call, doomed) {
@@ -110,7 +111,7 @@ fn refusal(draft: &Draft<'_>, call: &ToolCall, doomed: bool) -> Option<(RefusedW
             let content = guidance::broken_arguments(&error);
             Some((RefusedWhy::BrokenArguments, content))
         }
-        // A call without approval runs, and its tool describes the problem.
+        // A tool that needs no approval checks its own arguments.
         Ok(_) if spec.approval == ToolApproval::NotNeeded && client.is_none() => None,
         Ok(parsed) => {
             let problem = problem_of_arguments(&spec.schema, &parsed)?;
@@ -170,10 +171,10 @@ pub(super) fn go_on(mut draft: Draft<'_>) -> Decision {
     if draft.query.calls_complete() {
         return turn_end::end(draft);
     }
-    if !is_due_to_the_client(&draft) {
+    if !must_hand_over(&draft) {
         return draft.wait();
     }
-    // As for a message that comes during the wait.
+    // A message that is queued already cancels the query, like one that comes during the wait.
     if !draft.session.inbox.is_empty() {
         return draft.finish(Outcome::Cancelled);
     }
@@ -187,8 +188,9 @@ pub(super) fn go_on(mut draft: Draft<'_>) -> Decision {
     draft.wait()
 }
 
-/// Whether only calls of the caller's own tools have no result, and they are not handed over yet.
-fn is_due_to_the_client(draft: &Draft<'_>) -> bool {
+/// Whether to hand over: all calls of the reply are recorded, and only those of the caller's tools
+/// have no result.
+fn must_hand_over(draft: &Draft<'_>) -> bool {
     let slots = draft.query.step.slots();
     let is_open = |slot: &&ToolSlot| slot.result().is_none();
     let awaits = |slot: &ToolSlot| slot.state == CallState::AwaitingClient;

@@ -1,6 +1,6 @@
 //! The format of an answer: what the model is told about it, and the check of its answer.
 //!
-//! An answer in another format is rejected once, and the model gets a final turn to repair it.
+//! The first answer that does not match is rejected, and the model gets a final turn to repair it.
 
 use serde_json::Value;
 
@@ -17,15 +17,15 @@ use crate::model::{
     record::{AnswerRejected, QueryFact},
 };
 
-/// Most characters of a problem that the model is told.
+/// Maximum length of a problem that the model is told, in characters.
 const LONGEST_PROBLEM: usize = 500;
 
 /// The instructions for a format, which follow the prompt.
 #[must_use]
 pub fn instruction(format: &AnswerFormat) -> Option<String> {
-    let what = match format {
+    let (what, schema) = match format {
         AnswerFormat::Text => return None,
-        AnswerFormat::Json => "a JSON object".to_owned(),
+        AnswerFormat::Json => ("a JSON object".to_owned(), String::new()),
         AnswerFormat::Schema {
             description,
             schema,
@@ -33,13 +33,14 @@ pub fn instruction(format: &AnswerFormat) -> Option<String> {
         } => {
             let purpose = description.as_ref().map(|text| format!(" ({text})"));
             let purpose = purpose.unwrap_or_default();
-            format!("JSON{purpose} that matches this schema:\n\n{schema}\n\n")
+            let what = format!("JSON{purpose} that matches the schema below");
+            (what, format!("\n\n{schema}"))
         }
     };
     Some(format!(
-        "# Format of the answer\n\nA program reads the answer. The reply with the answer is {what} \
-         and has no other text, no code fence and no signal. Replies that only call tools are not \
-         affected."
+        "# Format of the answer\n\nA program reads the answer. The reply that gives it must be {what}, \
+         without other text, code fence or signal. Replies that only call tools are not \
+         affected.{schema}"
     ))
 }
 
@@ -48,7 +49,8 @@ pub(super) fn applies(draft: &Draft<'_>, verdict: Verdict) -> bool {
         verdict,
         Verdict::Answered | Verdict::Partial | Verdict::Stuck
     );
-    gives_an_answer && !draft.query.options().format.is_text()
+    let options = draft.query.options();
+    gives_an_answer && !options.format.is_text() && !options.is_task
 }
 
 /// Whether the model is asked for the answer again.
@@ -81,7 +83,7 @@ pub(super) fn end(mut draft: Draft<'_>, verdict: Verdict, mut notes: Vec<String>
     }
 }
 
-/// Returns the JSON in an answer, without the code fence that many models put around it.
+/// Checks an answer and returns its JSON, without the code fence that many models put around it.
 fn find<'a>(format: &AnswerFormat, text: &'a str) -> Result<&'a str, String> {
     let text = text.trim();
     let fenced = text
@@ -148,7 +150,7 @@ mod tests {
             (
                 schema(),
                 r#"{"name": "Bern", "people": -1}"#,
-                Err("the field \"people\" must match any"),
+                Err("the field \"people\" must match at least one"),
             ),
             (
                 schema(),

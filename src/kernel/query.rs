@@ -224,20 +224,21 @@ impl Query {
         self.usage
     }
 
-    /// What the caller asks of the answer.
+    /// Options of the query; the defaults if it has none.
     #[must_use]
     pub fn options(&self) -> &AnswerOptions {
         static NONE: LazyLock<AnswerOptions> = LazyLock::new(AnswerOptions::default);
         self.options.as_deref().unwrap_or(&NONE)
     }
 
-    /// What the caller asks of the answer, to share.
+    /// Options of the query, shared; `None` for the defaults.
     #[must_use]
     pub const fn shared_options(&self) -> Option<&Arc<AnswerOptions>> {
         self.options.as_ref()
     }
 
-    /// The tools that the query offers: those of the session, and the caller's own.
+    /// The tools that the query offers: the session's and the caller's, or only the caller's if it
+    /// demands a call. A task has none.
     #[must_use]
     pub fn tools(&self, policy: &Policy) -> Arc<[ToolSpec]> {
         let options = self.options();
@@ -247,7 +248,7 @@ impl Query {
         if options.tools.is_empty() {
             return Arc::clone(&policy.tools);
         }
-        // The session's own would satisfy a model that has to call a tool.
+        // A call of a session's tool would satisfy the demand, too.
         if options.tool_choice != ClientToolChoice::Auto {
             return Arc::clone(&options.tools);
         }

@@ -1,7 +1,7 @@
 //! Checks JSON against a schema: arguments of tools, and answers in a format.
 //!
-//! A schema may come from a caller, and validation can take exponential time, so that the work is
-//! bounded; the validators that others publish have no bound.
+//! A schema may come from a caller, and validation can take exponential time, so the work is bounded;
+//! published validators have no such bound.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,16 +10,16 @@ use serde_json::{Map, Value};
 
 use super::guidance::quote;
 
-/// Most subschemas that are applied to one value and its parts.
-const MOST_STEPS: usize = 300_000;
-/// Steps of compiling a pattern.
-const PATTERN: usize = 10_000;
-/// Largest compiled pattern, in bytes.
-const PATTERN_SIZE: usize = 1 << 20;
-/// Most patterns of a schema.
-const MOST_PATTERNS: usize = 100;
-/// Most subschemas within one another, at the same value or its parts.
-const DEEPEST: usize = 300;
+/// Maximum steps of one check: one for each subschema applied to a value and each `enum` value
+/// compared, and [`PATTERN_STEPS`] for each pattern compiled.
+const MAX_STEPS: usize = 300_000;
+const PATTERN_STEPS: usize = 1_000;
+/// Maximum size of a compiled pattern, in bytes.
+const MAX_PATTERN_BYTES: usize = 1 << 20;
+/// Maximum number of patterns in a schema.
+const MAX_PATTERNS: usize = 100;
+/// Maximum nesting of subschemas, references included.
+const MAX_DEPTH: usize = 300;
 
 const TYPES: [&str; 7] = [
     "object", "array", "string", "boolean", "null", "number", "integer",
@@ -60,13 +60,13 @@ fn check_part(root: &Value, schema: &Value, number: &mut usize) -> Result<(), St
     let fields = match schema {
         Value::Bool(_) => return Ok(()),
         Value::Object(fields) => fields,
-        other => return Err(format!("{other} is no schema")),
+        other => return Err(format!("{other} is not a schema")),
     };
     if let Some(name) = UNSUPPORTED.iter().find(|name| fields.contains_key(**name)) {
         return Err(format!("the keyword `{name}` is not supported"));
     }
     if let Some(unknown) = types(schema).into_iter().find(|name| !TYPES.contains(name)) {
-        return Err(format!("there is no type {}", quote(unknown)));
+        return Err(format!("unknown type {}", quote(unknown)));
     }
     if let Some(reference) = fields.get("$ref")
         && reference
@@ -75,18 +75,18 @@ fn check_part(root: &Value, schema: &Value, number: &mut usize) -> Result<(), St
             .is_none()
     {
         return Err(format!(
-            "the reference {reference} leads nowhere in the schema"
+            "the reference {reference} does not resolve within the schema"
         ));
     }
     let patterns = fields.get("patternProperties").and_then(Value::as_object);
     let patterns = patterns.into_iter().flat_map(Map::keys).map(String::as_str);
     for pattern in patterns.chain(fields.get("pattern").and_then(Value::as_str)) {
         *number += 1;
-        if *number > MOST_PATTERNS {
-            return Err(format!("it has more than {MOST_PATTERNS} patterns"));
+        if *number > MAX_PATTERNS {
+            return Err(format!("the schema has more than {MAX_PATTERNS} patterns"));
         }
         compiled(pattern)
-            .ok_or_else(|| format!("{} is no pattern, or too large", quote(pattern)))?;
+            .ok_or_else(|| format!("{} is not a valid pattern, or is too large", quote(pattern)))?;
     }
     let parts = fields.iter().flat_map(|(name, value)| match value {
         Value::Array(list) if LIST.contains(&name.as_str()) => list.iter().collect(),
@@ -99,8 +99,8 @@ fn check_part(root: &Value, schema: &Value, number: &mut usize) -> Result<(), St
         .try_for_each(|part| check_part(root, part, number))
 }
 
-/// Describes the first problem of a call's arguments. An optional field may be null, as in a tool
-/// with optional fields.
+/// Describes the first problem of a call's arguments. An optional or `nullable` argument may be
+/// null, because models often send null for an omitted one.
 pub(super) fn problem_of_arguments(schema: &Value, arguments: &Value) -> Option<String> {
     Checker::new(schema, "argument", true).problem(arguments)
 }
@@ -131,7 +131,7 @@ impl<'a> Checker<'a> {
             root,
             noun,
             allows_null,
-            steps: MOST_STEPS,
+            steps: MAX_STEPS,
             patterns: HashMap::new(),
         }
     }
@@ -140,7 +140,7 @@ impl<'a> Checker<'a> {
         match self.check(self.root, given, "", 0) {
             Ok(()) => None,
             Err(Failure::Problem(problem)) => Some(problem),
-            Err(Failure::TooComplex) => Some("the schema is too complex to check it".to_owned()),
+            Err(Failure::TooComplex) => Some("the schema is too complex to check".to_owned()),
         }
     }
 
@@ -155,7 +155,7 @@ impl<'a> Checker<'a> {
         }
         let subject = match at {
             "" if self.allows_null => "the arguments".to_owned(),
-            "" => "the whole".to_owned(),
+            "" => "the answer".to_owned(),
             at => format!("the {} {}", self.noun, quote(at)),
         };
         Err(Failure::Problem(format!("{subject} {}", what())))
@@ -163,11 +163,11 @@ impl<'a> Checker<'a> {
 
     fn check(&mut self, schema: &Value, given: &Value, at: &str, depth: usize) -> Checked {
         self.spend(1)?;
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err(Failure::TooComplex);
         }
         self.require(*schema != Value::Bool(false), at, || {
-            "must not be there".into()
+            "is not allowed".into()
         })?;
         if self.allows_null && given.is_null() && schema["nullable"] == true {
             return Ok(());
@@ -229,8 +229,12 @@ impl<'a> Checker<'a> {
                 _ if parts.is_empty() => {}
                 _ => self.require((1..=most).contains(&fitting), at, || {
                     format!(
-                        "must match {} of the forms in `{keyword}`",
-                        if most == 1 { "one" } else { "any" }
+                        "must match {} of the schemas in `{keyword}`",
+                        if most == 1 {
+                            "exactly one"
+                        } else {
+                            "at least one"
+                        }
                     )
                 })?,
             }
@@ -240,7 +244,7 @@ impl<'a> Checker<'a> {
                 Err(Failure::TooComplex) => return Err(Failure::TooComplex),
                 checked => checked.is_ok(),
             };
-            self.require(!fits, at, || "must not have the form in `not`".into())?;
+            self.require(!fits, at, || "must not match the schema in `not`".into())?;
         }
         Ok(())
     }
@@ -264,10 +268,10 @@ impl<'a> Checker<'a> {
 
     fn matches(&mut self, pattern: &str, text: &str) -> Result<bool, Failure> {
         if !self.patterns.contains_key(pattern) {
-            self.spend(PATTERN)?;
+            self.spend(PATTERN_STEPS)?;
             self.patterns.insert(pattern.to_owned(), compiled(pattern));
         }
-        // A schema with an invalid pattern was refused, or is that of a tool.
+        // Only a schema that `check_schema` did not see has an invalid pattern: that of a tool.
         let pattern = self.patterns.get(pattern).and_then(Option::as_ref);
         Ok(pattern.is_some_and(|pattern| pattern.is_match(text)))
     }
@@ -317,7 +321,7 @@ impl<'a> Checker<'a> {
         if schema["uniqueItems"] == true {
             let texts: HashSet<String> = items.iter().map(Value::to_string).collect();
             self.require(texts.len() == items.len(), at, || {
-                "must have no item twice".into()
+                "must not have duplicate items".into()
             })?;
         }
         let first = list(schema, "prefixItems");
@@ -410,7 +414,7 @@ impl<'a> Checker<'a> {
 
 fn compiled(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(pattern)
-        .size_limit(PATTERN_SIZE)
+        .size_limit(MAX_PATTERN_BYTES)
         .build()
         .ok()
 }
@@ -594,13 +598,13 @@ mod tests {
                 json!({"uniqueItems": true}),
                 json!([1, 2]),
                 json!([1, 1]),
-                "no item twice",
+                "duplicate items",
             ),
             (
                 json!({"prefixItems": [{"type": "string"}], "items": false}),
                 json!(["a"]),
                 json!(["a", 1]),
-                "\"[1]\" must not be there",
+                "\"[1]\" is not allowed",
             ),
             (
                 json!({"maxProperties": 1}),
@@ -624,13 +628,13 @@ mod tests {
                 json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
                 json!(null),
                 json!(1),
-                "must match any of the forms",
+                "must match at least one of the schemas",
             ),
             (
                 json!({"oneOf": [{"minimum": 0}, {"maximum": 0}]}),
                 json!(1),
                 json!(0),
-                "must match one of the forms",
+                "must match exactly one of the schemas",
             ),
             (
                 json!({"allOf": [{"type": "integer"}, {"minimum": 2}]}),
@@ -642,7 +646,7 @@ mod tests {
                 json!({"not": {"type": "null"}}),
                 json!(1),
                 json!(null),
-                "must not have the form",
+                "must not match the schema",
             ),
             (
                 json!({
@@ -654,7 +658,7 @@ mod tests {
                 }),
                 json!({"next": {"next": null}}),
                 json!({"next": {}}),
-                "\"next\" must match any",
+                "\"next\" must match at least one",
             ),
             (
                 json!({"properties": {"a": {"type": "string"}}}),
@@ -673,19 +677,22 @@ mod tests {
     #[test]
     fn unusable_schema_is_refused() {
         for (schema, problem) in [
-            (json!({"type": "thing"}), "no type"),
+            (json!({"type": "thing"}), "unknown type"),
             (
                 json!({"$ref": "https://example.org/schema.json"}),
-                "leads nowhere",
+                "does not resolve",
             ),
-            (json!({"items": {"$ref": "#/$defs/none"}}), "leads nowhere"),
-            (json!({"anyOf": [{"pattern": "("}]}), "no pattern"),
+            (
+                json!({"items": {"$ref": "#/$defs/none"}}),
+                "does not resolve",
+            ),
+            (json!({"anyOf": [{"pattern": "("}]}), "not a valid pattern"),
             (
                 json!({"properties": {"a": {"if": {}}}}),
                 "`if` is not supported",
             ),
-            (json!({"not": 1}), "no schema"),
-            (json!(1), "no schema"),
+            (json!({"not": 1}), "not a schema"),
+            (json!(1), "not a schema"),
         ] {
             let found = check_schema(&schema).unwrap_err();
             assert!(found.contains(problem), "{found}");

@@ -24,6 +24,7 @@ use crate::{
     signal::{self, Finding, TextLimit},
 };
 
+/// Rejected signals of a query for which the model is told the reason.
 const REJECTION_NOTES: u32 = 2;
 
 /// Adds the cost by the model's price, unless the provider reported it.
@@ -116,6 +117,7 @@ fn whole(message: &Message) -> Cow<'_, str> {
 /// While the session is paused, the end of the query is recorded but no turn starts; the decision
 /// is repeated when the session resumes.
 pub(super) fn end(mut draft: Draft<'_>) -> Decision {
+    // The caller's limit ended the answer. Calls of a complete reply still run.
     let current = &draft.query.current;
     let is_cut = current.cut.is_some();
     if is_cut && (current.calls == 0 || current.stop == Some(StopReason::MaxTokens)) {

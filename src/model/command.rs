@@ -17,7 +17,7 @@ pub const MAX_QUESTION: usize = 1 << 20;
 /// Maximum number of messages in an [`Import`].
 pub const MAX_IMPORTED: usize = 4_096;
 
-/// Maximum size of all texts of an [`Import`], in bytes.
+/// Maximum size of an [`Import`], in bytes: texts, images and tool calls.
 pub const MAX_IMPORT: usize = 4 << 20;
 
 /// Maximum length of an idempotency key, in bytes.
@@ -39,7 +39,7 @@ words! {
     }
 }
 
-/// A name of no [`BusyPolicy`].
+/// The error for an unknown name of a [`BusyPolicy`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown policy `{0}` for a busy session: use `queue`, `reject`, `interrupt` or `steer`")]
 pub struct UnknownBusyPolicy(String);
@@ -71,7 +71,7 @@ pub struct Submission {
     /// Instructions and earlier messages from elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub import: Option<Box<Import>>,
-    /// What the caller asks of the answer; not allowed for a message that steers a running query.
+    /// Options of the answer; not allowed for a message that steers a running query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<Arc<AnswerOptions>>,
 }
@@ -133,7 +133,7 @@ pub struct Import {
 }
 
 impl Import {
-    /// Bytes of all its texts.
+    /// Size of its texts, images and calls, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let said = self.messages.iter().map(ImportedMessage::bytes);
@@ -150,15 +150,15 @@ pub struct ImportedMessage {
     pub speaker: Speaker,
     /// Its text.
     pub text: String,
-    /// The images of a user.
+    /// Images in a user's message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "server", schema(ignore))]
     pub images: Vec<Image>,
-    /// The assistant's calls of tools.
+    /// Tool calls in an assistant's message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "server", schema(ignore))]
     pub calls: Vec<ToolCall>,
-    /// The call whose result the text is.
+    /// In a tool's message, the call that the text is the result of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", schema(ignore))]
     pub call: Option<CallId>,
@@ -186,7 +186,7 @@ impl ImportedMessage {
     }
 }
 
-/// A side of a conversation.
+/// The speaker of an imported message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Speaker {

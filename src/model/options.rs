@@ -9,8 +9,7 @@ use serde_json::Value;
 use super::{command::ImportedMessage, tool::ToolSpec};
 
 words! {
-    /// A parameter that is passed on to the model. A [`BTreeMap`] holds the values, as OpenAI
-    /// defines them.
+    /// A parameter of the model, with the name and range that OpenAI gives it.
     #[derive(PartialOrd, Ord)]
     pub enum Parameter {
         /// A number from 0 to 2.
@@ -33,11 +32,11 @@ words! {
 }
 
 words! {
-    /// The reason why Oracle cut the text of an answer.
+    /// Why the visible text of a reply ends early.
     pub enum Cut {
         /// A stop sequence.
         Stop = "stop",
-        /// The limit of tokens.
+        /// The caller's limit of tokens, applied by Oracle or by the provider.
         Length = "length",
     }
 }
@@ -51,7 +50,7 @@ pub struct Capabilities {
     pub max_temperature: u8,
     /// Whether it takes images.
     pub images: bool,
-    /// Whether its provider enforces a JSON schema, so that a reply in that format has no signal.
+    /// Whether its provider takes `response_format` and enforces it. Such a reply has no signal.
     pub schemas: bool,
 }
 
@@ -64,7 +63,7 @@ impl Capabilities {
         schemas: false,
     };
 
-    /// Whether the model takes this parameter with this value, which OpenAI would take.
+    /// Whether the model takes this parameter with this value, which must be in OpenAI's range.
     #[must_use]
     pub fn takes(&self, parameter: Parameter, value: &Value) -> bool {
         let is_too_high = |value: f64| value > f64::from(self.max_temperature);
@@ -73,7 +72,7 @@ impl Capabilities {
     }
 }
 
-/// What a caller asks of an answer, besides its budgets.
+/// Options of a question, besides its budgets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AnswerOptions {
@@ -83,7 +82,7 @@ pub struct AnswerOptions {
     /// The choice among the caller's tools.
     #[serde(skip_serializing_if = "ClientToolChoice::is_auto")]
     pub tool_choice: ClientToolChoice,
-    /// Whether a reply may call only one of the caller's tools.
+    /// Whether a reply may make at most one call of the caller's tools.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub single_call: bool,
     /// The format of the answer.
@@ -125,9 +124,9 @@ pub enum ClientToolChoice {
     /// The model decides.
     #[default]
     Auto,
-    /// The model calls one of its tools.
+    /// The model must call one of the caller's tools.
     Required,
-    /// The model calls this tool.
+    /// The model must call this tool.
     Named(String),
 }
 
@@ -155,7 +154,7 @@ pub enum AnswerFormat {
         description: Option<String>,
         /// The schema.
         schema: Value,
-        /// Whether the provider enforces the schema exactly.
+        /// OpenAI's `strict`, passed on to the provider. The answer is checked in any case.
         #[serde(default)]
         strict: bool,
     },

@@ -48,13 +48,13 @@ impl SessionHandle {
         query.answer().await
     }
 
-    /// Returns the results of the caller's own tools, for the calls of a
-    /// [`HandedOver`](crate::model::record::HandedOver) record, and follows the query from the record
-    /// of their return on. `options` replace those of the question; `instructions` replace those of
-    /// the session.
+    /// Submits the results of the calls in a [`HandedOver`](crate::model::record::HandedOver) record,
+    /// one for each call, and follows the rest of the query. `options` replace those of the question,
+    /// `instructions` those of the session; `None` keeps them.
     ///
     /// # Errors
-    /// See [`AskError`]; a refusal if a call does not wait, or a result is missing.
+    /// See [`AskError`]. All results are refused if one names a call that is not waiting, or if a
+    /// waiting call has none.
     pub async fn return_results(
         &self,
         results: Vec<ReturnedResult>,

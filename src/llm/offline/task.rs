@@ -1,4 +1,5 @@
-//! Answers to a chat page's own requests, such as for a title, in the words of Open WebUI's prompts.
+//! Answers to a chat page's own requests, such as for a title. It reads the wording of Open WebUI's
+//! prompts.
 
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ const TITLE_CHARS: usize = 60;
 /// The title of a conversation that the request does not contain.
 const TITLE: &str = "Conversation";
 
-/// The first key of the example of JSON in the request decides. Without one, the answer is a title.
+/// Answers in the form of the request's first JSON example, or with a plain title if it has none.
 pub(super) fn answer(request: &str) -> String {
     let (instructions, history) = request.split_once(HISTORY).unwrap_or((request, ""));
     let Some((key, is_list)) = example(instructions) else {

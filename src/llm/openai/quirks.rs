@@ -11,9 +11,9 @@ use crate::{
     },
 };
 
-/// What OpenAI's server takes that few others do.
+/// Parameters that OpenAI takes.
 const ALL: &[Parameter] = &Parameter::ALL;
-/// What most servers take.
+/// Parameters that most servers take.
 const USUAL: &[Parameter] = &[
     Temperature,
     TopP,
@@ -23,7 +23,7 @@ const USUAL: &[Parameter] = &[
     LogitBias,
     ReasoningEffort,
 ];
-/// Mistral rejects unknown fields, and has a seed of another name.
+/// Parameters that Mistral takes. It rejects unknown fields, and its seed is `random_seed`.
 const MISTRAL: &[Parameter] = &[Temperature, TopP, PresencePenalty, FrequencyPenalty];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

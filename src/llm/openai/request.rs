@@ -35,7 +35,7 @@ pub(in crate::llm) fn body(
     let tools = kept.tools(&request.tools, |tools| {
         tools.iter().map(OpenAiTool::of).collect::<Vec<_>>()
     })?;
-    // OpenAI reads no tokens in messages.
+    // OpenAI takes special tokens in messages as plain text.
     let messages = match quirks.system_anywhere {
         true => Cow::Borrowed(&request.messages[..]),
         false => wire::without_tokens(&request.messages),
