@@ -1,4 +1,4 @@
-//! The format of an answer: what the model is told about it, and the check of its answer.
+//! The format of an answer: the instructions for the model, and the check of its answer.
 //!
 //! The first answer that does not match is rejected, and the model gets a final turn to repair it.
 
@@ -17,7 +17,7 @@ use crate::model::{
     record::{AnswerRejected, QueryFact},
 };
 
-/// Maximum length of a problem that the model is told, in characters.
+/// Maximum length of a problem in the guidance, in characters.
 const LONGEST_PROBLEM: usize = 500;
 
 /// The instructions for a format, which follow the prompt.
