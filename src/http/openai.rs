@@ -12,6 +12,7 @@ mod answering;
 mod asked;
 mod completions;
 mod continuations;
+mod fields;
 mod headers;
 mod models;
 mod request;

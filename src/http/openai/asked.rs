@@ -1,31 +1,18 @@
 //! What a request asks, whatever the shape of its endpoint: a conversation, and options of the
 //! answer. The parts are checked here, and refused by the name that their field has in the request.
 
-use std::{collections::BTreeMap, ops::RangeInclusive};
-
-use serde_json::{Map, Value, json};
-
 use super::super::Problem;
 use crate::{
     actor::AskError,
-    kernel::{Refusal, ReturnedResult, check_schema},
+    kernel::{Refusal, ReturnedResult},
     model::{
-        AnswerFormat, AnswerOptions, CallId, Image, Import, ImportedMessage, Parameter, Speaker,
-        Submission, ToolSpec,
+        AnswerOptions, CallId, Image, Import, ImportedMessage, Speaker, Submission,
         command::{MAX_IMPORT, MAX_QUESTION},
     },
 };
 
-/// Most tools of a request.
-pub(super) const MAX_TOOLS: usize = 128;
 /// Most calls of a reply.
 const MAX_CALLS: usize = 128;
-/// Most stop sequences.
-pub(super) const MAX_STOPS: usize = 4;
-/// Maximum size of the schema of an answer, in bytes.
-const MAX_SCHEMA: usize = 64 << 10;
-/// Maximum length of the name of a tool or a schema.
-const MAX_NAME: usize = 64;
 /// Prefix of a chat page's own requests, such as for a title.
 const TASK: &str = "### Task:";
 
@@ -274,178 +261,4 @@ pub(super) fn append(text: &mut String, more: &str) {
         text.push_str("\n\n");
     }
     text.push_str(more);
-}
-
-/// Checks the name of a tool or a schema.
-pub(super) fn check_name(name: &str, field: impl FnOnce() -> String) -> Result<(), Problem> {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    if (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(fits) {
-        return Ok(());
-    }
-    let what = format!("must be 1 to {MAX_NAME} ASCII letters, digits, `_` and `-`");
-    Err(Problem::bad(field(), what))
-}
-
-/// Checks the number of a request's tools, and that each name occurs once.
-pub(super) fn check_tools(
-    tools: &[ToolSpec],
-    field: impl Fn(usize) -> String,
-) -> Result<(), Problem> {
-    if tools.len() > MAX_TOOLS {
-        let what = format!(
-            "{} tools exceed the limit of {MAX_TOOLS}: send fewer",
-            tools.len()
-        );
-        return Err(Problem::bad("tools", what));
-    }
-    for (at, tool) in tools.iter().enumerate() {
-        check_name(&tool.name, || field(at))?;
-        if tools.iter().take(at).any(|other| other.name == tool.name) {
-            let what = format!("two tools have the name `{}`: rename one", tool.name);
-            return Err(Problem::bad(field(at), what));
-        }
-    }
-    Ok(())
-}
-
-/// Builds a tool from its declaration, which is in `field`.
-pub(super) fn tool(
-    name: String,
-    description: Option<String>,
-    parameters: Option<Map<String, Value>>,
-    field: impl FnOnce() -> String,
-) -> Result<ToolSpec, Problem> {
-    let mut schema = parameters.unwrap_or_default();
-    let kind = schema.entry("type").or_insert_with(|| "object".into());
-    if kind != "object" {
-        let what = "must be a schema of the type `object`";
-        return Err(Problem::bad(field(), what));
-    }
-    schema.entry("properties").or_insert_with(|| json!({}));
-    Ok(ToolSpec::new(
-        name,
-        description.unwrap_or_default(),
-        schema.into(),
-    ))
-}
-
-/// Checks the choice of a tool by its name.
-pub(super) fn check_choice(
-    name: &str,
-    tools: &[ToolSpec],
-    field: &'static str,
-) -> Result<(), Problem> {
-    if tools.iter().any(|tool| tool.name == name) {
-        return Ok(());
-    }
-    let what = format!(
-        "`{}` is none of `tools`: name one of them",
-        name.escape_default()
-    );
-    Err(Problem::bad(field, what))
-}
-
-/// Builds the format of a schema, which is in `field`.
-pub(super) fn schema_format(
-    name: String,
-    description: Option<String>,
-    schema: Option<Map<String, Value>>,
-    strict: bool,
-    field: &'static str,
-) -> Result<AnswerFormat, Problem> {
-    let schema = Value::Object(schema.unwrap_or_default());
-    let bytes = schema.to_string().len();
-    if bytes > MAX_SCHEMA {
-        let what = format!("the schema has {bytes} bytes, the maximum is {MAX_SCHEMA}: shorten it");
-        return Err(Problem::bad(field, what));
-    }
-    check_schema(&schema).map_err(|why| {
-        let what = format!("the schema cannot be used: {why}; correct it");
-        Problem::bad(field, what)
-    })?;
-    Ok(AnswerFormat::Schema {
-        name,
-        description,
-        schema,
-        strict,
-    })
-}
-
-/// Adds a parameter, if it is given, whose value is a number in this range.
-pub(super) fn add_number(
-    parameters: &mut BTreeMap<Parameter, Value>,
-    parameter: Parameter,
-    value: Option<f64>,
-    range: RangeInclusive<f64>,
-) -> Result<(), Problem> {
-    let Some(value) = value else { return Ok(()) };
-    if !range.contains(&value) {
-        let (least, most) = range.into_inner();
-        let what = format!("must be a number from {least} to {most}");
-        return Err(Problem::bad(parameter.as_str(), what));
-    }
-    parameters.insert(parameter, number(value));
-    Ok(())
-}
-
-/// Reads how much the model thinks.
-pub(super) fn effort(effort: String, field: &'static str) -> Result<Value, Problem> {
-    let is_word = effort.bytes().all(|byte| byte.is_ascii_lowercase());
-    if !is_word || effort.is_empty() {
-        return Err(Problem::bad(field, "must be a word, such as `low`"));
-    }
-    Ok(effort.into())
-}
-
-/// Reads a whole number, which may be written as a float and exceed every integer type.
-pub(super) fn whole(field: &'static str, value: Option<f64>) -> Result<Option<u64>, Problem> {
-    match value {
-        Some(value) if value < 1.0 || value.fract() != 0.0 => {
-            Err(Problem::bad(field, "must be a whole number from 1"))
-        }
-        value => Ok(value.map(|value| value as u64)),
-    }
-}
-
-/// Checks the stop sequences.
-pub(super) fn check_stops(stops: Vec<String>) -> Result<Vec<String>, Problem> {
-    if stops.len() > MAX_STOPS || stops.iter().any(String::is_empty) {
-        let what = format!("must be a string or up to {MAX_STOPS} strings, none of them empty");
-        return Err(Problem::bad("stop", what));
-    }
-    Ok(stops)
-}
-
-/// Builds an image from its address.
-pub(super) fn image(
-    url: String,
-    detail: Option<&'static str>,
-    field: impl FnOnce() -> String,
-) -> Result<Image, Problem> {
-    const TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-    let detail = detail.map(str::to_owned);
-    let image = Image { url, detail };
-    let is_base64 = |text: &str| {
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
-        !text.is_empty() && text.bytes().all(fits)
-    };
-    let is_data = image
-        .data()
-        .is_some_and(|(kind, text)| TYPES.contains(&kind) && is_base64(text));
-    if is_data || image.url.starts_with("https://") {
-        return Ok(image);
-    }
-    let what = "must begin with `https://`, or with `data:image/png;base64,` (or `jpeg`, `gif`, \
-                `webp`)";
-    Err(Problem::bad(field(), what))
-}
-
-/// Converts a number, which may be written as a float, as exactly as JSON has it.
-pub(super) fn number(value: f64) -> Value {
-    // Within this range, the integer is exact.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    match value.fract() == 0.0 && value.abs() <= EXACT {
-        true => (value as i64).into(),
-        false => value.into(),
-    }
 }

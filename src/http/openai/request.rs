@@ -2,24 +2,28 @@
 //!
 //! Nothing is ignored in silence: a field that is unknown or not supported is refused by name.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::asked::{Asked, Conversation};
+use super::{
+    asked::{Asked, Conversation},
+    fields::{self, ToolChoice, Verbosity},
+};
 use crate::http::{Problem, StreamText, extract};
 
 mod messages;
 mod options;
 
 use messages::ChatMessage;
-use options::{ResponseFormat, Stop, Tool, ToolChoice, Verbosity};
+use options::{NamedTool, ResponseFormat, Stop, Tool};
 
 /// A chat request in OpenAI's format.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "some fields have no effect")]
 pub(super) struct ChatRequest {
     /// The model: a name from `/v1/models`.
     #[schema(example = "oracle")]
@@ -37,7 +41,7 @@ pub(super) struct ChatRequest {
     #[schema(max_items = 128)]
     tools: Option<Vec<Tool>>,
     /// The choice among the tools.
-    tool_choice: Option<ToolChoice>,
+    tool_choice: Option<ToolChoice<NamedTool>>,
     /// Whether a reply may call several of the tools.
     parallel_tool_calls: Option<bool>,
     /// The format of the answer.
@@ -80,24 +84,18 @@ pub(super) struct ChatRequest {
     /// Only false.
     logprobs: Option<bool>,
     /// Without effect.
-    #[serde(rename = "user")]
-    _user: Option<String>,
+    user: Option<String>,
     /// Without effect.
-    #[serde(rename = "safety_identifier")]
-    _safety_identifier: Option<String>,
+    safety_identifier: Option<String>,
     /// Without effect.
-    #[serde(rename = "metadata")]
     #[schema(value_type = Option<Object>)]
-    _metadata: Option<Map<String, Value>>,
+    metadata: Option<Map<String, Value>>,
     /// Without effect.
-    #[serde(rename = "prompt_cache_key")]
-    _prompt_cache_key: Option<String>,
+    prompt_cache_key: Option<String>,
     /// Without effect.
-    #[serde(rename = "prompt_cache_retention")]
-    _prompt_cache_retention: Option<String>,
+    prompt_cache_retention: Option<String>,
     /// Without effect.
-    #[serde(rename = "service_tier")]
-    _service_tier: Option<String>,
+    service_tier: Option<String>,
     #[schema(ignore)]
     functions: Option<IgnoredAny>,
     #[schema(ignore)]
@@ -155,7 +153,8 @@ impl ParsedChat {
         let include_usage = stream.is_some_and(|of| of.include_usage == Some(true));
         let stream_text = stream.and_then(|of| of.oracle);
         if request.messages.is_empty() {
-            return Err(wrong("messages", "a list with at least one message"));
+            let what = "must be a list with at least one message";
+            return Err(Problem::bad("messages", what));
         }
         let (instructions, said) = messages::read(request.messages)?;
         let conversation = Conversation::of(said)?;
@@ -171,51 +170,20 @@ impl ParsedChat {
 }
 
 impl ChatRequest {
-    /// Refuses fields that are not supported.
     fn check(&self) -> Result<(), Problem> {
-        let texts = |kinds: &Vec<String>| kinds.iter().all(|kind| kind == "text");
-        let (answers, probabilities) = (
-            "answers are text: omit it",
-            "the probabilities of tokens are not available: omit it",
-        );
-        for (name, fits, what) in [
-            ("functions", self.functions.is_none(), "use `tools`"),
-            (
-                "function_call",
-                self.function_call.is_none(),
-                "use `tool_choice` with `tools`",
-            ),
-            (
-                "n",
-                self.n.is_none_or(|n| n == 1.0),
-                "a request yields one answer: omit it, and send another request for another \
-                 answer",
-            ),
-            (
-                "modalities",
-                self.modalities.as_ref().is_none_or(texts),
-                answers,
-            ),
-            ("audio", self.audio.is_none(), answers),
-            ("logprobs", self.logprobs != Some(true), probabilities),
-            ("top_logprobs", self.top_logprobs.is_none(), probabilities),
-            ("prediction", self.prediction.is_none(), "omit it"),
-            (
-                "web_search_options",
-                self.web_search_options.is_none(),
-                "Oracle searches the web with tools of its own, if they are configured: omit it",
-            ),
-        ] {
-            if !fits {
-                return Err(Problem::bad(name, format!("not supported; {what}")));
-            }
-        }
-        Ok(())
+        let is_text = |kinds: &Vec<String>| kinds.iter().all(|kind| kind == "text");
+        fields::check_unsupported(&[
+            ("functions", self.functions.is_some()),
+            ("function_call", self.function_call.is_some()),
+            ("n", self.n.is_some_and(|n| n != 1.0)),
+            ("modalities", !self.modalities.as_ref().is_none_or(is_text)),
+            ("audio", self.audio.is_some()),
+            ("logprobs", self.logprobs == Some(true)),
+            ("top_logprobs", self.top_logprobs.is_some()),
+            ("prediction", self.prediction.is_some()),
+            ("web_search_options", self.web_search_options.is_some()),
+        ])
     }
-}
-
-fn wrong(param: impl Into<Cow<'static, str>>, wanted: &str) -> Problem {
-    Problem::bad(param, format!("must be {wanted}"))
 }
 
 #[cfg(test)]

@@ -1,17 +1,12 @@
 //! The messages of a chat request.
 
-use std::{borrow::Cow, fmt};
+use serde::{Deserialize, de::IgnoredAny};
+use utoipa::ToSchema;
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, SeqAccess, Visitor},
+use super::super::{
+    asked::{Said, append},
+    fields::{self, FunctionKind, ImageDetail, TextOr},
 };
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{OneOfBuilder, RefOr, schema::Schema},
-};
-
-use super::super::asked::{Said, image};
 use crate::{
     http::Problem,
     model::{CallId, Image, ImportedMessage, Speaker, ToolCall},
@@ -20,14 +15,14 @@ use crate::{
 /// A message of the conversation.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with `role` and `content`")]
+#[expect(dead_code, reason = "some fields have no effect")]
 pub(super) struct ChatMessage {
     /// The author.
     role: Role,
     /// A text, or a list of parts.
-    content: Option<Content>,
+    content: Option<TextOr<Part>>,
     /// The author's name; without effect.
-    #[serde(rename = "name")]
-    _name: Option<String>,
+    name: Option<String>,
     /// The assistant's calls of the request's tools.
     tool_calls: Option<Vec<ChatCall>>,
     /// The call whose result a tool's message is.
@@ -35,23 +30,18 @@ pub(super) struct ChatMessage {
     /// The assistant's refusal, in place of a text.
     refusal: Option<String>,
     /// Of an earlier answer; without effect.
-    #[serde(rename = "annotations")]
     #[schema(value_type = Option<Vec<Object>>)]
-    _annotations: Option<Vec<IgnoredAny>>,
+    annotations: Option<Vec<IgnoredAny>>,
     /// Of an earlier answer; without effect.
-    #[serde(rename = "reasoning_content")]
-    _reasoning_content: Option<String>,
+    reasoning_content: Option<String>,
     /// Of an earlier answer; without effect.
-    #[serde(rename = "reasoning")]
-    _reasoning: Option<String>,
+    reasoning: Option<String>,
     /// Of an earlier answer, as LiteLLM adds it; without effect.
-    #[serde(rename = "provider_specific_fields")]
     #[schema(value_type = Option<Object>)]
-    _provider_specific_fields: Option<IgnoredAny>,
+    provider_specific_fields: Option<IgnoredAny>,
     /// The parsed text of an earlier answer, as OpenAI's libraries add it; without effect.
-    #[serde(rename = "parsed")]
     #[schema(value_type = Option<Object>)]
-    _parsed: Option<IgnoredAny>,
+    parsed: Option<IgnoredAny>,
     /// Must be null.
     #[schema(ignore)]
     audio: Option<IgnoredAny>,
@@ -80,18 +70,18 @@ enum Role {
     expecting = "an object with `id`, `type` and `function`"
 )]
 #[schema(as = ChatToolCall)]
+#[expect(dead_code, reason = "`index` has no effect")]
 struct ChatCall {
     /// The call's id.
     #[schema(min_length = 1)]
     id: String,
     /// `function`
     #[serde(rename = "type")]
-    _kind: super::options::FunctionKind,
+    _kind: FunctionKind,
     /// The tool, and its arguments.
     function: CalledFunction,
     /// Its position, as streams have it; without effect.
-    #[serde(rename = "index")]
-    _index: Option<u32>,
+    index: Option<u32>,
 }
 
 /// A tool and its arguments.
@@ -101,23 +91,19 @@ struct ChatCall {
     expecting = "an object with `name` and `arguments`"
 )]
 #[schema(as = ChatCalledFunction)]
+#[expect(dead_code, reason = "`parsed_arguments` has no effect")]
 struct CalledFunction {
     /// The tool.
     name: String,
     /// The arguments: a JSON object as text.
     arguments: String,
     /// The parsed arguments, as OpenAI's libraries add them; without effect.
-    #[serde(rename = "parsed_arguments")]
     #[schema(value_type = Option<Object>)]
-    _parsed: Option<IgnoredAny>,
+    parsed_arguments: Option<IgnoredAny>,
 }
 
-/// The content of a message.
-#[derive(Debug)]
-struct Content(Vec<Part>);
-
 /// A part of a message's content.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with `type`")]
 #[schema(as = ChatPart)]
 struct Part {
@@ -132,11 +118,10 @@ struct Part {
 }
 
 /// The type of a part. Only users send images, and only assistants refuse.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ChatPartKind)]
 enum PartKind {
-    #[default]
     Text,
     ImageUrl,
     Refusal,
@@ -155,75 +140,6 @@ struct ImageUrl {
     url: String,
     /// The resolution in which the model sees it.
     detail: Option<ImageDetail>,
-}
-
-/// The resolution in which the model sees an image.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ChatImageDetail)]
-enum ImageDetail {
-    Low,
-    High,
-    Auto,
-}
-
-impl ImageDetail {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::High => "high",
-            Self::Auto => "auto",
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Content {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Parts;
-
-        impl<'de> Visitor<'de> for Parts {
-            type Value = Content;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or a list of parts")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Content, E> {
-                Ok(Content(vec![Part {
-                    text: Some(text.to_owned()),
-                    ..Part::default()
-                }]))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Content, A::Error> {
-                let mut parts = Vec::new();
-                while let Some(part) = items.next_element()? {
-                    parts.push(part);
-                }
-                Ok(Content(parts))
-            }
-        }
-
-        deserializer.deserialize_any(Parts)
-    }
-}
-
-impl PartialSchema for Content {
-    fn schema() -> RefOr<Schema> {
-        let forms = OneOfBuilder::new().item(String::schema());
-        forms.item(Vec::<Part>::schema()).into()
-    }
-}
-
-impl ToSchema for Content {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("ChatContent")
-    }
-
-    fn schemas(all: &mut Vec<(String, RefOr<Schema>)>) {
-        all.push((Part::name().into_owned(), Part::schema()));
-        Part::schemas(all);
-    }
 }
 
 /// Returns the instructions, and the conversation without them.
@@ -246,9 +162,11 @@ pub(super) fn read(messages: Vec<ChatMessage>) -> Result<(Vec<String>, Vec<Said>
 impl ChatMessage {
     /// Refuses what does not belong to the role.
     fn read(self, field: &str) -> Result<ImportedMessage, Problem> {
-        let is_assistant = self.role == Role::Assistant;
+        let (is_assistant, is_result) = (self.role == Role::Assistant, self.role == Role::Tool);
         let calls = self.tool_calls.unwrap_or_default();
-        let refused = [
+        let has_id = self.tool_call_id.is_some();
+        let of_assistants = "only a message of the role `assistant` has this: omit it";
+        for (name, is_wrong, what) in [
             ("audio", self.audio.is_some(), "omit it, and send text"),
             (
                 "function_call",
@@ -258,113 +176,87 @@ impl ChatMessage {
             (
                 "tool_calls",
                 !is_assistant && !calls.is_empty(),
-                "only a message of the role `assistant` has calls: omit it",
+                of_assistants,
             ),
             (
                 "refusal",
                 !is_assistant && self.refusal.is_some(),
-                "only a message of the role `assistant` has one: omit it",
+                of_assistants,
             ),
             (
                 "tool_call_id",
-                self.role != Role::Tool && self.tool_call_id.is_some(),
+                !is_result && has_id,
                 "only a message of the role `tool` has one: omit it",
             ),
-        ];
-        if let Some((name, _, what)) = refused.into_iter().find(|(_, is_wrong, _)| *is_wrong) {
-            return Err(Problem::bad(format!("{field}.{name}"), what));
+            (
+                "tool_call_id",
+                is_result && !has_id,
+                "missing: send the id of the call whose result this is",
+            ),
+        ] {
+            if is_wrong {
+                return Err(Problem::bad(format!("{field}.{name}"), what));
+            }
         }
-        if self.role == Role::Tool && self.tool_call_id.is_none() {
-            let what = "missing: send the id of the call whose result this is";
-            return Err(Problem::bad(format!("{field}.tool_call_id"), what));
+        let speaker = match self.role {
+            Role::Assistant => Speaker::Assistant,
+            Role::Tool => Speaker::Tool,
+            // Instructions have no speaker of their own.
+            Role::System | Role::Developer | Role::User => Speaker::User,
+        };
+        let mut message = ImportedMessage::new(speaker, "");
+        if let Some(content) = self.content {
+            let read = |part: Part, field: &str| part.read(self.role, field);
+            content.add_to(&mut message, &format!("{field}.content"), read)?;
         }
-        let (mut texts, mut images) = (Vec::new(), Vec::new());
-        let parts = self.content.into_iter().flat_map(|Content(parts)| parts);
-        for (number, part) in parts.enumerate() {
-            part.read(
-                self.role,
-                &format!("{field}.content[{number}]"),
-                &mut texts,
-                &mut images,
-            )?;
+        if let Some(refusal) = self.refusal {
+            append(&mut message.text, &refusal);
         }
-        texts.extend(self.refusal);
-        let text = texts.join("\n");
-        let calls = calls.into_iter().map(|call| ToolCall {
-            id: CallId::new(&call.id),
-            name: call.function.name,
-            arguments: call.function.arguments,
-        });
-        Ok(ImportedMessage {
-            text: if is_assistant {
-                without_reasoning(&text)
-            } else {
-                text
-            },
-            images,
-            calls: calls.collect(),
-            call: self.tool_call_id.map(|id| CallId::new(&id)),
-            ..ImportedMessage::new(self.role.speaker(), "")
-        })
+        if is_assistant {
+            message.text = without_reasoning(&message.text);
+        }
+        message.calls = calls.into_iter().map(ToolCall::from).collect();
+        message.call = self.tool_call_id.map(|id| CallId::new(&id));
+        Ok(message)
     }
 }
 
-impl Role {
-    /// Instructions have no speaker of their own.
-    const fn speaker(self) -> Speaker {
-        match self {
-            Self::Assistant => Speaker::Assistant,
-            Self::Tool => Speaker::Tool,
-            Self::System | Self::Developer | Self::User => Speaker::User,
+impl From<ChatCall> for ToolCall {
+    fn from(call: ChatCall) -> Self {
+        Self {
+            id: CallId::new(&call.id),
+            name: call.function.name,
+            arguments: call.function.arguments,
         }
     }
 }
 
 impl Part {
-    fn read(
-        self,
-        role: Role,
-        field: &str,
-        texts: &mut Vec<String>,
-        images: &mut Vec<Image>,
-    ) -> Result<(), Problem> {
-        let (name, wanted) = match self.kind {
-            PartKind::Text => ("text", self.text.is_some()),
-            PartKind::ImageUrl => ("image_url", self.image_url.is_some()),
-            PartKind::Refusal => ("refusal", self.refusal.is_some()),
-        };
-        if !wanted {
-            let field = format!("{field}.{name}");
-            let what = format!("missing field `{name}`");
-            return Err(Problem::bad(field, what));
-        }
-        let others = [
-            ("text", self.text.is_some()),
-            ("image_url", self.image_url.is_some()),
-            ("refusal", self.refusal.is_some()),
-        ];
-        let other = others
-            .iter()
-            .find(|(other, is_there)| *is_there && *other != name);
-        if let Some((other, _)) = other {
-            let what = format!("does not belong to a part of the type `{name}`: omit it");
-            return Err(Problem::bad(format!("{field}.{other}"), what));
-        }
-        let fits = match self.kind {
-            PartKind::Text => true,
-            PartKind::ImageUrl => role == Role::User,
-            PartKind::Refusal => role == Role::Assistant,
-        };
-        if !fits {
-            let what = format!("a message of this role has no part of the type `{name}`: omit it");
+    /// Returns its text or its image.
+    fn read(self, role: Role, field: &str) -> Result<(Option<String>, Option<Image>), Problem> {
+        let (is_image, is_refusal) = (
+            self.kind == PartKind::ImageUrl,
+            self.kind == PartKind::Refusal,
+        );
+        fields::check_fields(
+            field,
+            "a part",
+            [
+                ("text", self.text.is_some(), !is_image && !is_refusal),
+                ("image_url", self.image_url.is_some(), is_image),
+                ("refusal", self.refusal.is_some(), is_refusal),
+            ],
+        )?;
+        if is_image && role != Role::User || is_refusal && role != Role::Assistant {
+            let what = "a message of this role has no part of this type: omit it";
             return Err(Problem::bad(format!("{field}.type"), what));
         }
-        texts.extend(self.text.or(self.refusal));
-        if let Some(ImageUrl { url, detail }) = self.image_url {
-            let field = || format!("{field}.image_url.url");
-            images.push(image(url, detail.map(ImageDetail::as_str), field)?);
-        }
-        Ok(())
+        let read =
+            |of: ImageUrl| fields::image(of.url, of.detail, || format!("{field}.image_url.url"));
+        Ok((
+            self.text.or(self.refusal),
+            self.image_url.map(read).transpose()?,
+        ))
     }
 }
 

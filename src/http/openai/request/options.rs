@@ -6,19 +6,17 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::{super::asked, ChatRequest, wrong};
+use super::{
+    super::fields::{self, FunctionKind},
+    ChatRequest,
+};
 use crate::{
     http::Problem,
-    model::{AnswerFormat, AnswerOptions, ClientToolChoice, Parameter, ToolSpec},
+    model::{AnswerFormat, AnswerOptions, Parameter},
 };
 
-/// `function`, the only supported type.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ChatFunctionKind)]
-pub(super) enum FunctionKind {
-    Function,
-}
+/// Most stop sequences.
+const MAX_STOPS: usize = 4;
 
 /// A tool that the client runs itself.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -38,6 +36,7 @@ pub(super) struct Tool {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with `name`")]
 #[schema(as = ChatFunction)]
+#[expect(dead_code, reason = "`strict` has no effect")]
 struct Function {
     /// Its name; no other tool of the request has it.
     #[schema(pattern = "^[a-zA-Z0-9_-]{1,64}$")]
@@ -48,39 +47,14 @@ struct Function {
     #[schema(value_type = Option<Object>)]
     parameters: Option<Map<String, Value>>,
     /// Without effect: arguments are checked against their schema anyway.
-    #[serde(rename = "strict")]
-    _strict: Option<bool>,
-}
-
-/// The choice among the tools.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(
-    untagged,
-    expecting = "must be `none`, `auto`, `required`, or an object that names a function"
-)]
-#[schema(as = ChatToolChoice)]
-pub(super) enum ToolChoice {
-    /// For all tools.
-    Word(ChoiceWord),
-    /// A tool by its name.
-    Named(NamedChoice),
-}
-
-/// A choice for all tools.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ChatToolChoiceWord)]
-pub(super) enum ChoiceWord {
-    None,
-    Auto,
-    Required,
+    strict: Option<bool>,
 }
 
 /// A tool by its name.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = ChatNamedToolChoice)]
-pub(super) struct NamedChoice {
+#[schema(as = ChatNamedTool)]
+pub(super) struct NamedTool {
     #[serde(rename = "type")]
     _kind: FunctionKind,
     /// The tool.
@@ -148,67 +122,27 @@ struct JsonSchema {
     strict: Option<bool>,
 }
 
-/// The length of the answer.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ChatVerbosity)]
-pub(super) enum Verbosity {
-    Low,
-    Medium,
-    High,
-}
-
 impl ChatRequest {
     /// Takes the options out of the request.
     pub(super) fn options(&mut self) -> Result<AnswerOptions, Problem> {
-        let (tools, tool_choice) = self.tools()?;
-        let stop = match self.stop.take() {
-            None => Vec::new(),
-            Some(Stop::One(stop)) => vec![stop],
-            Some(Stop::Some(stops)) => stops,
-        };
+        let tools = self.tools.take().unwrap_or_default().into_iter();
+        let declared =
+            tools.map(|Tool { function: of, .. }| (of.name, of.description, of.parameters));
+        let choice = self.tool_choice.take();
+        let (tools, tool_choice) =
+            fields::tools(declared, choice, ".function", |named| named.function.name)?;
+        let max_tokens = fields::whole("max_tokens", self.max_tokens)?;
+        let other = fields::whole("max_completion_tokens", self.max_completion_tokens)?;
         Ok(AnswerOptions {
             single_call: self.parallel_tool_calls == Some(false) && !tools.is_empty(),
             tools: tools.into(),
             tool_choice,
             format: self.format()?,
-            stop: asked::check_stops(stop)?,
-            max_tokens: self.max_tokens()?,
+            stop: self.stop()?,
+            max_tokens: max_tokens.into_iter().chain(other).min(),
             parameters: self.parameters()?,
             ..AnswerOptions::default()
         })
-    }
-
-    fn tools(&mut self) -> Result<(Vec<ToolSpec>, ClientToolChoice), Problem> {
-        let given = self.tools.take().unwrap_or_default().into_iter();
-        let declared = given.enumerate().map(|(at, Tool { function, .. })| {
-            let field = || format!("tools[{at}].function.parameters");
-            let Function {
-                name,
-                description,
-                parameters,
-                ..
-            } = function;
-            asked::tool(name, description, parameters, field)
-        });
-        let tools = declared.collect::<Result<Vec<_>, _>>()?;
-        asked::check_tools(&tools, |at| format!("tools[{at}].function.name"))?;
-        let choice = match &self.tool_choice {
-            None | Some(ToolChoice::Word(ChoiceWord::Auto)) => ClientToolChoice::Auto,
-            Some(ToolChoice::Word(ChoiceWord::None)) => {
-                return Ok((Vec::new(), ClientToolChoice::Auto));
-            }
-            Some(ToolChoice::Word(ChoiceWord::Required)) if tools.is_empty() => {
-                let what = "the request has no `tools` to call: add some, or omit it";
-                return Err(Problem::bad("tool_choice", what));
-            }
-            Some(ToolChoice::Word(ChoiceWord::Required)) => ClientToolChoice::Required,
-            Some(ToolChoice::Named(NamedChoice { function, .. })) => {
-                asked::check_choice(&function.name, &tools, "tool_choice.function.name")?;
-                ClientToolChoice::Named(function.name.clone())
-            }
-        };
-        Ok((tools, choice))
     }
 
     fn format(&mut self) -> Result<AnswerFormat, Problem> {
@@ -216,85 +150,57 @@ impl ChatRequest {
             return Ok(AnswerFormat::Text);
         };
         let field = "response_format.json_schema";
-        match (kind, json_schema) {
-            (FormatKind::Text, None) => Ok(AnswerFormat::Text),
-            (FormatKind::JsonObject, None) => Ok(AnswerFormat::Json),
-            (FormatKind::JsonSchema, None) => Err(Problem::bad(
-                field,
-                "missing: send the schema of the answer",
-            )),
-            (FormatKind::JsonSchema, Some(given)) => {
-                asked::check_name(&given.name, || format!("{field}.name"))?;
-                let JsonSchema {
-                    name,
-                    description,
-                    schema,
-                    strict,
-                } = given;
-                let field = "response_format.json_schema.schema";
-                asked::schema_format(name, description, schema, strict == Some(true), field)
+        let what = match (kind, json_schema) {
+            (FormatKind::Text, None) => return Ok(AnswerFormat::Text),
+            (FormatKind::JsonObject, None) => return Ok(AnswerFormat::Json),
+            (FormatKind::JsonSchema, Some(of)) => {
+                return fields::schema_format(of.name, of.description, of.schema, of.strict, field);
             }
-            (_, Some(_)) => {
-                let what = "only the type `json_schema` has one: omit it, or change `type`";
-                Err(Problem::bad(field, what))
-            }
-        }
+            (FormatKind::JsonSchema, None) => "missing: send the schema of the answer",
+            (_, Some(_)) => "only the type `json_schema` has one: omit it, or change `type`",
+        };
+        Err(Problem::bad(field, what))
     }
 
-    fn max_tokens(&self) -> Result<Option<u64>, Problem> {
-        let one = asked::whole("max_tokens", self.max_tokens)?;
-        let other = asked::whole("max_completion_tokens", self.max_completion_tokens)?;
-        Ok(one.into_iter().chain(other).min())
+    fn stop(&mut self) -> Result<Vec<String>, Problem> {
+        let stops = match self.stop.take() {
+            None => Vec::new(),
+            Some(Stop::One(stop)) => vec![stop],
+            Some(Stop::Some(stops)) => stops,
+        };
+        if stops.len() > MAX_STOPS || stops.iter().any(String::is_empty) {
+            let what = format!("must be a string or up to {MAX_STOPS} strings, none of them empty");
+            return Err(Problem::bad("stop", what));
+        }
+        Ok(stops)
     }
 
     fn parameters(&mut self) -> Result<BTreeMap<Parameter, Value>, Problem> {
-        let mut parameters = BTreeMap::new();
-        for (parameter, value, range) in [
-            (Parameter::Temperature, self.temperature, 0.0..=2.0),
-            (Parameter::TopP, self.top_p, 0.0..=1.0),
-            (
-                Parameter::PresencePenalty,
-                self.presence_penalty,
-                -2.0..=2.0,
-            ),
-            (
-                Parameter::FrequencyPenalty,
-                self.frequency_penalty,
-                -2.0..=2.0,
-            ),
-        ] {
-            asked::add_number(&mut parameters, parameter, value, range)?;
-        }
+        let numbers = [
+            (Parameter::Temperature, self.temperature),
+            (Parameter::TopP, self.top_p),
+            (Parameter::PresencePenalty, self.presence_penalty),
+            (Parameter::FrequencyPenalty, self.frequency_penalty),
+        ];
+        let effort = (self.reasoning_effort.take(), "reasoning_effort");
+        let mut parameters = fields::parameters(numbers, effort, self.verbosity)?;
         if let Some(seed) = self.seed {
             parameters.insert(Parameter::Seed, seed.into());
         }
-        if let Some(bias) = self.logit_bias.take() {
-            let is_digit = |byte: u8| byte.is_ascii_digit();
-            let is_token = |token: &str| !token.is_empty() && token.bytes().all(is_digit);
-            let fits =
-                |(token, bias): (&String, &f64)| is_token(token) && (-100.0..=100.0).contains(bias);
-            if !bias.iter().all(fits) {
-                let wanted = "an object with token ids and numbers from -100 to 100";
-                return Err(wrong("logit_bias", wanted));
+        let Some(bias) = self.logit_bias.take() else {
+            return Ok(parameters);
+        };
+        let is_digit = |byte: u8| byte.is_ascii_digit();
+        let is_token = |token: &str| !token.is_empty() && token.bytes().all(is_digit);
+        let mut numbers = Map::new();
+        for (token, bias) in bias {
+            if !is_token(&token) || !(-100.0..=100.0).contains(&bias) {
+                let what = "must be an object with token ids and numbers from -100 to 100";
+                return Err(Problem::bad("logit_bias", what));
             }
-            let bias = bias.into_iter();
-            let bias: Map<_, _> = bias
-                .map(|(token, bias)| (token, asked::number(bias)))
-                .collect();
-            parameters.insert(Parameter::LogitBias, bias.into());
+            numbers.insert(token, fields::number(bias));
         }
-        if let Some(effort) = self.reasoning_effort.take() {
-            let effort = asked::effort(effort, "reasoning_effort")?;
-            parameters.insert(Parameter::ReasoningEffort, effort);
-        }
-        if let Some(verbosity) = self.verbosity {
-            let word = match verbosity {
-                Verbosity::Low => "low",
-                Verbosity::Medium => "medium",
-                Verbosity::High => "high",
-            };
-            parameters.insert(Parameter::Verbosity, word.into());
-        }
+        parameters.insert(Parameter::LogitBias, numbers.into());
         Ok(parameters)
     }
 }

@@ -7,29 +7,32 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{
-    super::asked::{self, Asked, Conversation, Said},
+    super::{
+        asked::{Asked, Conversation, Said},
+        fields::{self, FunctionKind, TextOr, ToolChoice, Verbosity},
+    },
     id::ResponseId,
 };
 use crate::{
     http::{Problem, StreamText, extract},
     kernel::ReturnedResult,
-    model::{AnswerFormat, AnswerOptions, ClientToolChoice, Parameter, Speaker},
+    model::{AnswerFormat, AnswerOptions, Parameter, Speaker},
 };
 
 mod items;
 
+use items::ItemKind;
 pub(super) use items::{Item, messages};
-use items::{ItemKind, TextOr};
 
 /// A request in the format of OpenAI's responses.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "some fields have no effect")]
 pub(super) struct ResponseRequest {
     /// The model: a name from `/v1/models`.
     #[schema(example = "oracle")]
     model: String,
     /// The question, or a list of items that ends with it or with results of tools.
-    #[schema(value_type = ResponseInput)]
     input: TextOr<Item>,
     /// Instructions for this response.
     instructions: Option<String>,
@@ -48,7 +51,7 @@ pub(super) struct ResponseRequest {
     #[schema(max_items = 128)]
     tools: Option<Vec<FunctionTool>>,
     /// The choice among the tools.
-    tool_choice: Option<ToolChoice>,
+    tool_choice: Option<ToolChoice<NamedTool>>,
     /// Whether a reply may call several of the tools.
     parallel_tool_calls: Option<bool>,
     /// The format and length of the answer.
@@ -65,29 +68,22 @@ pub(super) struct ResponseRequest {
     /// Passed on to the model.
     reasoning: Option<Reasoning>,
     /// Only `reasoning.encrypted_content`, which answers do not have.
-    #[serde(rename = "include")]
-    _include: Option<Vec<Include>>,
+    include: Option<Vec<Include>>,
     /// Without effect: Oracle shortens long conversations itself.
-    #[serde(rename = "truncation")]
-    _truncation: Option<Truncation>,
+    truncation: Option<Truncation>,
     /// Returned with the response.
     #[schema(value_type = Option<Object>)]
     metadata: Option<BTreeMap<String, String>>,
     /// Without effect.
-    #[serde(rename = "user")]
-    _user: Option<String>,
+    user: Option<String>,
     /// Without effect.
-    #[serde(rename = "safety_identifier")]
-    _safety_identifier: Option<String>,
+    safety_identifier: Option<String>,
     /// Without effect.
-    #[serde(rename = "prompt_cache_key")]
-    _prompt_cache_key: Option<String>,
+    prompt_cache_key: Option<String>,
     /// Without effect.
-    #[serde(rename = "prompt_cache_retention")]
-    _prompt_cache_retention: Option<String>,
+    prompt_cache_retention: Option<String>,
     /// Without effect.
-    #[serde(rename = "service_tier")]
-    _service_tier: Option<String>,
+    service_tier: Option<String>,
     /// Only false.
     background: Option<bool>,
     #[schema(ignore)]
@@ -112,10 +108,10 @@ enum ConversationRef {
 /// Options of a stream.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
+#[expect(dead_code, reason = "`include_obfuscation` has no effect")]
 struct ResponseStreamOptions {
     /// Without effect: events are not obfuscated.
-    #[serde(rename = "include_obfuscation")]
-    _include_obfuscation: Option<bool>,
+    include_obfuscation: Option<bool>,
     /// Oracle's own: the text of all `turns` as the model writes it, or that of the `answer` at its
     /// end. The default is a setting of the server.
     oracle: Option<StreamText>,
@@ -125,6 +121,7 @@ struct ResponseStreamOptions {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with `type` and `name`")]
 #[schema(as = ResponseTool)]
+#[expect(dead_code, reason = "`strict` has no effect")]
 struct FunctionTool {
     #[serde(rename = "type")]
     _kind: FunctionKind,
@@ -137,47 +134,14 @@ struct FunctionTool {
     #[schema(value_type = Option<Object>)]
     parameters: Option<Map<String, Value>>,
     /// Without effect: arguments are checked against their schema anyway.
-    #[serde(rename = "strict")]
-    _strict: Option<bool>,
-}
-
-/// `function`, the only supported type.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ResponseFunctionKind)]
-enum FunctionKind {
-    Function,
-}
-
-/// The choice among the tools.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(
-    untagged,
-    expecting = "must be `none`, `auto`, `required`, or an object that names a function"
-)]
-#[schema(as = ResponseToolChoice)]
-enum ToolChoice {
-    /// For all tools.
-    Word(ChoiceWord),
-    /// A tool by its name.
-    Named(NamedChoice),
-}
-
-/// A choice for all tools.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ResponseToolChoiceWord)]
-enum ChoiceWord {
-    None,
-    Auto,
-    Required,
+    strict: Option<bool>,
 }
 
 /// A tool by its name.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = ResponseNamedToolChoice)]
-struct NamedChoice {
+#[schema(as = ResponseNamedTool)]
+struct NamedTool {
     #[serde(rename = "type")]
     _kind: FunctionKind,
     /// One of `tools`.
@@ -193,16 +157,6 @@ struct TextOptions {
     format: Option<Format>,
     /// Passed on to the model.
     verbosity: Option<Verbosity>,
-}
-
-/// The length of the answer.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ResponseVerbosity)]
-enum Verbosity {
-    Low,
-    Medium,
-    High,
 }
 
 /// The format of the answer.
@@ -233,15 +187,14 @@ enum Format {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 #[schema(as = ResponseReasoning)]
+#[expect(dead_code, reason = "some fields have no effect")]
 struct Reasoning {
     /// Passed on to the model, such as `low`.
     effort: Option<String>,
     /// Without effect: answers have no reasoning.
-    #[serde(rename = "summary")]
-    _summary: Option<String>,
+    summary: Option<String>,
     /// Without effect: answers have no reasoning.
-    #[serde(rename = "generate_summary")]
-    _generate_summary: Option<String>,
+    generate_summary: Option<String>,
 }
 
 /// Further data of a response.
@@ -259,15 +212,6 @@ enum Include {
 enum Truncation {
     Auto,
     Disabled,
-}
-
-/// The input: a question, or a list of items that ends with it or with results of tools.
-#[derive(ToSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "only described")]
-enum ResponseInput {
-    Text(String),
-    Items(Vec<Item>),
 }
 
 /// What a response continues.
@@ -398,32 +342,13 @@ fn conversation(
 }
 
 impl ResponseRequest {
-    /// Refuses fields that are not supported.
     fn check(&self) -> Result<(), Problem> {
-        let later = "a response ends with its request: omit it";
-        for (name, fits, what) in [
-            ("background", self.background != Some(true), later),
-            (
-                "max_tool_calls",
-                self.max_tool_calls.is_none(),
-                "the budgets of the model's profile apply: omit it",
-            ),
-            (
-                "top_logprobs",
-                self.top_logprobs.is_none(),
-                "the probabilities of tokens are not available: omit it",
-            ),
-            (
-                "prompt",
-                self.prompt.is_none(),
-                "stored prompts are not available: send its text as `instructions`",
-            ),
-        ] {
-            if !fits {
-                return Err(Problem::bad(name, format!("not supported; {what}")));
-            }
-        }
-        Ok(())
+        fields::check_unsupported(&[
+            ("background", self.background == Some(true)),
+            ("max_tool_calls", self.max_tool_calls.is_some()),
+            ("top_logprobs", self.top_logprobs.is_some()),
+            ("prompt", self.prompt.is_some()),
+        ])
     }
 
     fn continues(&self) -> Result<(Continues, &'static str), Problem> {
@@ -448,31 +373,17 @@ impl ResponseRequest {
 
     /// Takes the options out of the request.
     fn options(&mut self) -> Result<AnswerOptions, Problem> {
-        let given = self.tools.take().unwrap_or_default().into_iter();
-        let declared = given.enumerate().map(|(at, tool)| {
-            let field = || format!("tools[{at}].parameters");
-            asked::tool(tool.name, tool.description, tool.parameters, field)
-        });
-        let mut tools = declared.collect::<Result<Vec<_>, _>>()?;
-        asked::check_tools(&tools, |at| format!("tools[{at}].name"))?;
-        let tool_choice = match &self.tool_choice {
-            None | Some(ToolChoice::Word(ChoiceWord::Auto)) => ClientToolChoice::Auto,
-            Some(ToolChoice::Word(ChoiceWord::None)) => {
-                tools.clear();
-                ClientToolChoice::Auto
-            }
-            Some(ToolChoice::Word(ChoiceWord::Required)) if tools.is_empty() => {
-                let what = "the request has no `tools` to call: add some, or omit it";
-                return Err(Problem::bad("tool_choice", what));
-            }
-            Some(ToolChoice::Word(ChoiceWord::Required)) => ClientToolChoice::Required,
-            Some(ToolChoice::Named(NamedChoice { name, .. })) => {
-                asked::check_choice(name, &tools, "tool_choice.name")?;
-                ClientToolChoice::Named(name.clone())
-            }
-        };
+        let tools = self.tools.take().unwrap_or_default().into_iter();
+        let declared = tools.map(|tool| (tool.name, tool.description, tool.parameters));
+        let choice = self.tool_choice.take();
+        let (tools, tool_choice) = fields::tools(declared, choice, "", |named| named.name)?;
         let text = self.text.take();
         let (format, verbosity) = text.map_or((None, None), |text| (text.format, text.verbosity));
+        let effort = self.reasoning.take().and_then(|reasoning| reasoning.effort);
+        let numbers = [
+            (Parameter::Temperature, self.temperature),
+            (Parameter::TopP, self.top_p),
+        ];
         Ok(AnswerOptions {
             single_call: self.parallel_tool_calls == Some(false) && !tools.is_empty(),
             tools: tools.into(),
@@ -486,42 +397,14 @@ impl ResponseRequest {
                     schema,
                     strict,
                 }) => {
-                    asked::check_name(&name, || "text.format.name".to_owned())?;
-                    let (strict, field) = (strict == Some(true), "text.format.schema");
-                    asked::schema_format(name, description, Some(schema), strict, field)?
+                    let field = "text.format";
+                    fields::schema_format(name, description, Some(schema), strict, field)?
                 }
             },
-            max_tokens: asked::whole("max_output_tokens", self.max_output_tokens)?,
-            parameters: self.parameters(verbosity)?,
+            max_tokens: fields::whole("max_output_tokens", self.max_output_tokens)?,
+            parameters: fields::parameters(numbers, (effort, "reasoning.effort"), verbosity)?,
             ..AnswerOptions::default()
         })
-    }
-
-    fn parameters(
-        &mut self,
-        verbosity: Option<Verbosity>,
-    ) -> Result<BTreeMap<Parameter, Value>, Problem> {
-        let mut parameters = BTreeMap::new();
-        asked::add_number(
-            &mut parameters,
-            Parameter::Temperature,
-            self.temperature,
-            0.0..=2.0,
-        )?;
-        asked::add_number(&mut parameters, Parameter::TopP, self.top_p, 0.0..=1.0)?;
-        if let Some(effort) = self.reasoning.take().and_then(|reasoning| reasoning.effort) {
-            let effort = asked::effort(effort, "reasoning.effort")?;
-            parameters.insert(Parameter::ReasoningEffort, effort);
-        }
-        if let Some(verbosity) = verbosity {
-            let word = match verbosity {
-                Verbosity::Low => "low",
-                Verbosity::Medium => "medium",
-                Verbosity::High => "high",
-            };
-            parameters.insert(Parameter::Verbosity, word.into());
-        }
-        Ok(parameters)
     }
 }
 

@@ -1,23 +1,22 @@
 //! The items of a request, and the messages that they become.
 
-use std::{fmt, marker::PhantomData};
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, SeqAccess, Visitor},
-};
+use serde::{Deserialize, de::IgnoredAny};
 use utoipa::ToSchema;
 
-use super::super::super::asked::{self, Said};
+use super::super::super::{
+    asked::{self, Said},
+    fields::{self, ImageDetail, TextOr},
+};
 use crate::{
     http::Problem,
     model::{CallId, Image, ImportedMessage, Speaker, ToolCall},
 };
 
 /// An item of the input.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 #[schema(as = ResponseInputItem)]
+#[expect(dead_code, reason = "some fields have no effect")]
 pub(in super::super) struct Item {
     /// Its type.
     #[serde(rename = "type", default)]
@@ -25,14 +24,12 @@ pub(in super::super) struct Item {
     /// The author of a message.
     role: Option<Role>,
     /// The text of a message, or its parts.
-    #[schema(value_type = Option<ResponseContent>)]
     content: Option<TextOr<Part>>,
     /// The id of an earlier item; without effect but in an `item_reference`.
     pub(super) id: Option<String>,
     /// Of an earlier item; without effect.
-    #[serde(rename = "status")]
     #[schema(value_type = Option<String>)]
-    _status: Option<IgnoredAny>,
+    status: Option<IgnoredAny>,
     /// The id of a call.
     call_id: Option<String>,
     /// The name of a called tool.
@@ -40,12 +37,10 @@ pub(in super::super) struct Item {
     /// The arguments of a call: a JSON object as text.
     arguments: Option<String>,
     /// The result of a call.
-    #[schema(value_type = Option<ResponseContent>)]
     output: Option<TextOr<Part>>,
     /// The parsed arguments, as OpenAI's libraries add them; without effect.
-    #[serde(rename = "parsed_arguments")]
     #[schema(value_type = Option<Object>)]
-    _parsed_arguments: Option<IgnoredAny>,
+    parsed_arguments: Option<IgnoredAny>,
 }
 
 /// The type of an item.
@@ -76,6 +71,7 @@ enum Role {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with `type`")]
 #[schema(as = ResponsePart)]
+#[expect(dead_code, reason = "some fields have no effect")]
 struct Part {
     #[serde(rename = "type")]
     kind: PartKind,
@@ -86,19 +82,16 @@ struct Part {
     /// The `https` address of an image, or a `data:` URL.
     image_url: Option<String>,
     /// The resolution in which the model sees the image.
-    detail: Option<Detail>,
+    detail: Option<ImageDetail>,
     /// Of an earlier answer; without effect.
-    #[serde(rename = "annotations")]
     #[schema(value_type = Option<Vec<Object>>)]
-    _annotations: Option<IgnoredAny>,
+    annotations: Option<IgnoredAny>,
     /// Of an earlier answer; without effect.
-    #[serde(rename = "logprobs")]
     #[schema(value_type = Option<Vec<Object>>)]
-    _logprobs: Option<IgnoredAny>,
+    logprobs: Option<IgnoredAny>,
     /// The parsed text of an earlier answer, as OpenAI's libraries add it; without effect.
-    #[serde(rename = "parsed")]
     #[schema(value_type = Option<Object>)]
-    _parsed: Option<IgnoredAny>,
+    parsed: Option<IgnoredAny>,
 }
 
 /// The type of a part.
@@ -110,60 +103,6 @@ enum PartKind {
     InputImage,
     OutputText,
     Refusal,
-}
-
-/// The resolution in which the model sees an image.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ResponseImageDetail)]
-enum Detail {
-    Low,
-    High,
-    Auto,
-}
-
-/// A text, or a list.
-#[derive(Debug)]
-pub(super) enum TextOr<T> {
-    Text(String),
-    List(Vec<T>),
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for TextOr<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either<T>(PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
-            type Value = TextOr<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or a list")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<TextOr<T>, E> {
-                Ok(TextOr::Text(text.to_owned()))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<TextOr<T>, A::Error> {
-                let mut list = Vec::new();
-                while let Some(item) = items.next_element()? {
-                    list.push(item);
-                }
-                Ok(TextOr::List(list))
-            }
-        }
-
-        deserializer.deserialize_any(Either(PhantomData))
-    }
-}
-
-/// A text, or its parts.
-#[derive(ToSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "only described")]
-enum ResponseContent {
-    Text(String),
-    Parts(Vec<Part>),
 }
 
 /// Reads items, each with its number in the field, into instructions and messages.
@@ -195,16 +134,9 @@ pub(in super::super) fn messages(
 impl Item {
     pub(super) fn question(text: String) -> Self {
         Self {
-            kind: ItemKind::Message,
             role: Some(Role::User),
             content: Some(TextOr::Text(text)),
-            id: None,
-            _status: None,
-            call_id: None,
-            name: None,
-            arguments: None,
-            output: None,
-            _parsed_arguments: None,
+            ..Self::default()
         }
     }
 
@@ -218,100 +150,75 @@ impl Item {
             let what = "a new conversation has no stored items: send the item itself";
             return Err(Problem::bad(format!("{field}.type"), what));
         }
-        let (message, call, output) = (
+        let (is_message, is_call) = (
             self.kind == ItemKind::Message,
             self.kind == ItemKind::FunctionCall,
-            self.kind == ItemKind::FunctionCallOutput,
         );
-        for (name, is_there, belongs) in [
-            ("role", self.role.is_some(), message),
-            ("content", self.content.is_some(), message),
-            ("call_id", self.call_id.is_some(), call || output),
-            ("name", self.name.is_some(), call),
-            ("arguments", self.arguments.is_some(), call),
-            ("output", self.output.is_some(), output),
-        ] {
-            let what = match (is_there, belongs) {
-                (true, false) => "does not belong to an item of this type: omit it",
-                (false, true) => "missing: an item of this type has it",
-                _ => continue,
-            };
-            return Err(Problem::bad(format!("{field}.{name}"), what));
-        }
+        let is_output = self.kind == ItemKind::FunctionCallOutput;
+        fields::check_fields(
+            field,
+            "an item",
+            [
+                ("role", self.role.is_some(), is_message),
+                ("content", self.content.is_some(), is_message),
+                ("call_id", self.call_id.is_some(), !is_message),
+                ("name", self.name.is_some(), is_call),
+                ("arguments", self.arguments.is_some(), is_call),
+                ("output", self.output.is_some(), is_output),
+            ],
+        )?;
+        let speaker = match self.role {
+            _ if is_call => Speaker::Assistant,
+            None => Speaker::Tool,
+            Some(Role::Assistant) => Speaker::Assistant,
+            Some(Role::System | Role::Developer | Role::User) => Speaker::User,
+        };
+        let mut message = ImportedMessage::new(speaker, "");
         let id = self.call_id.as_deref().map(CallId::new);
-        if call {
-            let mut message = ImportedMessage::new(Speaker::Assistant, "");
+        if let (true, Some(id)) = (is_call, id.clone()) {
             message.calls.push(ToolCall {
-                id: id.unwrap_or_else(|| CallId::new("")),
+                id,
                 name: self.name.unwrap_or_default(),
                 arguments: self.arguments.unwrap_or_default(),
             });
             return Ok(message);
         }
-        let speaker = match self.role {
-            None => Speaker::Tool,
-            Some(Role::Assistant) => Speaker::Assistant,
-            Some(Role::System | Role::Developer | Role::User) => Speaker::User,
-        };
-        let (name, content) = match output {
-            true => ("output", self.output),
-            false => ("content", self.content),
-        };
-        let mut message = ImportedMessage::new(speaker, "");
         message.call = id;
-        let parts = match content {
-            None => Vec::new(),
-            Some(TextOr::Text(text)) => {
-                message.text = text;
-                return Ok(message);
-            }
-            Some(TextOr::List(parts)) => parts,
-        };
-        let mut texts = Vec::new();
-        for (number, part) in parts.into_iter().enumerate() {
-            let field = format!("{field}.{name}[{number}]");
-            part.read(speaker, &field, &mut texts, &mut message.images)?;
+        let name = if is_output { "output" } else { "content" };
+        if let Some(content) = self.content.or(self.output) {
+            let read = |part: Part, field: &str| part.read(speaker, field);
+            content.add_to(&mut message, &format!("{field}.{name}"), read)?;
         }
-        message.text = texts.join("\n");
         Ok(message)
     }
 }
 
 impl Part {
+    /// Returns its text or its image.
     fn read(
         self,
         speaker: Speaker,
         field: &str,
-        texts: &mut Vec<String>,
-        images: &mut Vec<Image>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(Option<String>, Option<Image>), Problem> {
         let is_image = self.kind == PartKind::InputImage;
         let is_refusal = self.kind == PartKind::Refusal;
-        for (name, is_there, belongs) in [
-            ("text", self.text.is_some(), !is_image && !is_refusal),
-            ("refusal", self.refusal.is_some(), is_refusal),
-            ("image_url", self.image_url.is_some(), is_image),
-        ] {
-            let what = match (is_there, belongs) {
-                (true, false) => "does not belong to a part of this type: omit it",
-                (false, true) => "missing: a part of this type has it",
-                _ => continue,
-            };
-            return Err(Problem::bad(format!("{field}.{name}"), what));
-        }
+        fields::check_fields(
+            field,
+            "a part",
+            [
+                ("text", self.text.is_some(), !is_image && !is_refusal),
+                ("refusal", self.refusal.is_some(), is_refusal),
+                ("image_url", self.image_url.is_some(), is_image),
+            ],
+        )?;
         if is_image && speaker != Speaker::User {
             let what = "only a message of the user has images: omit it";
             return Err(Problem::bad(format!("{field}.type"), what));
         }
-        texts.extend(self.text.or(self.refusal));
-        if let Some(url) = self.image_url {
-            let detail = self.detail.map(|detail| match detail {
-                Detail::Low => "low",
-                Detail::High => "high",
-                Detail::Auto => "auto",
-            });
-            images.push(asked::image(url, detail, || format!("{field}.image_url"))?);
-        }
-        Ok(())
+        let read = |url| fields::image(url, self.detail, || format!("{field}.image_url"));
+        Ok((
+            self.text.or(self.refusal),
+            self.image_url.map(read).transpose()?,
+        ))
     }
 }
