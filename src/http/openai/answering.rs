@@ -4,6 +4,8 @@
 //! the caller's next request continue the same query, if it still waits: it is found by its
 //! session's name or, in a session that the caller did not name, by its calls ([`Continuations`]).
 
+use axum::http::StatusCode;
+
 use super::{
     asked::{Asked, Conversation},
     continuations::{Continuations, Key},
@@ -16,7 +18,8 @@ use crate::{
     http::{Caller, DrainSignal, Host, Problem},
     kernel::Refusal,
     model::{
-        Parameter, Principal, ProfileName, QueryId, SessionName, Submission, ToolCall, Turn, Usage,
+        FaultCode, Outcome, Parameter, Principal, ProfileName, QueryId, SessionName, Submission,
+        ToolCall, Turn, Usage,
         command::MAX_IMPORT,
         record::{AgentFact, Fact, Record, ToolFact, TurnFact},
     },
@@ -41,16 +44,11 @@ struct Keeper {
 
 impl Session {
     /// Keeps the session for the results of these calls.
-    pub(super) fn keep(self, calls: &[ToolCall]) {
+    fn keep(self, calls: &[ToolCall]) {
         let calls = calls.iter().map(|call| call.id.clone());
-        if let Some(Keeper {
-            continuations,
-            caller,
-            profile,
-            drain,
-        }) = self.keeper.clone()
-        {
-            continuations.keep(Key::new(&caller, profile, calls), self, drain);
+        if let Some(keeper) = self.keeper.clone() {
+            let key = Key::new(&keeper.caller, keeper.profile, calls);
+            keeper.continuations.keep(key, self, keeper.drain);
         }
     }
 }
@@ -63,6 +61,54 @@ pub(super) struct Begun {
     pub earlier: Option<String>,
     /// Whether every provider enforces the format of the answer.
     pub enforces_schemas: bool,
+    /// Whether the answer has no format.
+    pub is_text: bool,
+    tally: Tally,
+    drain: DrainSignal,
+}
+
+/// The next step of a response.
+pub(super) enum Step {
+    Progress(Begun, Progress),
+    End(End),
+}
+
+impl Begun {
+    /// Waits for the next progress, or for the end of the response or the server.
+    pub(super) async fn next(mut self) -> Result<Step, Problem> {
+        let next = tokio::select! {
+            next = self.watch.next() => next?,
+            () = self.drain.over() => return Err(Problem::ends()),
+        };
+        let Some(progress) = next else {
+            let mut answer = self.watch.answer().await?;
+            if self.earlier.is_some() {
+                answer.usage = self.tally.usage;
+            }
+            return Ok(Step::End(End::Answer(answer)));
+        };
+        if let Progress::Record(record) = &progress
+            && let Some(mut handover) = self.tally.add(record)
+        {
+            // Clients parse every text in the format.
+            if !self.is_text {
+                handover.text.clear();
+            }
+            self.session.keep(&handover.calls);
+            return Ok(Step::End(End::Calls(handover)));
+        }
+        Ok(Step::Progress(self, progress))
+    }
+
+    /// Waits for the end of the response.
+    pub(super) async fn end(mut self) -> Result<End, Problem> {
+        loop {
+            match self.next().await? {
+                Step::Progress(begun, _) => self = begun,
+                Step::End(end) => return Ok(end),
+            }
+        }
+    }
 }
 
 /// A request for an answer, apart from the shape of its endpoint.
@@ -109,18 +155,21 @@ impl Wanted<'_> {
         if is_named && !is_new && returns {
             let resumed = self.resume(&session.handle).await;
             let (watch, earlier) = resumed.map_err(|error| self.problem(error))?;
-            return Ok(self.begun(session, watch, Some(earlier)));
+            return Ok(self.begun(host, session, watch, Some(earlier)));
         }
         let watch = self.submit(host, &session, is_new).await?;
-        Ok(self.begun(session, watch, None))
+        Ok(self.begun(host, session, watch, None))
     }
 
-    fn begun(&self, session: Session, watch: Watch, earlier: Option<String>) -> Begun {
+    fn begun(&self, host: &Host, session: Session, watch: Watch, earlier: Option<String>) -> Begun {
         Begun {
             session,
             watch,
             earlier,
             enforces_schemas: self.chosen.enforces_schemas(),
+            is_text: self.asked.options.format.is_text(),
+            tally: Tally::default(),
+            drain: host.drain().clone(),
         }
     }
 
@@ -146,23 +195,20 @@ impl Wanted<'_> {
             profile: profile.clone(),
             drain: host.drain().clone(),
         });
-        match self.headers.durable(is_task, self.own.clone()) {
-            Some(name) => Session {
-                handle: oracle
-                    .session_by_key(caller.session(name))
-                    .profile(profile)
-                    .detail(self.detail),
-                memory: None,
-                keeper,
-            },
+        let (handle, memory) = match self.headers.durable(is_task, self.own.clone()) {
+            Some(name) => {
+                let session = oracle.session_by_key(caller.session(name));
+                (session.profile(profile), None)
+            }
             None => {
                 let memory = oracle.ephemeral(caller.0.tenant.clone(), profile);
-                Session {
-                    handle: SessionHandle::clone(&memory).detail(self.detail),
-                    memory: Some(memory),
-                    keeper,
-                }
+                (SessionHandle::clone(&memory), Some(memory))
             }
+        };
+        Session {
+            handle: handle.detail(self.detail),
+            memory,
+            keeper,
         }
     }
 
@@ -174,18 +220,10 @@ impl Wanted<'_> {
         caller: &Caller,
         session: Session,
     ) -> Result<Option<Begun>, Problem> {
-        let Session {
-            handle,
-            memory,
-            keeper,
-        } = session;
-        let session = Session {
-            handle: handle.detail(self.detail),
-            memory,
-            keeper,
-        };
+        let handle = session.handle.clone().detail(self.detail);
+        let session = Session { handle, ..session };
         match self.resume(&session.handle).await {
-            Ok((watch, earlier)) => Ok(Some(self.begun(session, watch, Some(earlier)))),
+            Ok((watch, earlier)) => Ok(Some(self.begun(host, session, watch, Some(earlier)))),
             Err(AskError::Refused(_)) => Ok(None),
             Err(error) => {
                 let drain = host.drain().clone();
@@ -282,6 +320,63 @@ pub(super) enum End {
     Calls(Handover),
 }
 
+impl End {
+    /// The text of the answer as its reader gets it, or that of the turn with the calls.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Answer(answer) => answer.outcome.readable(&answer.text, answer.turns),
+            Self::Calls(handover) => handover.text.clone(),
+        }
+    }
+
+    /// The last turn.
+    pub(super) fn turn(&self) -> Turn {
+        match self {
+            Self::Answer(answer) => Turn(answer.turns.saturating_sub(1)),
+            Self::Calls(handover) => handover.turn,
+        }
+    }
+
+    pub(super) fn usage(&self) -> Usage {
+        match self {
+            Self::Answer(answer) => answer.usage,
+            Self::Calls(handover) => handover.usage,
+        }
+    }
+
+    pub(super) fn calls(&self) -> &[ToolCall] {
+        match self {
+            Self::Answer(_) => &[],
+            Self::Calls(handover) => &handover.calls,
+        }
+    }
+
+    /// Why there is no answer.
+    pub(super) fn failure(&self) -> Option<Problem> {
+        let Self::Answer(answer) = self else {
+            return None;
+        };
+        match &answer.outcome {
+            Outcome::Failed { code, detail } => {
+                let status = match code {
+                    FaultCode::Context | FaultCode::BadRequest => StatusCode::BAD_REQUEST,
+                    FaultCode::BudgetViolated
+                    | FaultCode::Crash
+                    | FaultCode::Stall
+                    | FaultCode::Journal => StatusCode::INTERNAL_SERVER_ERROR,
+                    _ => StatusCode::BAD_GATEWAY,
+                };
+                Some(Problem::new(status, code.to_string(), detail.clone()))
+            }
+            Outcome::Cancelled => {
+                let what = "the question was cancelled before it was answered: send it again";
+                Some(Problem::new(StatusCode::CONFLICT, "cancelled", what))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Calls that a query hands over to the caller.
 #[derive(Debug, Clone)]
 pub(super) struct Handover {
@@ -321,27 +416,4 @@ impl Tally {
         }
         None
     }
-}
-
-/// Waits for the end of the response.
-pub(super) async fn end(begun: Begun) -> Result<(Session, End), AskError> {
-    let Begun {
-        session,
-        mut watch,
-        earlier,
-        ..
-    } = begun;
-    let mut tally = Tally::default();
-    while let Some(progress) = watch.next().await? {
-        if let Progress::Record(record) = &progress
-            && let Some(handover) = tally.add(record)
-        {
-            return Ok((session, End::Calls(handover)));
-        }
-    }
-    let mut answer = watch.answer().await?;
-    if earlier.is_some() {
-        answer.usage = tally.usage;
-    }
-    Ok((session, End::Answer(answer)))
 }

@@ -8,24 +8,24 @@
 use axum::{
     Json,
     extract::State,
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, header},
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
 use uuid::Uuid;
 
 use super::{
-    answering::{self, Begun, End, Wanted},
+    answering::{End, Wanted},
     headers::{AnswerHeaders, SESSION},
     models,
     request::{ChatRequest, ParsedChat},
     shapes::{AnswerDetails, ChatMessageCall, Choice, Chunk, Completion, FinishReason, Head},
-    stream::{self, StreamContext},
+    stream::{ChunkWriter, StreamContext, Writer},
 };
 use crate::{
     actor::Detail,
     http::{Caller, Host, Problem, StreamText, auth::RevocationEvent, sse},
-    model::{BusyPolicy, FaultCode, Outcome, Parameter, SessionName},
+    model::{BusyPolicy, Parameter, SessionKey, SessionName},
 };
 
 const QUERY: HeaderName = HeaderName::from_static("x-oracle-query");
@@ -91,96 +91,51 @@ pub(super) async fn create(
         (QUERY, begun.watch.query().0.to_string()),
     ];
     let head = Head::new(Uuid::now_v7(), chat.model);
-    let drain = host.drain().clone();
-    let response = match chat.stream {
-        true => {
-            let is_text = options.format.is_text();
-            streamed(
-                StreamContext {
-                    head,
-                    include_usage: chat.include_usage,
-                    // A reply that the provider does not bind to the format may need a repair.
-                    text: match is_text || begun.enforces_schemas {
-                        true => text,
-                        false => StreamText::Answer,
-                    },
-                    is_text,
-                    progress: headers.progress.unwrap_or(host.settings.progress),
-                    drain,
-                },
-                begun,
-            )
-        }
-        false => {
-            let answered = tokio::select! {
-                answered = whole(head, begun, options.format.is_text()) => answered,
-                () = drain.over() => Err(Problem::ends()),
-            };
-            answered.unwrap_or_else(IntoResponse::into_response)
-        }
+    let is_text = options.format.is_text();
+    if !chat.stream {
+        let key = begun.session.handle.key().clone();
+        let ended = begun.end().await;
+        let whole = ended.map(|end| whole(head, &key, end, is_text));
+        return Ok((told, whole).into_response());
+    }
+    let context = StreamContext {
+        head,
+        include_usage: chat.include_usage,
+        // A reply that the provider does not bind to the format may need a repair.
+        text: match is_text || begun.enforces_schemas {
+            true => text,
+            false => StreamText::Answer,
+        },
+        is_text,
+        progress: headers.progress.unwrap_or(host.settings.progress),
     };
-    Ok((told, response).into_response())
-}
-
-fn streamed(context: StreamContext, begun: Begun) -> Response {
     let kind = [(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")];
     let revocation = RevocationEvent::new(None, &Problem::no_key().body());
-    let response = sse::response(stream::events(context, begun), revocation);
-    (kind, response).into_response()
+    let events = ChunkWriter::begin(context, &begun).events(begun);
+    Ok((told, kind, sse::response(events, revocation)).into_response())
 }
 
-async fn whole(head: Head, begun: Begun, is_text: bool) -> Result<Response, Problem> {
-    let (session, end) = answering::end(begun).await?;
-    let key = session.handle.key().clone();
-    let (choice, usage, oracle) = match end {
-        End::Answer(answer) => {
-            if let Some(problem) = failure(&answer.outcome) {
-                // Oracle has already retried.
-                let no = [(SHOULD_RETRY, HeaderValue::from_static("false"))];
-                return Ok((no, problem).into_response());
-            }
-            let reason = FinishReason::of(&answer).unwrap_or(FinishReason::Stop);
-            let text = answer.outcome.readable(&answer.text, answer.turns);
-            let choice = Choice::new(Some(text), Vec::new(), reason);
-            (choice, answer.usage, AnswerDetails::of(&key, &answer))
-        }
-        End::Calls(handover) => {
-            session.keep(&handover.calls);
-            let details = AnswerDetails::of_calls(&key, &handover);
-            let calls = handover.calls.into_iter().map(ChatMessageCall::from);
-            // A client that asks for a format parses every text.
-            let text = Some(handover.text).filter(|text| is_text && !text.is_empty());
-            let choice = Choice::new(text, calls.collect(), FinishReason::ToolCalls);
-            (choice, handover.usage, details)
-        }
+fn whole(head: Head, key: &SessionKey, end: End, is_text: bool) -> Response {
+    if let Some(problem) = end.failure() {
+        // Oracle has already retried.
+        return ([(SHOULD_RETRY, "false")], problem).into_response();
+    }
+    let content = match &end {
+        End::Answer(_) => Some(end.text()),
+        // A client that asks for a format parses every text.
+        End::Calls(_) => Some(end.text()).filter(|text| is_text && !text.is_empty()),
     };
+    let calls = end.calls().iter().cloned().map(ChatMessageCall::from);
     let completion = Completion {
         head,
         object: "chat.completion",
-        choices: [choice],
-        usage: usage.into(),
-        oracle,
+        choices: [Choice::new(
+            content,
+            calls.collect(),
+            FinishReason::of(&end),
+        )],
+        usage: end.usage().into(),
+        oracle: AnswerDetails::of(key, &end),
     };
-    Ok(Json(completion).into_response())
-}
-
-pub(super) fn failure(outcome: &Outcome) -> Option<Problem> {
-    match outcome {
-        Outcome::Failed { code, detail } => {
-            let status = match code {
-                FaultCode::Context | FaultCode::BadRequest => StatusCode::BAD_REQUEST,
-                FaultCode::BudgetViolated
-                | FaultCode::Crash
-                | FaultCode::Stall
-                | FaultCode::Journal => StatusCode::INTERNAL_SERVER_ERROR,
-                _ => StatusCode::BAD_GATEWAY,
-            };
-            Some(Problem::new(status, code.to_string(), detail.clone()))
-        }
-        Outcome::Cancelled => {
-            let what = "the question was cancelled before it was answered: send it again";
-            Some(Problem::new(StatusCode::CONFLICT, "cancelled", what))
-        }
-        _ => None,
-    }
+    Json(completion).into_response()
 }

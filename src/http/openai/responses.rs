@@ -27,13 +27,14 @@ use self::{
     id::{Holds, ResponseId},
     request::{Continues, ParsedResponse, ResponseRequest, field_of},
     shapes::Head,
-    stream::StreamContext,
+    stream::{EventWriter, StreamContext},
 };
 use super::{
-    answering::{self, Begun, End, Tally, Wanted},
-    completions::{SHOULD_RETRY, failure},
+    answering::{Begun, End, Tally, Wanted},
+    completions::SHOULD_RETRY,
     headers::{AnswerHeaders, SESSION},
     models::{self, Chosen},
+    stream::Writer,
 };
 use crate::{
     actor::{Answer, AskError, Detail, Progress, SessionHandle, Watch},
@@ -125,35 +126,20 @@ async fn create(
         store,
         metadata: request.metadata,
     };
-    let drain = host.drain().clone();
     if request.stream {
         let context = StreamContext {
             head,
             text,
             // Some clients refuse events that OpenAI does not have.
             progress: request.stream_text.is_some(),
-            drain,
         };
         let revocation = RevocationEvent::new(Some("error"), &Problem::no_key().body());
-        return Ok(sse::response(stream::events(context, begun), revocation));
+        let events = EventWriter::begin(context, &begun).events(begun);
+        return Ok(sse::response(events, revocation));
     }
-    let (session, mut end) = tokio::select! {
-        ended = answering::end(begun) => ended?,
-        () = drain.over() => return Err(Problem::ends()),
-    };
-    match &mut end {
-        End::Answer(answer) => {
-            if let Some(problem) = failure(&answer.outcome) {
-                return Ok(([(SHOULD_RETRY, "false")], problem).into_response());
-            }
-        }
-        End::Calls(handover) => {
-            // Clients parse every text in the format.
-            if !head.options.format.is_text() {
-                handover.text.clear();
-            }
-            session.keep(&handover.calls);
-        }
+    let end = begun.end().await?;
+    if let Some(problem) = end.failure() {
+        return Ok(([(SHOULD_RETRY, "false")], problem).into_response());
     }
     let response = head.response(&key).end(head.id, &key, &end, 0);
     Ok(Json(response).into_response())

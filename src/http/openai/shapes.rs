@@ -3,13 +3,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::answering::Handover;
-use crate::{
-    actor::Answer,
-    model::{
-        CallId, Cut, Outcome, Record, SessionKey, ToolCall, Turn, Usage,
-        record::{AgentFact, ApprovalFact, Fact, LlmFact, ToolFact, TurnFact},
-    },
+use super::answering::End;
+use crate::model::{
+    CallId, Cut, Outcome, Record, SessionKey, ToolCall, Turn, Usage,
+    record::{AgentFact, ApprovalFact, Fact, LlmFact, ToolFact, TurnFact},
 };
 
 /// The version of the program that answers.
@@ -242,16 +239,14 @@ pub(super) enum FinishReason {
 }
 
 impl FinishReason {
-    /// Returns the reason for the end of a query, or `None` if there is no answer.
-    pub(super) const fn of(answer: &Answer) -> Option<Self> {
-        match &answer.outcome {
-            Outcome::Answered if matches!(answer.cut, Some(Cut::Length)) => Some(Self::Length),
-            Outcome::Answered
-            | Outcome::Partial { .. }
-            | Outcome::Stuck { .. }
-            | Outcome::Escalated { .. } => Some(Self::Stop),
-            Outcome::Forced { .. } => Some(Self::Length),
-            Outcome::Cancelled | Outcome::Failed { .. } => None,
+    pub(super) fn of(end: &End) -> Self {
+        match end {
+            End::Calls(_) => Self::ToolCalls,
+            End::Answer(answer) => match answer.outcome {
+                Outcome::Answered if answer.cut == Some(Cut::Length) => Self::Length,
+                Outcome::Forced { .. } => Self::Length,
+                _ => Self::Stop,
+            },
         }
     }
 }
@@ -311,24 +306,20 @@ pub(super) struct AnswerDetails {
 }
 
 impl AnswerDetails {
-    pub(super) fn of(session: &SessionKey, answer: &Answer) -> Self {
+    pub(super) fn of(session: &SessionKey, end: &End) -> Self {
+        let (query, outcome, reason, turns) = match end {
+            End::Answer(answer) => {
+                let (name, reason) = (answer.outcome.name(), answer.outcome.reason());
+                (answer.query, name, reason, answer.turns)
+            }
+            End::Calls(handover) => (handover.query, "tool_calls", None, handover.turn.0 + 1),
+        };
         Self {
             session: session.name.to_string(),
-            query: answer.query.0,
-            outcome: answer.outcome.name(),
-            reason: answer.outcome.reason().map(str::to_owned),
-            turns: answer.turns,
-            answer_from: None,
-        }
-    }
-
-    pub(super) fn of_calls(session: &SessionKey, handover: &Handover) -> Self {
-        Self {
-            session: session.name.to_string(),
-            query: handover.query.0,
-            outcome: "tool_calls",
-            reason: None,
-            turns: handover.turn.0 + 1,
+            query: query.0,
+            outcome,
+            reason: reason.map(str::to_owned),
+            turns,
             answer_from: None,
         }
     }

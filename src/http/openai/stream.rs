@@ -11,18 +11,17 @@ use futures_util::{Stream, stream};
 use serde::Serialize;
 
 use super::{
-    answering::{Begun, Handover, Session, Tally},
-    completions::failure,
+    answering::{Begun, End, Step},
     shapes::{
         AnswerDetails, ChatMessageCall, Chunk, ChunkChoice, ChunkDetails, Delta, FinishReason,
         Head, TurnDetails,
     },
 };
 use crate::{
-    actor::{Answer, AnswerText, Piece, Progress, SessionRecord, Watch},
-    http::{DrainSignal, Problem, StreamText, sse},
+    actor::{AnswerText, Piece, Progress, SessionRecord},
+    http::{Problem, StreamText, sse},
     model::{
-        QueryId, Turn, Usage,
+        QueryId, SessionKey, Turn, Usage,
         record::{
             AgentFact, BudgetFact, Fact, LlmFact, QueryFact, Record, SignalFact, SupervisorFact,
             ToolFact, TurnFact,
@@ -42,47 +41,122 @@ pub(super) struct StreamContext {
     pub is_text: bool,
     /// Whether progress is sent as reasoning.
     pub progress: bool,
-    pub drain: DrainSignal,
 }
 
-pub(super) fn events(context: StreamContext, begun: Begun) -> impl Stream<Item = Event> {
-    let telling = ChunkBody::begin(context, begun);
-    stream::unfold(telling, |mut telling| async {
-        let next = telling.next().await?;
-        Some((next, telling))
-    })
+/// Writes a response as events.
+pub(super) trait Writer: Sized {
+    /// The events that are not sent yet.
+    fn ready(&mut self) -> &mut VecDeque<Event>;
+
+    fn progress(&mut self, progress: &Progress) -> Result<(), Problem>;
+
+    fn end(&mut self, end: &End) -> Result<(), Problem>;
+
+    /// Ends the stream without an answer.
+    fn fail(&mut self, problem: &Problem);
+
+    /// Follows the query while the stream is read.
+    fn events(self, begun: Begun) -> impl Stream<Item = Event> {
+        stream::unfold((self, Some(begun)), |(mut writer, mut following)| async {
+            loop {
+                if let Some(event) = writer.ready().pop_front() {
+                    return Some((event, (writer, following)));
+                }
+                let written = match following.take()?.next().await {
+                    Ok(Step::Progress(begun, progress)) => {
+                        let written = writer.progress(&progress);
+                        following = written.is_ok().then_some(begun);
+                        written
+                    }
+                    Ok(Step::End(end)) => writer.end(&end),
+                    Err(problem) => Err(problem),
+                };
+                if let Err(problem) = written {
+                    writer.fail(&problem);
+                }
+            }
+        })
+    }
 }
 
-struct ChunkBody {
+pub(super) struct ChunkWriter {
     context: StreamContext,
-    /// `None` after the end.
-    following: Option<(Watch, Session)>,
-    /// Whether the response continues a query.
-    resumed: bool,
+    key: SessionKey,
     query: QueryId,
+    /// Whether the query ends with the stream.
+    in_memory: bool,
     ready: VecDeque<Event>,
     text: AnswerText,
-    tally: Tally,
     /// The turn whose text was sent last.
     last: Turn,
 }
 
-impl ChunkBody {
-    fn begin(context: StreamContext, begun: Begun) -> Self {
-        let Begun {
-            session,
-            watch,
-            earlier,
-            ..
-        } = begun;
-        let mut telling = Self {
+impl Writer for ChunkWriter {
+    fn ready(&mut self) -> &mut VecDeque<Event> {
+        &mut self.ready
+    }
+
+    fn progress(&mut self, progress: &Progress) -> Result<(), Problem> {
+        if let Progress::Record(record) = progress {
+            self.record(record);
+        }
+        if self.context.text == StreamText::Turns
+            && let Some(piece) = self.text.next(progress)
+        {
+            self.piece(piece)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, end: &End) -> Result<(), Problem> {
+        if let Some(problem) = end.failure() {
+            return Err(problem);
+        }
+        let mut details = AnswerDetails::of(&self.key, end);
+        match (end, self.context.text) {
+            (End::Answer(answer), StreamText::Turns) => {
+                // A forced end adds a sentence that is part of no turn.
+                let rest = self.text.end(answer);
+                let (from, rest) = rest.ok_or_else(|| self.retracted())?;
+                self.piece(rest)?;
+                details.answer_from = Some(from);
+            }
+            (End::Answer(_), StreamText::Answer) => {
+                self.text(&end.text(), end.turn());
+                details.answer_from = Some(end.turn());
+            }
+            (End::Calls(handover), StreamText::Answer) if self.context.is_text => {
+                self.text(&handover.text, handover.turn);
+            }
+            (End::Calls(_), _) => {}
+        }
+        for (index, call) in end.calls().iter().enumerate() {
+            let mut call = ChatMessageCall::from(call.clone());
+            call.index = Some(index);
+            let called = Delta {
+                tool_calls: vec![call],
+                ..Delta::default()
+            };
+            self.delta(called, Some(TurnDetails::text(end.turn())));
+        }
+        self.finish(FinishReason::of(end), details, end.usage());
+        Ok(())
+    }
+
+    fn fail(&mut self, problem: &Problem) {
+        self.ready.push_back(event_of(&problem.body()));
+    }
+}
+
+impl ChunkWriter {
+    pub(super) fn begin(context: StreamContext, begun: &Begun) -> Self {
+        let mut writer = Self {
             context,
-            query: watch.query(),
-            following: Some((watch, session)),
-            resumed: earlier.is_some(),
+            key: begun.session.handle.key().clone(),
+            query: begun.watch.query(),
+            in_memory: begun.session.memory.is_some(),
             ready: VecDeque::new(),
-            text: AnswerText::after(earlier.unwrap_or_default()),
-            tally: Tally::default(),
+            text: AnswerText::after(begun.earlier.clone().unwrap_or_default()),
             last: Turn::default(),
         };
         let begin = Delta {
@@ -90,54 +164,8 @@ impl ChunkBody {
             content: Some(String::new()),
             ..Delta::default()
         };
-        telling.delta(begin, None);
-        telling
-    }
-
-    async fn next(&mut self) -> Option<Event> {
-        loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Some(event);
-            }
-            let (watch, session) = self.following.take()?;
-            match self.advance(watch, session).await {
-                Ok(following) => self.following = following,
-                Err(problem) => self.say(&problem.body()),
-            }
-        }
-    }
-
-    /// Waits for the next progress; returns the watch unless the response has ended.
-    async fn advance(
-        &mut self,
-        mut watch: Watch,
-        session: Session,
-    ) -> Result<Option<(Watch, Session)>, Problem> {
-        let happened = tokio::select! {
-            happened = watch.next() => happened?,
-            () = self.context.drain.over() => return Err(Problem::ends()),
-        };
-        let Some(progress) = happened else {
-            let mut answer = watch.answer().await?;
-            if self.resumed {
-                answer.usage = self.tally.usage;
-            }
-            self.end(&answer, &session)?;
-            return Ok(None);
-        };
-        if let Progress::Record(record) = &progress {
-            self.record(record);
-            if let Some(handover) = self.tally.add(record) {
-                self.hand_over(handover, session);
-                return Ok(None);
-            }
-        }
-        if self.context.text == StreamText::Turns
-            && let Some(piece) = self.text.next(&progress)
-        {
-            self.piece(piece, &session)?;
-        }
-        Ok(Some((watch, session)))
+        writer.delta(begin, None);
+        writer
     }
 
     fn record(&mut self, record: &SessionRecord) {
@@ -155,11 +183,11 @@ impl ChunkBody {
         }
     }
 
-    fn piece(&mut self, piece: Piece, session: &Session) -> Result<(), Problem> {
+    fn piece(&mut self, piece: Piece) -> Result<(), Problem> {
         let follows = piece.is_apart && !piece.text.is_empty();
         // Two turns' texts are no JSON.
         if piece.replaces || (follows && !self.context.is_text) {
-            return Err(self.retracted(session));
+            return Err(self.retracted());
         }
         if follows {
             // Not of the new turn: the answer may begin there.
@@ -169,11 +197,11 @@ impl ChunkBody {
         Ok(())
     }
 
-    fn retracted(&self, session: &Session) -> Problem {
-        let (query, name) = (self.query, &session.handle.key().name);
-        let then = match session.memory {
-            Some(_) => "the query is cancelled: send it again".to_owned(),
-            None => format!(
+    fn retracted(&self) -> Problem {
+        let (query, name) = (self.query, &self.key.name);
+        let then = match self.in_memory {
+            true => "the query is cancelled: send it again".to_owned(),
+            false => format!(
                 "the query does not end with this stream: see \
                  `GET /api/sessions/{name}/queries/{query}` for its answer"
             ),
@@ -198,53 +226,6 @@ impl ChunkBody {
             self.last = turn;
             rest = after;
         }
-    }
-
-    /// Queues the remaining events of a query that has ended.
-    fn end(&mut self, answer: &Answer, session: &Session) -> Result<(), Problem> {
-        let Some(reason) = FinishReason::of(answer) else {
-            return failure(&answer.outcome).map_or(Ok(()), Err);
-        };
-        let from = match self.context.text {
-            StreamText::Turns => {
-                // A forced end adds a sentence that is part of no turn.
-                let end = self.text.end(answer);
-                let (from, rest) = end.ok_or_else(|| self.retracted(session))?;
-                self.piece(rest, session)?;
-                from
-            }
-            StreamText::Answer => {
-                let from = Turn(answer.turns.saturating_sub(1));
-                let text = answer.outcome.readable(&answer.text, answer.turns);
-                self.text(&text, from);
-                from
-            }
-        };
-        let told = AnswerDetails {
-            answer_from: Some(from),
-            ..AnswerDetails::of(session.handle.key(), answer)
-        };
-        self.finish(reason, told, answer.usage);
-        Ok(())
-    }
-
-    /// Queues the remaining events of a query that waits, and keeps its session.
-    fn hand_over(&mut self, handover: Handover, session: Session) {
-        if self.context.text == StreamText::Answer && self.context.is_text {
-            self.text(&handover.text, handover.turn);
-        }
-        let told = AnswerDetails::of_calls(session.handle.key(), &handover);
-        session.keep(&handover.calls);
-        for (index, call) in handover.calls.into_iter().enumerate() {
-            let mut call = ChatMessageCall::from(call);
-            call.index = Some(index);
-            let called = Delta {
-                tool_calls: vec![call],
-                ..Delta::default()
-            };
-            self.delta(called, Some(TurnDetails::text(handover.turn)));
-        }
-        self.finish(FinishReason::ToolCalls, told, handover.usage);
     }
 
     fn finish(&mut self, reason: FinishReason, told: AnswerDetails, usage: Usage) {
@@ -273,10 +254,6 @@ impl ChunkBody {
     fn with_usage(&self, mut chunk: Chunk<'_>) -> Event {
         chunk.usage = self.context.include_usage.then_some(None);
         event_of(&chunk)
-    }
-
-    fn say(&mut self, body: &impl Serialize) {
-        self.ready.push_back(event_of(body));
     }
 }
 

@@ -7,10 +7,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::{
-    super::{
-        answering::{End, Handover},
-        shapes::AnswerDetails,
-    },
+    super::{answering::End, shapes::AnswerDetails},
     id::{self, Holds, ResponseId},
 };
 use crate::{
@@ -313,27 +310,19 @@ impl Head {
 impl Response {
     /// Adds the end. The items are numbered from `first`.
     pub(super) fn end(mut self, id: ResponseId, key: &SessionKey, end: &End, first: usize) -> Self {
-        let (text, calls, usage) = match end {
-            End::Answer(answer) => {
-                self.finish(answer);
-                self.oracle = Some(AnswerDetails::of(key, answer));
-                (readable(answer), &[][..], answer.usage)
-            }
-            End::Calls(handover) => {
-                self.status = Status::Completed;
-                self.oracle = Some(AnswerDetails::of_calls(key, handover));
-                let Handover { text, calls, .. } = handover;
-                (text.clone(), &calls[..], handover.usage)
-            }
-        };
-        self.usage = Some(usage.into());
+        self.status = Status::Completed;
+        if let End::Answer(answer) = end {
+            self.finish(answer);
+        }
+        self.oracle = Some(AnswerDetails::of(key, end));
+        self.usage = Some(end.usage().into());
         if self.status != Status::Failed {
             let status = self.status;
-            let text = Some(text).filter(|text| !text.is_empty());
+            let text = Some(end.text()).filter(|text| !text.is_empty());
             let text =
                 text.map(|text| OutputItem::message(id.item("msg", first), status, Some(text)));
             let after = first + text.iter().count();
-            let calls = calls.iter().zip(after..).map(|(call, number)| {
+            let calls = end.calls().iter().zip(after..).map(|(call, number)| {
                 let (id, arguments) = (id.item("fc", number), call.arguments.clone());
                 OutputItem::call(id, Status::Completed, call, arguments)
             });
@@ -374,11 +363,6 @@ impl Response {
         self.fail(problem.code().to_owned(), message);
         self
     }
-}
-
-/// The answer as its reader gets it.
-pub(super) fn readable(answer: &Answer) -> String {
-    answer.outcome.readable(&answer.text, answer.turns)
 }
 
 fn tool(spec: &ToolSpec) -> Value {

@@ -7,20 +7,20 @@
 use std::collections::VecDeque;
 
 use axum::response::sse::Event;
-use futures_util::{Stream, stream};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
     super::{
-        answering::{Begun, End, Handover, Session, Tally},
+        answering::{Begun, End},
         shapes::TurnDetails,
+        stream::Writer,
     },
-    shapes::{Head, OutputItem, OutputText, Response, Status, readable},
+    shapes::{Head, OutputItem, OutputText, Response, Status},
 };
 use crate::{
-    actor::{AnswerText, Piece, Progress, Watch},
-    http::{DrainSignal, Problem, StreamText, sse},
+    actor::{AnswerText, Piece, Progress},
+    http::{Problem, StreamText, sse},
     model::{SessionKey, ToolCall, Turn},
 };
 
@@ -29,15 +29,6 @@ pub(super) struct StreamContext {
     pub text: StreamText,
     /// Whether events report turns and the work of tools.
     pub progress: bool,
-    pub drain: DrainSignal,
-}
-
-pub(super) fn events(context: StreamContext, begun: Begun) -> impl Stream<Item = Event> {
-    let body = EventBody::begin(context, begun);
-    stream::unfold(body, |mut body| async {
-        let next = body.next().await?;
-        Some((next, body))
-    })
 }
 
 /// A message whose text arrives.
@@ -47,110 +38,103 @@ struct OpenMessage {
     text: String,
 }
 
-struct EventBody {
+pub(super) struct EventWriter {
     context: StreamContext,
     key: SessionKey,
-    /// `None` after the end.
-    following: Option<(Watch, Session)>,
-    /// Whether the response continues a query.
-    resumed: bool,
     ready: VecDeque<Event>,
     number: u64,
     items: usize,
     open: Option<OpenMessage>,
     text: AnswerText,
-    tally: Tally,
 }
 
-impl EventBody {
-    fn begin(context: StreamContext, begun: Begun) -> Self {
-        let Begun {
-            session,
-            watch,
-            earlier,
-            ..
-        } = begun;
-        let mut body = Self {
-            key: session.handle.key().clone(),
-            text: AnswerText::default(),
-            following: Some((watch, session)),
-            resumed: earlier.is_some(),
+impl Writer for EventWriter {
+    fn ready(&mut self) -> &mut VecDeque<Event> {
+        &mut self.ready
+    }
+
+    fn progress(&mut self, progress: &Progress) -> Result<(), Problem> {
+        if let Progress::Record(record) = progress
+            && self.context.progress
+            && let Some(details) = TurnDetails::of(record)
+        {
+            self.event("oracle.progress", &json!({}), Some(&details));
+        }
+        if self.context.text == StreamText::Turns
+            && let Some(piece) = self.text.next(progress)
+        {
+            self.piece(&piece);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, end: &End) -> Result<(), Problem> {
+        let (turn, wanted) = (end.turn(), end.text());
+        let response = self.response();
+        let status = response
+            .clone()
+            .end(self.context.head.id, &self.key, end, 0)
+            .status;
+        // The open message becomes the answer, unless the answer is more than the last turn's text.
+        let open = self.open.as_ref().map(|open| (open.turn, &*open.text));
+        let rest = open.and_then(|(at, shown)| Some((at, wanted.strip_prefix(shown)?)));
+        match rest {
+            _ if status == Status::Failed => {}
+            Some((at, rest)) => self.add(rest, at),
+            None => {
+                let is_earlier = open.is_some_and(|(at, _)| at < turn);
+                self.close(match is_earlier {
+                    true => Status::Completed,
+                    false => Status::Incomplete,
+                });
+                self.add(&wanted, turn);
+            }
+        }
+        let first = self.items;
+        self.close(match status {
+            Status::Failed => Status::Incomplete,
+            status => status,
+        });
+        for call in end.calls() {
+            self.call(call, turn);
+        }
+        let response = response.end(self.context.head.id, &self.key, end, first);
+        let kind = match response.status {
+            Status::Failed => "response.failed",
+            Status::Incomplete => "response.incomplete",
+            Status::Completed | Status::InProgress => "response.completed",
+        };
+        self.event(kind, &json!({ "response": response }), None);
+        Ok(())
+    }
+
+    fn fail(&mut self, problem: &Problem) {
+        self.close(Status::Incomplete);
+        let response = self.response().broken(problem);
+        self.event("response.failed", &json!({ "response": response }), None);
+    }
+}
+
+impl EventWriter {
+    pub(super) fn begin(context: StreamContext, begun: &Begun) -> Self {
+        let mut writer = Self {
+            context,
+            key: begun.session.handle.key().clone(),
             ready: VecDeque::new(),
             number: 0,
             items: 0,
             open: None,
-            tally: Tally::default(),
-            context,
+            text: AnswerText::default(),
         };
-        let response = body.response();
+        let response = writer.response();
         for kind in ["response.created", "response.in_progress"] {
-            body.event(kind, &json!({ "response": response }), None);
+            writer.event(kind, &json!({ "response": response }), None);
         }
-        body
+        writer
     }
 
     fn response(&self) -> Response {
         self.context.head.response(&self.key)
-    }
-
-    async fn next(&mut self) -> Option<Event> {
-        loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Some(event);
-            }
-            let (watch, session) = self.following.take()?;
-            match self.advance(watch, session).await {
-                Ok(following) => self.following = following,
-                Err(problem) => {
-                    self.close(Status::Incomplete);
-                    let response = self.response().broken(&problem);
-                    self.event("response.failed", &json!({ "response": response }), None);
-                }
-            }
-        }
-    }
-
-    /// Waits for the next progress; returns the watch unless the response has ended.
-    async fn advance(
-        &mut self,
-        mut watch: Watch,
-        session: Session,
-    ) -> Result<Option<(Watch, Session)>, Problem> {
-        let happened = tokio::select! {
-            happened = watch.next() => happened?,
-            () = self.context.drain.over() => return Err(Problem::ends()),
-        };
-        let Some(progress) = happened else {
-            let mut answer = watch.answer().await?;
-            if self.resumed {
-                answer.usage = self.tally.usage;
-            }
-            self.end(&End::Answer(answer));
-            return Ok(None);
-        };
-        if let Progress::Record(record) = &progress {
-            if self.context.progress
-                && let Some(details) = TurnDetails::of(record)
-            {
-                self.event("oracle.progress", &json!({}), Some(&details));
-            }
-            if let Some(mut handover) = self.tally.add(record) {
-                // Clients parse every text in the format.
-                if !self.context.head.options.format.is_text() {
-                    handover.text.clear();
-                }
-                let calls = handover.calls.clone();
-                self.end(&End::Calls(handover));
-                session.keep(&calls);
-                return Ok(None);
-            }
-        }
-        if self.context.text == StreamText::Turns
-            && let Some(piece) = self.text.next(&progress)
-        {
-            self.piece(&piece);
-        }
-        Ok(Some((watch, session)))
     }
 
     fn piece(&mut self, piece: &Piece) {
@@ -205,55 +189,6 @@ impl EventBody {
         let item = OutputItem::message(id, status, Some(text));
         self.item("response.output_item.done", &item, turn);
         self.items += 1;
-    }
-
-    /// Queues the remaining events.
-    fn end(&mut self, end: &End) {
-        let turn = match end {
-            End::Answer(answer) => Turn(answer.turns.saturating_sub(1)),
-            End::Calls(handover) => handover.turn,
-        };
-        let wanted = match end {
-            End::Answer(answer) => readable(answer),
-            End::Calls(Handover { text, .. }) => text.clone(),
-        };
-        let response = self.response();
-        let status = response
-            .clone()
-            .end(self.context.head.id, &self.key, end, 0)
-            .status;
-        // The open message becomes the answer, unless the answer is more than the last turn's text.
-        let open = self.open.as_ref().map(|open| (open.turn, &*open.text));
-        let rest = open.and_then(|(at, shown)| Some((at, wanted.strip_prefix(shown)?)));
-        match rest {
-            _ if status == Status::Failed => {}
-            Some((at, rest)) => self.add(rest, at),
-            None => {
-                let is_earlier = open.is_some_and(|(at, _)| at < turn);
-                self.close(match is_earlier {
-                    true => Status::Completed,
-                    false => Status::Incomplete,
-                });
-                self.add(&wanted, turn);
-            }
-        }
-        let first = self.items;
-        self.close(match status {
-            Status::Failed => Status::Incomplete,
-            status => status,
-        });
-        if let End::Calls(handover) = end {
-            for call in &handover.calls {
-                self.call(call, turn);
-            }
-        }
-        let response = response.end(self.context.head.id, &self.key, end, first);
-        let kind = match response.status {
-            Status::Failed => "response.failed",
-            Status::Incomplete => "response.incomplete",
-            Status::Completed | Status::InProgress => "response.completed",
-        };
-        self.event(kind, &json!({ "response": response }), None);
     }
 
     fn call(&mut self, call: &ToolCall, turn: Turn) {
