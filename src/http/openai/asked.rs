@@ -6,7 +6,8 @@ use crate::{
     actor::AskError,
     kernel::{Refusal, ReturnedResult},
     model::{
-        AnswerOptions, CallId, Image, Import, ImportedMessage, Speaker, Submission,
+        AnswerOptions, CallId, ClientToolChoice, Image, Import, ImportedMessage, Speaker,
+        Submission,
         command::{MAX_IMPORT, MAX_QUESTION},
     },
 };
@@ -35,12 +36,11 @@ impl Asked {
     ) -> Self {
         let options = match conversation.is_task {
             true => AnswerOptions {
-                format: options.format,
-                stop: options.stop,
-                max_tokens: options.max_tokens,
-                parameters: options.parameters,
+                tools: [].into(),
+                tool_choice: ClientToolChoice::Auto,
+                single_call: false,
                 is_task: true,
-                ..AnswerOptions::default()
+                ..options
             },
             false => options,
         };
@@ -53,33 +53,32 @@ impl Asked {
 
     /// Returns the question, for a new session with the conversation before it.
     pub(super) fn submission(&self, is_new: bool) -> Result<Submission, AskError> {
-        let Conversation {
-            past,
-            question,
-            images,
-            exchanged,
-            ..
-        } = &self.conversation;
+        let asked = &self.conversation;
         let import = Import {
             instructions: self.instructions.clone(),
-            messages: if is_new { past.clone() } else { Vec::new() },
+            messages: if is_new {
+                asked.past.clone()
+            } else {
+                Vec::new()
+            },
         };
         let options = AnswerOptions {
-            images: images.clone(),
-            exchanged: exchanged.clone(),
+            images: asked.images.clone(),
+            exchanged: asked.exchanged.clone(),
             ..self.options.clone()
         };
-        let own = exchanged.iter().map(ImportedMessage::bytes).sum::<usize>()
-            + images.iter().map(|image| image.url.len()).sum::<usize>();
+        let exchanged = asked.exchanged.iter().map(ImportedMessage::bytes);
+        let images = asked.images.iter().map(|image| image.url.len());
+        let own: usize = exchanged.chain(images).sum();
         let bytes = import.bytes() + own;
         if bytes > MAX_IMPORT {
-            let messages = import.messages.len() + exchanged.len();
+            let messages = import.messages.len() + asked.exchanged.len();
             return Err(Refusal::ImportTooLarge { messages, bytes }.into());
         }
         let has_options = options != AnswerOptions::default();
         Ok(Submission {
             options: has_options.then(|| options.into()),
-            ..Submission::new(&**question).with(import)
+            ..Submission::new(&*asked.question).with(import)
         })
     }
 }
@@ -130,50 +129,29 @@ impl Conversation {
             if next.message.speaker == Speaker::User {
                 check_question(&next)?;
             }
-            match messages.last_mut().map(|last| &mut last.message) {
-                Some(last)
-                    if last.speaker == Speaker::Assistant
-                        && next.message.speaker == Speaker::Assistant =>
-                {
-                    append(&mut last.text, &next.message.text);
-                    last.calls.extend(next.message.calls);
-                }
-                _ => messages.push(next),
-            }
+            add(&mut messages, next);
         }
         if let Some(call) = open.first() {
             let what = format!("the call `{call}` has no result: add it");
             return Err(Problem::bad(last.unwrap_or_default(), what));
         }
-        let asks = messages
-            .iter()
-            .rposition(|said| said.message.speaker == Speaker::User);
+        let is_user = |said: &Said| said.message.speaker == Speaker::User;
+        let asks = messages.iter().rposition(is_user);
         let ends = messages.last().map(|said| said.message.speaker);
         let (Some(asks), true) = (asks, ends.is_some_and(|ends| ends != Speaker::Assistant)) else {
             let what = "the last message must be the question, with the role `user`, or the result \
                         of a call";
-            let field = last.map(|last| format!("{last}.role"));
-            return Err(Problem::bad(
-                field.unwrap_or_else(|| "messages".into()),
-                what,
-            ));
+            let field = last.map_or("messages".into(), |last| format!("{last}.role"));
+            return Err(Problem::bad(field, what));
         };
         let mut exchanged = messages.split_off(asks + 1);
-        let before = messages
-            .iter()
-            .rposition(|said| said.message.speaker != Speaker::User);
+        let before = messages.iter().rposition(|said| !is_user(said));
         let asked = messages.split_off(before.map_or(0, |at| at + 1));
-        let results_from = exchanged
+        let calls = exchanged
             .iter()
             .rposition(|said| !said.message.calls.is_empty());
-        let results = exchanged.split_off(results_from.map_or(exchanged.len(), |at| at + 1));
-        let returned = results.iter().filter_map(|said| {
-            Some(ReturnedResult {
-                call: said.message.call.clone()?,
-                content: said.message.text.clone(),
-            })
-        });
-        let returned = returned.collect();
+        let results = exchanged.split_off(calls.map_or(exchanged.len(), |at| at + 1));
+        let returned = returned(&results);
         exchanged.extend(results);
         let called = messages
             .iter()
@@ -222,6 +200,30 @@ fn check_question(said: &Said) -> Result<(), Problem> {
         return Err(Problem::bad(format!("{}.content", said.field), what));
     }
     Ok(())
+}
+
+/// Adds a message; messages of the assistant that follow one another are one.
+pub(super) fn add(messages: &mut Vec<Said>, next: Said) {
+    match messages.last_mut().map(|last| &mut last.message) {
+        Some(last)
+            if last.speaker == Speaker::Assistant && last.speaker == next.message.speaker =>
+        {
+            append(&mut last.text, &next.message.text);
+            last.calls.extend(next.message.calls);
+        }
+        _ => messages.push(next),
+    }
+}
+
+/// The results among messages.
+pub(super) fn returned(said: &[Said]) -> Vec<ReturnedResult> {
+    let returned = said.iter().filter_map(|said| {
+        Some(ReturnedResult {
+            call: said.message.call.clone()?,
+            content: said.message.text.clone(),
+        })
+    });
+    returned.collect()
 }
 
 /// Checks a message against the calls of the reply before it that have no result yet.

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer, Serialize,
-    de::{SeqAccess, Visitor},
+    de::{SeqAccess, Visitor, value::SeqAccessDeserializer},
 };
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -94,12 +94,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for TextOr<T> {
                 Ok(TextOr::Text(text.to_owned()))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<TextOr<T>, A::Error> {
-                let mut list = Vec::new();
-                while let Some(item) = items.next_element()? {
-                    list.push(item);
-                }
-                Ok(TextOr::List(list))
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<TextOr<T>, A::Error> {
+                let list = SeqAccessDeserializer::new(items);
+                Vec::deserialize(list).map(TextOr::List)
             }
         }
 
@@ -172,7 +169,7 @@ pub(super) fn check_fields<const N: usize>(
 }
 
 /// The name, description and parameters of a tool.
-pub(super) type Declared = (String, Option<String>, Option<Map<String, Value>>);
+type Declared = (String, Option<String>, Option<Map<String, Value>>);
 
 /// Reads the tools, and the choice among them; `name` takes a name out of the choice. A declaration
 /// is `within` its tool, and so is the name within the choice.

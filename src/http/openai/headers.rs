@@ -87,11 +87,7 @@ fn named(name: &str) -> Result<SessionName, Problem> {
 
 fn of_key(key: &str) -> Uuid {
     let hash = Sha256::digest(key);
-    let mut id = [0; 16];
-    id.iter_mut()
-        .zip(hash)
-        .for_each(|(byte, hashed)| *byte = hashed);
-    Uuid::from_bytes(id)
+    Uuid::from_slice(hash.get(..16).unwrap_or_default()).unwrap_or_default()
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {

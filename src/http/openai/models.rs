@@ -24,9 +24,7 @@ use crate::{
 ))]
 pub(super) async fn list(State(host): State<Host>, Caller(caller): Caller) -> Json<Models> {
     let profiles = host.oracle.profiles();
-    let own = profiles.all().map(|(name, _)| name.to_string());
-    let names = own.chain(host.settings.models.keys().cloned());
-    let data = names.filter_map(|name| {
+    let data = names(&host, &profiles).filter_map(|name| {
         let (_, profile) = allowed(&host, &profiles, &caller, &name).ok()?;
         Some(model(name, profile))
     });
@@ -162,15 +160,17 @@ fn allowed<'a>(
     Ok((name, profile))
 }
 
+fn names(host: &Host, profiles: &Profiles) -> impl Iterator<Item = String> {
+    let own = profiles.all().map(|(name, _)| name.to_string());
+    own.chain(host.settings.models.keys().cloned())
+}
+
 fn unknown(host: &Host, profiles: &Profiles, name: &str) -> Problem {
-    let own = profiles.all().map(|(profile, _)| profile.to_string());
-    let there = own.chain(host.settings.models.keys().cloned());
-    let there: Vec<String> = there.map(|name| format!("`{name}`")).collect();
-    let what = format!(
-        "unknown model `{}`: use {}",
-        name.escape_default(),
-        there.join(", ")
-    );
+    let there: Vec<_> = names(host, profiles)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let (name, there) = (name.escape_default(), there.join(", "));
+    let what = format!("unknown model `{name}`: use {there}");
     Problem::new(StatusCode::NOT_FOUND, "model_not_found", what).of("model")
 }
 

@@ -164,39 +164,23 @@ impl ChatMessage {
     fn read(self, field: &str) -> Result<ImportedMessage, Problem> {
         let (is_assistant, is_result) = (self.role == Role::Assistant, self.role == Role::Tool);
         let calls = self.tool_calls.unwrap_or_default();
-        let has_id = self.tool_call_id.is_some();
-        let of_assistants = "only a message of the role `assistant` has this: omit it";
-        for (name, is_wrong, what) in [
-            ("audio", self.audio.is_some(), "omit it, and send text"),
-            (
-                "function_call",
-                self.function_call.is_some(),
-                "use `tool_calls`",
-            ),
-            (
-                "tool_calls",
-                !is_assistant && !calls.is_empty(),
-                of_assistants,
-            ),
-            (
-                "refusal",
-                !is_assistant && self.refusal.is_some(),
-                of_assistants,
-            ),
-            (
-                "tool_call_id",
-                !is_result && has_id,
-                "only a message of the role `tool` has one: omit it",
-            ),
-            (
-                "tool_call_id",
-                is_result && !has_id,
-                "missing: send the id of the call whose result this is",
-            ),
-        ] {
-            if is_wrong {
-                return Err(Problem::bad(format!("{field}.{name}"), what));
-            }
+        let checks = [
+            ("audio", self.audio.is_some()),
+            ("function_call", self.function_call.is_some()),
+            ("tool_calls", !is_assistant && !calls.is_empty()),
+            ("refusal", !is_assistant && self.refusal.is_some()),
+            ("tool_call_id", is_result != self.tool_call_id.is_some()),
+        ];
+        if let Some((name, _)) = checks.into_iter().find(|(_, is_wrong)| *is_wrong) {
+            let what = match name {
+                "audio" => "omit it, and send text",
+                "function_call" => "use `tool_calls`",
+                "tool_calls" => "only a message of the role `assistant` has calls: omit it",
+                "refusal" => "only a message of the role `assistant` has one: omit it",
+                _ if is_result => "missing: send the id of the call whose result this is",
+                _ => "only a message of the role `tool` has one: omit it",
+            };
+            return Err(Problem::bad(format!("{field}.{name}"), what));
         }
         let speaker = match self.role {
             Role::Assistant => Speaker::Assistant,
@@ -215,48 +199,36 @@ impl ChatMessage {
         if is_assistant {
             message.text = without_reasoning(&message.text);
         }
-        message.calls = calls.into_iter().map(ToolCall::from).collect();
-        message.call = self.tool_call_id.map(|id| CallId::new(&id));
-        Ok(message)
-    }
-}
-
-impl From<ChatCall> for ToolCall {
-    fn from(call: ChatCall) -> Self {
-        Self {
+        message.calls.extend(calls.into_iter().map(|call| ToolCall {
             id: CallId::new(&call.id),
             name: call.function.name,
             arguments: call.function.arguments,
-        }
+        }));
+        message.call = self.tool_call_id.map(|id| CallId::new(&id));
+        Ok(message)
     }
 }
 
 impl Part {
     /// Returns its text or its image.
     fn read(self, role: Role, field: &str) -> Result<(Option<String>, Option<Image>), Problem> {
-        let (is_image, is_refusal) = (
-            self.kind == PartKind::ImageUrl,
-            self.kind == PartKind::Refusal,
-        );
-        fields::check_fields(
-            field,
-            "a part",
-            [
-                ("text", self.text.is_some(), !is_image && !is_refusal),
-                ("image_url", self.image_url.is_some(), is_image),
-                ("refusal", self.refusal.is_some(), is_refusal),
-            ],
-        )?;
+        let is_image = self.kind == PartKind::ImageUrl;
+        let is_refusal = self.kind == PartKind::Refusal;
+        let given = [
+            ("text", self.text.is_some(), !is_image && !is_refusal),
+            ("image_url", self.image_url.is_some(), is_image),
+            ("refusal", self.refusal.is_some(), is_refusal),
+        ];
+        fields::check_fields(field, "a part", given)?;
         if is_image && role != Role::User || is_refusal && role != Role::Assistant {
             let what = "a message of this role has no part of this type: omit it";
             return Err(Problem::bad(format!("{field}.type"), what));
         }
-        let read =
-            |of: ImageUrl| fields::image(of.url, of.detail, || format!("{field}.image_url.url"));
-        Ok((
-            self.text.or(self.refusal),
-            self.image_url.map(read).transpose()?,
-        ))
+        let image = self.image_url.map(|image| {
+            let field = || format!("{field}.image_url.url");
+            fields::image(image.url, image.detail, field)
+        });
+        Ok((self.text.or(self.refusal), image.transpose()?))
     }
 }
 

@@ -23,8 +23,6 @@ pub(super) enum Holds {
 }
 
 impl Holds {
-    const ALL: [Self; 3] = [Self::Responses, Self::Conversation, Self::Nothing];
-
     const fn letter(self) -> char {
         match self {
             Self::Responses => 'r',
@@ -69,12 +67,15 @@ impl ResponseId {
         let (_, rest) = text.split_once('_')?;
         let rest = rest.split_once('_').map_or(rest, |(id, _)| id);
         let mut chars = rest.chars();
-        let letter = chars.next()?;
+        let holds = match chars.next()? {
+            'r' => Holds::Responses,
+            'c' => Holds::Conversation,
+            'e' => Holds::Nothing,
+            _ => return None,
+        };
         let (id, begins) = chars.as_str().split_at_checked(32)?;
         Some(Self {
-            holds: Holds::ALL
-                .into_iter()
-                .find(|holds| holds.letter() == letter)?,
+            holds,
             session: Uuid::try_parse(id).ok()?,
             begins: Seq(u64::from_str_radix(begins, 16).ok()?),
         })

@@ -8,14 +8,13 @@ use utoipa::ToSchema;
 
 use super::{
     super::{
-        asked::{Asked, Conversation, Said},
+        asked::{self, Asked, Conversation, Said},
         fields::{self, FunctionKind, TextOr, ToolChoice, Verbosity},
     },
     id::ResponseId,
 };
 use crate::{
     http::{Problem, StreamText, extract},
-    kernel::ReturnedResult,
     model::{AnswerFormat, AnswerOptions, Parameter, Speaker},
 };
 
@@ -328,14 +327,8 @@ fn conversation(
         let what = "results continue a response alone: send the message after the answer to them";
         return Err(Problem::bad(other.field.clone(), what));
     }
-    let results = said.into_iter().filter_map(|said| {
-        Some(ReturnedResult {
-            call: said.message.call?,
-            content: said.message.text,
-        })
-    });
     let conversation = Conversation {
-        results: results.collect(),
+        results: asked::returned(&said),
         ..Conversation::default()
     };
     Ok((instructions, conversation))

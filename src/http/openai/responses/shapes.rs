@@ -11,7 +11,6 @@ use super::{
     id::{self, Holds, ResponseId},
 };
 use crate::{
-    actor::Answer,
     http::Problem,
     model::{
         AnswerFormat, AnswerOptions, ClientToolChoice, Cut, Outcome, Parameter, SessionKey,
@@ -30,22 +29,27 @@ pub(super) struct Response {
     created_at: u64,
     /// Its status.
     pub status: Status,
-    /// Why it failed.
-    error: Option<Failure>,
-    /// Why it is incomplete.
-    incomplete_details: Option<Incomplete>,
+    /// Why it failed: a `code` and a `message`.
+    #[schema(value_type = Option<Object>)]
+    error: Option<Value>,
+    /// Why it is incomplete: the `reason` is `max_output_tokens`.
+    #[schema(value_type = Option<Object>)]
+    incomplete_details: Option<Value>,
     /// The requested model.
     model: String,
     /// The answer, or the calls of the request's tools.
-    pub output: Vec<OutputItem>,
+    #[schema(value_type = Vec<Object>)]
+    output: Vec<Value>,
     /// The tokens used, once it has ended.
-    pub usage: Option<ResponseUsage>,
+    #[schema(value_type = Option<Object>)]
+    usage: Option<Value>,
     /// The instructions of the request.
     instructions: Option<String>,
     /// The response that this one continues.
     previous_response_id: Option<String>,
     /// The conversation that it belongs to.
-    conversation: Option<ConversationId>,
+    #[schema(value_type = Option<Object>)]
+    conversation: Option<Value>,
     /// Whether it is kept.
     store: bool,
     /// The tools of the request.
@@ -93,156 +97,43 @@ pub(super) enum Status {
     Failed,
 }
 
-/// Why a response failed.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(as = ResponseFailure)]
-struct Failure {
-    /// The stable code of the error.
-    code: String,
-    /// The problem and its remedy.
-    message: String,
+/// The item of a text.
+pub(super) fn message(id: &str, status: Status, content: &[Value]) -> Value {
+    json!({
+        "type": "message",
+        "id": id,
+        "status": status,
+        "role": "assistant",
+        "content": content,
+    })
 }
 
-/// Why a response is incomplete.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(as = ResponseIncomplete)]
-struct Incomplete {
-    /// `max_output_tokens`
-    reason: &'static str,
+/// The part of a message.
+pub(super) fn output_text(text: &str) -> Value {
+    json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": [] })
 }
 
-/// The id of a conversation.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(super) struct ConversationId {
-    /// The id.
-    id: String,
+/// The item of a call.
+pub(super) fn function_call(id: &str, status: Status, call: &ToolCall, arguments: &str) -> Value {
+    json!({
+        "type": "function_call",
+        "id": id,
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": arguments,
+        "status": status,
+    })
 }
 
-/// An item of the output.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-#[schema(as = ResponseOutputItem)]
-pub(super) enum OutputItem {
-    /// A text.
-    Message {
-        /// Its id.
-        id: String,
-        /// Its status.
-        status: Status,
-        /// `assistant`
-        role: &'static str,
-        /// One part.
-        content: Vec<OutputText>,
-    },
-    /// A call of one of the request's tools.
-    FunctionCall {
-        /// Its id as an item.
-        id: String,
-        /// The id that the result repeats.
-        call_id: String,
-        /// The tool.
-        name: String,
-        /// The arguments: a JSON object as text.
-        arguments: String,
-        /// Its status.
-        status: Status,
-    },
-}
-
-/// The text of a message.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(as = ResponseOutputText)]
-pub(super) struct OutputText {
-    /// `output_text`
-    #[serde(rename = "type")]
-    kind: &'static str,
-    /// The text.
-    text: String,
-    /// Always empty.
-    #[schema(value_type = Vec<Object>)]
-    annotations: [(); 0],
-    /// Always empty.
-    #[schema(value_type = Vec<Object>)]
-    logprobs: [(); 0],
-}
-
-impl OutputText {
-    pub(super) const fn new(text: String) -> Self {
-        Self {
-            kind: "output_text",
-            text,
-            annotations: [],
-            logprobs: [],
-        }
-    }
-}
-
-impl OutputItem {
-    pub(super) fn message(id: String, status: Status, text: Option<String>) -> Self {
-        Self::Message {
-            id,
-            status,
-            role: "assistant",
-            content: text.map(OutputText::new).into_iter().collect(),
-        }
-    }
-
-    pub(super) fn call(id: String, status: Status, call: &ToolCall, arguments: String) -> Self {
-        Self::FunctionCall {
-            id,
-            call_id: call.id.0.to_string(),
-            name: call.name.clone(),
-            arguments,
-            status,
-        }
-    }
-}
-
-/// Tokens used.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
-pub(super) struct ResponseUsage {
-    /// Tokens sent to models, in all turns of the response.
-    input_tokens: u64,
-    /// Details of the tokens sent.
-    input_tokens_details: InputTokens,
-    /// Tokens received from models.
-    output_tokens: u64,
-    /// Details of the tokens received.
-    output_tokens_details: OutputTokens,
-    /// The sum of both.
-    total_tokens: u64,
-}
-
-/// Details of the tokens sent.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
-#[schema(as = ResponseInputTokens)]
-struct InputTokens {
-    /// Tokens that a provider had in its cache.
-    cached_tokens: u64,
-}
-
-/// Details of the tokens received.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
-#[schema(as = ResponseOutputTokens)]
-struct OutputTokens {
-    /// Always 0: not counted apart.
-    reasoning_tokens: u64,
-}
-
-impl From<Usage> for ResponseUsage {
-    fn from(usage: Usage) -> Self {
-        Self {
-            input_tokens: usage.input_tokens,
-            input_tokens_details: InputTokens {
-                cached_tokens: usage.cached_tokens,
-            },
-            output_tokens: usage.output_tokens,
-            output_tokens_details: OutputTokens {
-                reasoning_tokens: 0,
-            },
-            total_tokens: usage.total_tokens(),
-        }
-    }
+fn usage(usage: Usage) -> Value {
+    json!({
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": { "cached_tokens": usage.cached_tokens },
+        "output_tokens": usage.output_tokens,
+        // Not counted apart.
+        "output_tokens_details": { "reasoning_tokens": 0 },
+        "total_tokens": usage.total_tokens(),
+    })
 }
 
 /// What a response repeats of its request.
@@ -282,7 +173,7 @@ impl Head {
             usage: None,
             instructions: self.instructions.clone().filter(|text| !text.is_empty()),
             previous_response_id: self.previous.clone(),
-            conversation: is_conversation.then(|| ConversationId { id: conversation() }),
+            conversation: is_conversation.then(|| json!({ "id": conversation() })),
             store: self.store,
             tools: options.tools.iter().map(tool).collect(),
             tool_choice: match &options.tool_choice {
@@ -310,57 +201,48 @@ impl Head {
 impl Response {
     /// Adds the end. The items are numbered from `first`.
     pub(super) fn end(mut self, id: ResponseId, key: &SessionKey, end: &End, first: usize) -> Self {
+        self.oracle = Some(AnswerDetails::of(key, end));
+        self.usage = Some(usage(end.usage()));
         self.status = Status::Completed;
         if let End::Answer(answer) = end {
-            self.finish(answer);
+            match &answer.outcome {
+                Outcome::Failed { code, detail } => return self.fail(&code.to_string(), detail),
+                Outcome::Cancelled => {
+                    let message =
+                        "the response was cancelled before its end: send the request again";
+                    return self.fail("cancelled", message);
+                }
+                outcome => {
+                    let is_forced = matches!(outcome, Outcome::Forced { .. });
+                    if is_forced || answer.cut == Some(Cut::Length) {
+                        self.status = Status::Incomplete;
+                        self.incomplete_details = Some(json!({ "reason": "max_output_tokens" }));
+                    }
+                }
+            }
         }
-        self.oracle = Some(AnswerDetails::of(key, end));
-        self.usage = Some(end.usage().into());
-        if self.status != Status::Failed {
-            let status = self.status;
-            let text = Some(end.text()).filter(|text| !text.is_empty());
-            let text =
-                text.map(|text| OutputItem::message(id.item("msg", first), status, Some(text)));
-            let after = first + text.iter().count();
-            let calls = end.calls().iter().zip(after..).map(|(call, number)| {
-                let (id, arguments) = (id.item("fc", number), call.arguments.clone());
-                OutputItem::call(id, Status::Completed, call, arguments)
-            });
-            self.output = text.into_iter().chain(calls).collect();
+        let text = end.text();
+        if !text.is_empty() {
+            let content = [output_text(&text)];
+            self.output
+                .push(message(&id.item("msg", first), self.status, &content));
+        }
+        for call in end.calls() {
+            let id = id.item("fc", first + self.output.len());
+            self.output
+                .push(function_call(&id, Status::Completed, call, &call.arguments));
         }
         self
     }
 
-    fn finish(&mut self, answer: &Answer) {
-        self.status = match &answer.outcome {
-            Outcome::Forced { .. } => Status::Incomplete,
-            _ if answer.cut == Some(Cut::Length) => Status::Incomplete,
-            Outcome::Failed { code, detail } => {
-                self.fail(code.to_string(), detail.clone());
-                return;
-            }
-            Outcome::Cancelled => {
-                let message = "the response was cancelled before its end: send the request again";
-                self.fail("cancelled".to_owned(), message.to_owned());
-                return;
-            }
-            _ => Status::Completed,
-        };
-        if self.status == Status::Incomplete {
-            let reason = "max_output_tokens";
-            self.incomplete_details = Some(Incomplete { reason });
-        }
-    }
-
-    fn fail(&mut self, code: String, message: String) {
-        self.status = Status::Failed;
-        self.error = Some(Failure { code, message });
-    }
-
     /// The response that ends with a problem of the server.
-    pub(super) fn broken(mut self, problem: &Problem) -> Self {
-        let message = problem.body().message().to_owned();
-        self.fail(problem.code().to_owned(), message);
+    pub(super) fn broken(self, problem: &Problem) -> Self {
+        self.fail(problem.code(), problem.body().message())
+    }
+
+    fn fail(mut self, code: &str, message: &str) -> Self {
+        self.status = Status::Failed;
+        self.error = Some(json!({ "code": code, "message": message }));
         self
     }
 }

@@ -7,8 +7,7 @@
 use std::collections::VecDeque;
 
 use axum::response::sse::Event;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     super::{
@@ -16,7 +15,7 @@ use super::{
         shapes::TurnDetails,
         stream::Writer,
     },
-    shapes::{Head, OutputItem, OutputText, Response, Status},
+    shapes::{Head, Response, Status, function_call, message, output_text},
 };
 use crate::{
     actor::{AnswerText, Piece, Progress},
@@ -58,7 +57,7 @@ impl Writer for EventWriter {
             && self.context.progress
             && let Some(details) = TurnDetails::of(record)
         {
-            self.event("oracle.progress", &json!({}), Some(&details));
+            self.event("oracle.progress", json!({}), Some(details));
         }
         if self.context.text == StreamText::Turns
             && let Some(piece) = self.text.next(progress)
@@ -104,14 +103,14 @@ impl Writer for EventWriter {
             Status::Incomplete => "response.incomplete",
             Status::Completed | Status::InProgress => "response.completed",
         };
-        self.event(kind, &json!({ "response": response }), None);
+        self.event(kind, json!({ "response": response }), None);
         Ok(())
     }
 
     fn fail(&mut self, problem: &Problem) {
         self.close(Status::Incomplete);
         let response = self.response().broken(problem);
-        self.event("response.failed", &json!({ "response": response }), None);
+        self.event("response.failed", json!({ "response": response }), None);
     }
 }
 
@@ -128,7 +127,7 @@ impl EventWriter {
         };
         let response = writer.response();
         for kind in ["response.created", "response.in_progress"] {
-            writer.event(kind, &json!({ "response": response }), None);
+            writer.event(kind, json!({ "response": response }), None);
         }
         writer
     }
@@ -156,25 +155,21 @@ impl EventWriter {
         if text.is_empty() {
             return;
         }
-        if self.open.is_none() {
-            let id = self.context.head.id.item("msg", self.items);
-            let item = OutputItem::message(id.clone(), Status::InProgress, None);
-            self.item("response.output_item.added", &item, turn);
-            let part = OutputText::new(String::new());
-            self.part(
-                "response.content_part.added",
-                &id,
-                json!({ "part": part }),
-                turn,
-            );
-            let text = String::new();
-            self.open = Some(OpenMessage { id, turn, text });
-        }
-        let Some(open) = &mut self.open else { return };
+        let mut open = self.open.take().unwrap_or_else(|| self.open(turn));
         open.text.push_str(text);
-        let id = open.id.clone();
-        let delta = json!({ "delta": text, "logprobs": [] });
-        self.part("response.output_text.delta", &id, delta, turn);
+        let delta = json!({ "content_index": 0, "delta": text, "logprobs": [] });
+        self.change("response.output_text.delta", &open.id, delta, turn);
+        self.open = Some(open);
+    }
+
+    fn open(&mut self, turn: Turn) -> OpenMessage {
+        let id = self.context.head.id.item("msg", self.items);
+        let item = message(&id, Status::InProgress, &[]);
+        self.item("response.output_item.added", &item, turn);
+        let part = json!({ "content_index": 0, "part": output_text("") });
+        self.change("response.content_part.added", &id, part, turn);
+        let text = String::new();
+        OpenMessage { id, turn, text }
     }
 
     /// Ends the open message.
@@ -182,74 +177,51 @@ impl EventWriter {
         let Some(OpenMessage { id, turn, text }) = self.open.take() else {
             return;
         };
-        let done = json!({ "text": text, "logprobs": [] });
-        self.part("response.output_text.done", &id, done, turn);
-        let part = json!({ "part": OutputText::new(text.clone()) });
-        self.part("response.content_part.done", &id, part, turn);
-        let item = OutputItem::message(id, status, Some(text));
+        let done = json!({ "content_index": 0, "text": text, "logprobs": [] });
+        self.change("response.output_text.done", &id, done, turn);
+        let part = output_text(&text);
+        let done = json!({ "content_index": 0, "part": part });
+        self.change("response.content_part.done", &id, done, turn);
+        let item = message(&id, status, &[part]);
         self.item("response.output_item.done", &item, turn);
         self.items += 1;
     }
 
     fn call(&mut self, call: &ToolCall, turn: Turn) {
-        let id = self.context.head.id.item("fc", self.items);
-        let begun = OutputItem::call(id.clone(), Status::InProgress, call, String::new());
+        let (id, arguments) = (
+            self.context.head.id.item("fc", self.items),
+            &*call.arguments,
+        );
+        let begun = function_call(&id, Status::InProgress, call, "");
         self.item("response.output_item.added", &begun, turn);
-        let place =
-            |more: Value| merged(json!({ "item_id": id, "output_index": self.items }), more);
-        let delta = place(json!({ "delta": call.arguments }));
-        let done = place(json!({ "arguments": call.arguments, "name": call.name }));
-        self.event(
-            "response.function_call_arguments.delta",
-            &delta,
-            Some(&TurnDetails::text(turn)),
-        );
-        self.event(
-            "response.function_call_arguments.done",
-            &done,
-            Some(&TurnDetails::text(turn)),
-        );
-        let item = OutputItem::call(id, Status::Completed, call, call.arguments.clone());
+        let delta = json!({ "delta": arguments });
+        self.change("response.function_call_arguments.delta", &id, delta, turn);
+        let done = json!({ "arguments": arguments, "name": call.name });
+        self.change("response.function_call_arguments.done", &id, done, turn);
+        let item = function_call(&id, Status::Completed, call, arguments);
         self.item("response.output_item.done", &item, turn);
         self.items += 1;
     }
 
-    fn item(&mut self, kind: &str, item: &OutputItem, turn: Turn) {
+    fn item(&mut self, kind: &str, item: &Value, turn: Turn) {
         let data = json!({ "output_index": self.items, "item": item });
-        self.event(kind, &data, Some(&TurnDetails::text(turn)));
+        self.event(kind, data, Some(TurnDetails::text(turn)));
     }
 
-    fn part(&mut self, kind: &str, id: &str, more: Value, turn: Turn) {
-        let place = json!({ "item_id": id, "output_index": self.items, "content_index": 0 });
-        self.event(kind, &merged(place, more), Some(&TurnDetails::text(turn)));
+    /// Sends a change of an item.
+    fn change(&mut self, kind: &str, id: &str, mut change: Value, turn: Turn) {
+        change["item_id"] = id.into();
+        change["output_index"] = self.items.into();
+        self.event(kind, change, Some(TurnDetails::text(turn)));
     }
 
-    fn event(&mut self, kind: &str, data: &Value, details: Option<&TurnDetails>) {
-        let event = NamedEvent {
-            kind,
-            sequence_number: self.number,
-            data: data.as_object(),
-            oracle: details,
-        };
+    fn event(&mut self, kind: &str, mut data: Value, details: Option<TurnDetails>) {
+        data["type"] = kind.into();
+        data["sequence_number"] = self.number.into();
+        if let Some(details) = details {
+            data["oracle"] = json!(details);
+        }
         self.number += 1;
-        self.ready.push_back(sse::named(kind, &event));
+        self.ready.push_back(sse::named(kind, &data));
     }
-}
-
-#[derive(Serialize)]
-struct NamedEvent<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    sequence_number: u64,
-    #[serde(flatten)]
-    data: Option<&'a Map<String, Value>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    oracle: Option<&'a TurnDetails>,
-}
-
-fn merged(mut place: Value, more: Value) -> Value {
-    if let (Value::Object(place), Value::Object(more)) = (&mut place, more) {
-        place.extend(more);
-    }
-    place
 }

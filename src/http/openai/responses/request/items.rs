@@ -119,14 +119,8 @@ pub(in super::super) fn messages(
             instructions.extend(Some(message.text).filter(|text| !text.trim().is_empty()));
             continue;
         }
-        match said.last_mut().map(|last: &mut Said| &mut last.message) {
-            // The text and the calls of a reply are items of their own.
-            Some(last) if last.speaker == Speaker::Assistant && last.speaker == message.speaker => {
-                asked::append(&mut last.text, &message.text);
-                last.calls.extend(message.calls);
-            }
-            _ => said.push(Said { message, field }),
-        }
+        // The text and the calls of a reply are items of their own.
+        asked::add(&mut said, Said { message, field });
     }
     Ok((instructions, said))
 }
@@ -146,27 +140,24 @@ impl Item {
 
     /// Refuses what does not belong to the type.
     fn read(self, field: &str) -> Result<ImportedMessage, Problem> {
-        if self.kind == ItemKind::ItemReference {
-            let what = "a new conversation has no stored items: send the item itself";
-            return Err(Problem::bad(format!("{field}.type"), what));
-        }
-        let (is_message, is_call) = (
-            self.kind == ItemKind::Message,
-            self.kind == ItemKind::FunctionCall,
-        );
-        let is_output = self.kind == ItemKind::FunctionCallOutput;
-        fields::check_fields(
-            field,
-            "an item",
-            [
-                ("role", self.role.is_some(), is_message),
-                ("content", self.content.is_some(), is_message),
-                ("call_id", self.call_id.is_some(), !is_message),
-                ("name", self.name.is_some(), is_call),
-                ("arguments", self.arguments.is_some(), is_call),
-                ("output", self.output.is_some(), is_output),
-            ],
-        )?;
+        let (is_message, is_call, is_output) = match self.kind {
+            ItemKind::Message => (true, false, false),
+            ItemKind::FunctionCall => (false, true, false),
+            ItemKind::FunctionCallOutput => (false, false, true),
+            ItemKind::ItemReference => {
+                let what = "a new conversation has no stored items: send the item itself";
+                return Err(Problem::bad(format!("{field}.type"), what));
+            }
+        };
+        let given = [
+            ("role", self.role.is_some(), is_message),
+            ("content", self.content.is_some(), is_message),
+            ("call_id", self.call_id.is_some(), !is_message),
+            ("name", self.name.is_some(), is_call),
+            ("arguments", self.arguments.is_some(), is_call),
+            ("output", self.output.is_some(), is_output),
+        ];
+        fields::check_fields(field, "an item", given)?;
         let speaker = match self.role {
             _ if is_call => Speaker::Assistant,
             None => Speaker::Tool,
@@ -202,23 +193,20 @@ impl Part {
     ) -> Result<(Option<String>, Option<Image>), Problem> {
         let is_image = self.kind == PartKind::InputImage;
         let is_refusal = self.kind == PartKind::Refusal;
-        fields::check_fields(
-            field,
-            "a part",
-            [
-                ("text", self.text.is_some(), !is_image && !is_refusal),
-                ("refusal", self.refusal.is_some(), is_refusal),
-                ("image_url", self.image_url.is_some(), is_image),
-            ],
-        )?;
+        let given = [
+            ("text", self.text.is_some(), !is_image && !is_refusal),
+            ("refusal", self.refusal.is_some(), is_refusal),
+            ("image_url", self.image_url.is_some(), is_image),
+        ];
+        fields::check_fields(field, "a part", given)?;
         if is_image && speaker != Speaker::User {
             let what = "only a message of the user has images: omit it";
             return Err(Problem::bad(format!("{field}.type"), what));
         }
-        let read = |url| fields::image(url, self.detail, || format!("{field}.image_url"));
-        Ok((
-            self.text.or(self.refusal),
-            self.image_url.map(read).transpose()?,
-        ))
+        let image = self.image_url.map(|url| {
+            let field = || format!("{field}.image_url");
+            fields::image(url, self.detail, field)
+        });
+        Ok((self.text.or(self.refusal), image.transpose()?))
     }
 }

@@ -5,7 +5,10 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::*;
-use crate::model::{CallId, ClientToolChoice, Image, ImportedMessage, Seq, ToolCall};
+use crate::{
+    kernel::ReturnedResult,
+    model::{CallId, ClientToolChoice, Image, ImportedMessage, Seq, ToolCall},
+};
 
 fn read(body: &Value) -> Result<ParsedResponse, Problem> {
     ParsedResponse::read(&serde_json::to_vec(body).unwrap())
