@@ -85,17 +85,17 @@ impl Begun {
             if self.earlier.is_some() {
                 answer.usage = self.tally.usage;
             }
-            return Ok(Step::End(End::Answer(answer)));
+            return Ok(Step::End(End::from(answer)));
         };
         if let Progress::Record(record) = &progress
-            && let Some(mut handover) = self.tally.add(record)
+            && let Some(mut end) = self.tally.add(record)
         {
             // Clients parse every text in the format.
             if !self.is_text {
-                handover.text.clear();
+                end.text.clear();
             }
-            self.session.keep(&handover.calls);
-            return Ok(Step::End(End::Calls(handover)));
+            self.session.keep(&end.calls);
+            return Ok(Step::End(end));
         }
         Ok(Step::Progress(self, progress))
     }
@@ -113,6 +113,8 @@ impl Begun {
 
 /// A request for an answer, apart from the shape of its endpoint.
 pub(super) struct Wanted<'a> {
+    pub host: &'a Host,
+    pub caller: &'a Caller,
     pub asked: &'a Asked,
     pub chosen: Chosen,
     pub headers: &'a AnswerHeaders,
@@ -127,21 +129,20 @@ pub(super) struct Wanted<'a> {
 
 impl Wanted<'_> {
     /// Submits the question, unless it is a repetition, or returns the results. Follows the query.
-    pub(super) async fn begin(mut self, host: &Host, caller: &Caller) -> Result<Begun, Problem> {
-        let is_task = self.asked.options.is_task;
-        let is_named = self.headers.session.is_some() && !is_task;
+    pub(super) async fn begin(mut self) -> Result<Begun, Problem> {
+        let (host, caller, is_named) = (self.host, self.caller, self.is_named());
         let returns = !self.asked.conversation.results.is_empty();
         if !is_named {
             self.chosen.check(self.asked, self.parameter)?;
             // A session whose results did not come ends here.
-            let waiting = host.continuations().take(&self.key(caller));
+            let waiting = host.continuations().take(&self.key());
             if let Some(session) = waiting.filter(|_| returns)
-                && let Some(begun) = self.resume_kept(host, caller, session).await?
+                && let Some(begun) = self.resume_kept(session).await?
             {
                 return Ok(begun);
             }
         }
-        let session = self.session(host, caller);
+        let session = self.session();
         if session.memory.is_none() {
             check_session(&caller.0, &session.handle).await?;
         }
@@ -155,13 +156,18 @@ impl Wanted<'_> {
         if is_named && !is_new && returns {
             let resumed = self.resume(&session.handle).await;
             let (watch, earlier) = resumed.map_err(|error| self.problem(error))?;
-            return Ok(self.begun(host, session, watch, Some(earlier)));
+            return Ok(self.begun(session, watch, Some(earlier)));
         }
-        let watch = self.submit(host, &session, is_new).await?;
-        Ok(self.begun(host, session, watch, None))
+        let watch = self.submit(&session, is_new).await?;
+        Ok(self.begun(session, watch, None))
     }
 
-    fn begun(&self, host: &Host, session: Session, watch: Watch, earlier: Option<String>) -> Begun {
+    /// Whether the caller named the session. A chat page's own request never uses it.
+    fn is_named(&self) -> bool {
+        self.headers.session.is_some() && !self.asked.options.is_task
+    }
+
+    fn begun(&self, session: Session, watch: Watch, earlier: Option<String>) -> Begun {
         Begun {
             session,
             watch,
@@ -169,27 +175,26 @@ impl Wanted<'_> {
             enforces_schemas: self.chosen.enforces_schemas(),
             is_text: self.asked.options.format.is_text(),
             tally: Tally::default(),
-            drain: host.drain().clone(),
+            drain: self.host.drain().clone(),
         }
     }
 
     /// The calls that the conversation has answered last.
-    fn key(&self, caller: &Caller) -> Key {
+    fn key(&self) -> Key {
         let Conversation { results, left, .. } = &self.asked.conversation;
         let profile = self.chosen.profile.clone();
         let returned = results.iter().map(|result| result.call.clone());
         match results.is_empty() {
-            true => Key::new(&caller.0, profile, left.iter().cloned()),
-            false => Key::new(&caller.0, profile, returned),
+            true => Key::new(&self.caller.0, profile, left.iter().cloned()),
+            false => Key::new(&self.caller.0, profile, returned),
         }
     }
 
-    fn session(&self, host: &Host, caller: &Caller) -> Session {
+    fn session(&self) -> Session {
+        let (host, caller, is_task) = (self.host, self.caller, self.asked.options.is_task);
         let oracle = host.oracle.acting(caller.by());
         let profile = self.chosen.profile.clone();
-        let is_task = self.asked.options.is_task;
-        let is_named = self.headers.session.is_some() && !is_task;
-        let keeper = (!is_named).then(|| Keeper {
+        let keeper = (!self.is_named()).then(|| Keeper {
             continuations: host.continuations().clone(),
             caller: caller.0.clone(),
             profile: profile.clone(),
@@ -214,20 +219,15 @@ impl Wanted<'_> {
 
     /// Continues the query of a session that was kept; `None` if it has ended, so that the
     /// conversation counts.
-    async fn resume_kept(
-        &self,
-        host: &Host,
-        caller: &Caller,
-        session: Session,
-    ) -> Result<Option<Begun>, Problem> {
+    async fn resume_kept(&self, session: Session) -> Result<Option<Begun>, Problem> {
         let handle = session.handle.clone().detail(self.detail);
         let session = Session { handle, ..session };
         match self.resume(&session.handle).await {
-            Ok((watch, earlier)) => Ok(Some(self.begun(host, session, watch, Some(earlier)))),
+            Ok((watch, earlier)) => Ok(Some(self.begun(session, watch, Some(earlier)))),
             Err(AskError::Refused(_)) => Ok(None),
             Err(error) => {
-                let drain = host.drain().clone();
-                host.continuations().keep(self.key(caller), session, drain);
+                let drain = self.host.drain().clone();
+                self.host.continuations().keep(self.key(), session, drain);
                 Err(error.into())
             }
         }
@@ -253,7 +253,7 @@ impl Wanted<'_> {
         Ok((watch, earlier))
     }
 
-    async fn submit(&self, host: &Host, session: &Session, is_new: bool) -> Result<Watch, Problem> {
+    async fn submit(&self, session: &Session, is_new: bool) -> Result<Watch, Problem> {
         let (Session { handle, .. }, headers) = (session, self.headers);
         let question = &*self.asked.conversation.question;
         if headers.again
@@ -269,7 +269,7 @@ impl Wanted<'_> {
             idempotency_key: headers.key.clone(),
             ..submission.map_err(|error| self.problem(error))?
         };
-        let room = host.reserve_message(handle.key()).await?;
+        let room = self.host.reserve_message(handle.key()).await?;
         let watch = handle.ask(submission).await;
         room.settle(&watch);
         watch.map_err(|error| self.problem(error))
@@ -314,49 +314,38 @@ async fn text_before_results(session: &SessionHandle, query: QueryId) -> Result<
 }
 
 /// The end of a response.
-pub(super) enum End {
-    Answer(Answer),
-    /// The query waits for results.
-    Calls(Handover),
+#[derive(Debug, Clone)]
+pub(super) struct End {
+    /// `None` while the query waits for the results of calls.
+    pub answer: Option<Answer>,
+    pub query: QueryId,
+    /// The last turn.
+    pub turn: Turn,
+    /// The text of the answer as its reader gets it, or that of the turn with the calls.
+    pub text: String,
+    /// The calls that the query hands over to the caller.
+    pub calls: Vec<ToolCall>,
+    /// The usage since the response began.
+    pub usage: Usage,
+}
+
+impl From<Answer> for End {
+    fn from(answer: Answer) -> Self {
+        Self {
+            query: answer.query,
+            turn: Turn(answer.turns.saturating_sub(1)),
+            text: answer.outcome.readable(&answer.text, answer.turns),
+            calls: Vec::new(),
+            usage: answer.usage,
+            answer: Some(answer),
+        }
+    }
 }
 
 impl End {
-    /// The text of the answer as its reader gets it, or that of the turn with the calls.
-    pub(super) fn text(&self) -> String {
-        match self {
-            Self::Answer(answer) => answer.outcome.readable(&answer.text, answer.turns),
-            Self::Calls(handover) => handover.text.clone(),
-        }
-    }
-
-    /// The last turn.
-    pub(super) fn turn(&self) -> Turn {
-        match self {
-            Self::Answer(answer) => Turn(answer.turns.saturating_sub(1)),
-            Self::Calls(handover) => handover.turn,
-        }
-    }
-
-    pub(super) fn usage(&self) -> Usage {
-        match self {
-            Self::Answer(answer) => answer.usage,
-            Self::Calls(handover) => handover.usage,
-        }
-    }
-
-    pub(super) fn calls(&self) -> &[ToolCall] {
-        match self {
-            Self::Answer(_) => &[],
-            Self::Calls(handover) => &handover.calls,
-        }
-    }
-
     /// Why there is no answer.
     pub(super) fn failure(&self) -> Option<Problem> {
-        let Self::Answer(answer) = self else {
-            return None;
-        };
-        match &answer.outcome {
+        match &self.answer.as_ref()?.outcome {
             Outcome::Failed { code, detail } => {
                 let status = match code {
                     FaultCode::Context | FaultCode::BadRequest => StatusCode::BAD_REQUEST,
@@ -377,18 +366,6 @@ impl End {
     }
 }
 
-/// Calls that a query hands over to the caller.
-#[derive(Debug, Clone)]
-pub(super) struct Handover {
-    pub query: QueryId,
-    pub turn: Turn,
-    /// The text of the turn.
-    pub text: String,
-    pub calls: Vec<ToolCall>,
-    /// The usage since the response began.
-    pub usage: Usage,
-}
-
 /// Adds up the records of a response.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -397,14 +374,15 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts a record; returns the calls that it hands over.
-    pub(super) fn add(&mut self, record: &Record) -> Option<Handover> {
+    /// Counts a record; returns the end of the response if it hands calls over.
+    pub(super) fn add(&mut self, record: &Record) -> Option<End> {
         self.usage += record.usage();
         match &record.fact {
             Fact::Agent(AgentFact::DelegationFinished(end)) => self.usage += end.usage,
             Fact::Turn(TurnFact::Replied(replied)) => self.text = replied.text.to_string(),
             Fact::Tool(ToolFact::HandedOver(handed)) => {
-                return Some(Handover {
+                return Some(End {
+                    answer: None,
                     query: record.query?,
                     turn: record.turn?,
                     text: std::mem::take(&mut self.text),

@@ -12,6 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::{
@@ -19,7 +20,7 @@ use super::{
     headers::{AnswerHeaders, SESSION},
     models,
     request::{ChatRequest, ParsedChat},
-    shapes::{AnswerDetails, ChatMessageCall, Choice, Chunk, Completion, FinishReason, Head},
+    shapes::{AnswerDetails, Chunk, Completion, FinishReason, Head, choice, tool_call, usage},
     stream::{ChunkWriter, StreamContext, Writer},
 };
 use crate::{
@@ -72,6 +73,8 @@ pub(super) async fn create(
     let own = headers.own_session(chat.store || chosen.asks_people);
     let own = own.map(SessionName::from_uuid);
     let wanted = Wanted {
+        host: &host,
+        caller: &caller,
         asked: &chat.asked,
         chosen,
         headers: &headers,
@@ -85,28 +88,26 @@ pub(super) async fn create(
         field: "messages",
         parameter: Parameter::as_str,
     };
-    let begun = wanted.begin(&host, &caller).await?;
+    let begun = wanted.begin().await?;
     let told = [
         (SESSION, begun.session.handle.key().name.to_string()),
         (QUERY, begun.watch.query().0.to_string()),
     ];
     let head = Head::new(Uuid::now_v7(), chat.model);
-    let is_text = options.format.is_text();
     if !chat.stream {
         let key = begun.session.handle.key().clone();
         let ended = begun.end().await;
-        let whole = ended.map(|end| whole(head, &key, end, is_text));
+        let whole = ended.map(|end| whole(head, &key, &end));
         return Ok((told, whole).into_response());
     }
     let context = StreamContext {
         head,
         include_usage: chat.include_usage,
         // A reply that the provider does not bind to the format may need a repair.
-        text: match is_text || begun.enforces_schemas {
+        text: match begun.is_text || begun.enforces_schemas {
             true => text,
             false => StreamText::Answer,
         },
-        is_text,
         progress: headers.progress.unwrap_or(host.settings.progress),
     };
     let kind = [(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")];
@@ -115,27 +116,27 @@ pub(super) async fn create(
     Ok((told, kind, sse::response(events, revocation)).into_response())
 }
 
-fn whole(head: Head, key: &SessionKey, end: End, is_text: bool) -> Response {
+fn whole(head: Head, key: &SessionKey, end: &End) -> Response {
     if let Some(problem) = end.failure() {
         // Oracle has already retried.
         return ([(SHOULD_RETRY, "false")], problem).into_response();
     }
-    let content = match &end {
-        End::Answer(_) => Some(end.text()),
-        // A client that asks for a format parses every text.
-        End::Calls(_) => Some(end.text()).filter(|text| is_text && !text.is_empty()),
-    };
-    let calls = end.calls().iter().cloned().map(ChatMessageCall::from);
+    let has_text = end.answer.is_some() || !end.text.is_empty();
+    let mut message = json!({
+        "role": "assistant",
+        "content": has_text.then_some(&end.text),
+        "refusal": null,
+        "annotations": [],
+    });
+    if !end.calls.is_empty() {
+        message["tool_calls"] = end.calls.iter().map(tool_call).collect();
+    }
     let completion = Completion {
         head,
         object: "chat.completion",
-        choices: [Choice::new(
-            content,
-            calls.collect(),
-            FinishReason::of(&end),
-        )],
-        usage: end.usage().into(),
-        oracle: AnswerDetails::of(key, &end),
+        choices: [choice("message", message, Some(FinishReason::of(end)))],
+        usage: usage(end.usage),
+        oracle: AnswerDetails::of(key, end),
     };
     Json(completion).into_response()
 }

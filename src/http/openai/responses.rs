@@ -249,6 +249,8 @@ async fn submit(
 ) -> Result<Begun, Problem> {
     let text = request.streams(host.settings.stream);
     let wanted = Wanted {
+        host,
+        caller,
         asked: &request.asked,
         chosen: chosen.clone(),
         headers,
@@ -260,7 +262,7 @@ async fn submit(
         field: "input",
         parameter: field_of,
     };
-    wanted.begin(host, caller).await
+    wanted.begin().await
 }
 
 /// A session keeps its profile.
@@ -406,15 +408,16 @@ async fn show(
     let records = stored.session.query_records(stored.query).await?;
     let (mut tally, continues) = (Tally::default(), stored.begins.record.turn.is_some());
     for entry in records.iter().filter(|entry| entry.seq > id.begins) {
-        if let Some(handover) = tally.add(&entry.record) {
-            return Ok(Json(response.end(id, &key, &End::Calls(handover), 0)));
-        }
+        let mut end = tally.add(&entry.record);
         if let Fact::Query(QueryFact::Finished(finished)) = &entry.record.fact {
             let mut answer = Answer::new(stored.query, finished.clone());
             if continues {
                 answer.usage = tally.usage;
             }
-            return Ok(Json(response.end(id, &key, &End::Answer(answer), 0)));
+            end = Some(End::from(answer));
+        }
+        if let Some(end) = end {
+            return Ok(Json(response.end(id, &key, &end, 0)));
         }
     }
     Ok(Json(response))

@@ -1,11 +1,12 @@
 //! The objects of OpenAI's chat interface, as this server writes them.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::answering::End;
 use crate::model::{
-    CallId, Cut, Outcome, Record, SessionKey, ToolCall, Turn, Usage,
+    Cut, Outcome, Record, SessionKey, ToolCall, Turn, Usage,
     record::{AgentFact, ApprovalFact, Fact, LlmFact, ToolFact, TurnFact},
 };
 
@@ -35,16 +36,6 @@ impl Head {
             system_fingerprint: FINGERPRINT,
         }
     }
-
-    pub(super) fn chunk(&self, choice: Option<ChunkChoice>) -> Chunk<'_> {
-        Chunk {
-            head: self,
-            object: "chat.completion.chunk",
-            choices: choice.into_iter().collect(),
-            usage: None,
-            oracle: None,
-        }
-    }
 }
 
 /// A complete answer.
@@ -55,110 +46,35 @@ pub(super) struct Completion {
     pub head: Head,
     /// `chat.completion`
     pub object: &'static str,
-    /// The only choice.
-    pub choices: [Choice; 1],
-    /// The usage, over all turns since the request.
-    pub usage: TokenUsage,
+    /// The only choice: its `message` has the `content`, which is null if the reply only calls tools,
+    /// and the `tool_calls`. The `finish_reason` is `stop`, `length` or `tool_calls`.
+    #[schema(value_type = Vec<Object>)]
+    pub choices: [Value; 1],
+    /// The `prompt_tokens`, `completion_tokens` and `total_tokens` of all turns since the request.
+    #[schema(value_type = Object)]
+    pub usage: Value,
     /// Details that OpenAI's format lacks.
     pub oracle: AnswerDetails,
 }
 
-/// The choice of an answer.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ChatChoice)]
-pub(super) struct Choice {
-    /// 0
-    index: u32,
-    /// The answer.
-    message: Message,
-    /// Always null.
-    #[schema(value_type = Option<Object>)]
-    logprobs: Option<()>,
-    /// Why the answer ends.
-    finish_reason: FinishReason,
-}
-
-/// The message of an answer.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ChatAnswer)]
-struct Message {
-    /// `assistant`
-    role: &'static str,
-    /// The answer; null if the reply only calls tools.
-    content: Option<String>,
-    /// The calls of the request's tools.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<ChatMessageCall>,
-    /// Always null.
-    #[schema(value_type = Option<String>)]
-    refusal: Option<()>,
-    /// Always empty.
-    #[schema(value_type = Vec<Object>)]
-    annotations: [(); 0],
-}
-
-impl Choice {
-    pub(super) fn new(
-        content: Option<String>,
-        tool_calls: Vec<ChatMessageCall>,
-        finish_reason: FinishReason,
-    ) -> Self {
-        let message = Message {
-            role: "assistant",
-            content,
-            tool_calls,
-            refusal: None,
-            annotations: [],
-        };
-        Self {
-            index: 0,
-            message,
-            logprobs: None,
-            finish_reason,
-        }
-    }
+/// A choice, whose `part` is the `message` of an answer or the `delta` of a chunk.
+pub(super) fn choice(part: &str, value: Value, finish_reason: Option<FinishReason>) -> Value {
+    json!({ "index": 0, part: value, "logprobs": null, "finish_reason": finish_reason })
 }
 
 /// A call of one of the request's tools.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = ChatMessageCall)]
-pub(super) struct ChatMessageCall {
-    /// Its position, in a stream.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub index: Option<usize>,
-    /// The id, which its result repeats.
-    id: CallId,
-    /// `function`
-    #[serde(rename = "type")]
-    kind: &'static str,
-    /// The tool and the arguments.
-    function: CalledFunction,
+pub(super) fn tool_call(call: &ToolCall) -> Value {
+    let function = json!({ "name": call.name, "arguments": call.arguments });
+    json!({ "id": call.id, "type": "function", "function": function })
 }
 
-/// A tool and the arguments of its call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = ChatMessageFunction)]
-struct CalledFunction {
-    /// The tool.
-    name: String,
-    /// The arguments, a JSON object as text.
-    arguments: String,
-}
-
-impl From<ToolCall> for ChatMessageCall {
-    fn from(call: ToolCall) -> Self {
-        let ToolCall {
-            id,
-            name,
-            arguments,
-        } = call;
-        Self {
-            index: None,
-            id,
-            kind: "function",
-            function: CalledFunction { name, arguments },
-        }
-    }
+pub(super) fn usage(usage: Usage) -> Value {
+    json!({
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens(),
+        "prompt_tokens_details": { "cached_tokens": usage.cached_tokens },
+    })
 }
 
 /// A chunk of a stream.
@@ -167,67 +83,24 @@ impl From<ToolCall> for ChatMessageCall {
 pub(super) struct Chunk<'a> {
     #[serde(flatten)]
     #[schema(value_type = Head)]
-    head: &'a Head,
+    pub head: &'a Head,
     /// `chat.completion.chunk`
-    object: &'static str,
-    /// One choice; none in the last chunk if that has the usage.
-    choices: Vec<ChunkChoice>,
+    pub object: &'static str,
+    /// One choice, whose `delta` has further `content`, `reasoning_content` or `tool_calls`; none in
+    /// the last chunk if that has the usage.
+    #[schema(value_type = Vec<Object>)]
+    pub choices: Vec<Value>,
     /// The usage in the last chunk and null in the others, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<TokenUsage>)]
-    pub usage: Option<Option<TokenUsage>>,
+    #[schema(value_type = Option<Object>)]
+    pub usage: Option<Option<Value>>,
     /// Details that OpenAI's format lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oracle: Option<ChunkDetails>,
 }
 
-/// The choice of a chunk.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ChatChunkChoice)]
-pub(super) struct ChunkChoice {
-    /// 0
-    index: u32,
-    /// The new part.
-    delta: Delta,
-    /// Always null.
-    #[schema(value_type = Option<Object>)]
-    logprobs: Option<()>,
-    /// Why the answer ends, at its end.
-    finish_reason: Option<FinishReason>,
-}
-
-impl ChunkChoice {
-    pub(super) const fn new(delta: Delta, finish_reason: Option<FinishReason>) -> Self {
-        Self {
-            index: 0,
-            delta,
-            logprobs: None,
-            finish_reason,
-        }
-    }
-}
-
-/// The new part of a chunk.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = ChatDelta)]
-pub(super) struct Delta {
-    /// `assistant`, in the first chunk.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub role: Option<&'static str>,
-    /// Further text of the answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub content: Option<String>,
-    /// Progress, if requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reasoning_content: Option<String>,
-    /// The calls of the request's tools, at the end.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tool_calls: Vec<ChatMessageCall>,
-}
-
 /// Why an answer ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = ChatFinishReason)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FinishReason {
     /// The answer is complete, or ends at a stop sequence.
@@ -240,47 +113,12 @@ pub(super) enum FinishReason {
 
 impl FinishReason {
     pub(super) fn of(end: &End) -> Self {
-        match end {
-            End::Calls(_) => Self::ToolCalls,
-            End::Answer(answer) => match answer.outcome {
+        match &end.answer {
+            None => Self::ToolCalls,
+            Some(answer) => match answer.outcome {
                 Outcome::Answered if answer.cut == Some(Cut::Length) => Self::Length,
                 Outcome::Forced { .. } => Self::Length,
                 _ => Self::Stop,
-            },
-        }
-    }
-}
-
-/// Tokens used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = ChatUsage)]
-pub(super) struct TokenUsage {
-    /// Tokens sent to models, in all turns.
-    prompt_tokens: u64,
-    /// Tokens received from models.
-    completion_tokens: u64,
-    /// The sum of both.
-    total_tokens: u64,
-    /// Details of the tokens sent.
-    prompt_tokens_details: PromptTokens,
-}
-
-/// Details of the tokens sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = ChatPromptTokens)]
-struct PromptTokens {
-    /// Tokens that a provider had in its cache.
-    cached_tokens: u64,
-}
-
-impl From<Usage> for TokenUsage {
-    fn from(usage: Usage) -> Self {
-        Self {
-            prompt_tokens: usage.input_tokens,
-            completion_tokens: usage.output_tokens,
-            total_tokens: usage.total_tokens(),
-            prompt_tokens_details: PromptTokens {
-                cached_tokens: usage.cached_tokens,
             },
         }
     }
@@ -307,16 +145,16 @@ pub(super) struct AnswerDetails {
 
 impl AnswerDetails {
     pub(super) fn of(session: &SessionKey, end: &End) -> Self {
-        let (query, outcome, reason, turns) = match end {
-            End::Answer(answer) => {
-                let (name, reason) = (answer.outcome.name(), answer.outcome.reason());
-                (answer.query, name, reason, answer.turns)
+        let (outcome, reason, turns) = match &end.answer {
+            Some(answer) => {
+                let outcome = &answer.outcome;
+                (outcome.name(), outcome.reason(), answer.turns)
             }
-            End::Calls(handover) => (handover.query, "tool_calls", None, handover.turn.0 + 1),
+            None => ("tool_calls", None, end.turn.0 + 1),
         };
         Self {
             session: session.name.to_string(),
-            query: query.0,
+            query: end.query.0,
             outcome,
             reason: reason.map(str::to_owned),
             turns,

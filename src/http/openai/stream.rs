@@ -9,12 +9,13 @@ use std::collections::VecDeque;
 use axum::{http::StatusCode, response::sse::Event};
 use futures_util::{Stream, stream};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{
     answering::{Begun, End, Step},
     shapes::{
-        AnswerDetails, ChatMessageCall, Chunk, ChunkChoice, ChunkDetails, Delta, FinishReason,
-        Head, TurnDetails,
+        self, AnswerDetails, Chunk, ChunkDetails, FinishReason, Head, TurnDetails, choice,
+        tool_call,
     },
 };
 use crate::{
@@ -37,8 +38,6 @@ pub(super) struct StreamContext {
     /// Whether the last chunk has the usage.
     pub include_usage: bool,
     pub text: StreamText,
-    /// Whether the answer has no format.
-    pub is_text: bool,
     /// Whether progress is sent as reasoning.
     pub progress: bool,
 }
@@ -85,6 +84,8 @@ pub(super) struct ChunkWriter {
     query: QueryId,
     /// Whether the query ends with the stream.
     in_memory: bool,
+    /// Whether the answer has no format.
+    is_text: bool,
     ready: VecDeque<Event>,
     text: AnswerText,
     /// The turn whose text was sent last.
@@ -113,33 +114,28 @@ impl Writer for ChunkWriter {
             return Err(problem);
         }
         let mut details = AnswerDetails::of(&self.key, end);
-        match (end, self.context.text) {
-            (End::Answer(answer), StreamText::Turns) => {
+        match (&end.answer, self.context.text) {
+            (Some(answer), StreamText::Turns) => {
                 // A forced end adds a sentence that is part of no turn.
                 let rest = self.text.end(answer);
                 let (from, rest) = rest.ok_or_else(|| self.retracted())?;
                 self.piece(rest)?;
                 details.answer_from = Some(from);
             }
-            (End::Answer(_), StreamText::Answer) => {
-                self.text(&end.text(), end.turn());
-                details.answer_from = Some(end.turn());
+            (Some(_), StreamText::Answer) => {
+                self.text(&end.text, end.turn);
+                details.answer_from = Some(end.turn);
             }
-            (End::Calls(handover), StreamText::Answer) if self.context.is_text => {
-                self.text(&handover.text, handover.turn);
-            }
-            (End::Calls(_), _) => {}
+            (None, StreamText::Answer) => self.text(&end.text, end.turn),
+            (None, StreamText::Turns) => {}
         }
-        for (index, call) in end.calls().iter().enumerate() {
-            let mut call = ChatMessageCall::from(call.clone());
-            call.index = Some(index);
-            let called = Delta {
-                tool_calls: vec![call],
-                ..Delta::default()
-            };
-            self.delta(called, Some(TurnDetails::text(end.turn())));
+        for (index, call) in end.calls.iter().enumerate() {
+            let mut call = tool_call(call);
+            call["index"] = index.into();
+            let details = TurnDetails::text(end.turn);
+            self.delta(json!({ "tool_calls": [call] }), Some(details));
         }
-        self.finish(FinishReason::of(end), details, end.usage());
+        self.finish(FinishReason::of(end), details, end.usage);
         Ok(())
     }
 
@@ -155,38 +151,30 @@ impl ChunkWriter {
             key: begun.session.handle.key().clone(),
             query: begun.watch.query(),
             in_memory: begun.session.memory.is_some(),
+            is_text: begun.is_text,
             ready: VecDeque::new(),
             text: AnswerText::after(begun.earlier.clone().unwrap_or_default()),
             last: Turn::default(),
         };
-        let begin = Delta {
-            role: Some("assistant"),
-            content: Some(String::new()),
-            ..Delta::default()
-        };
-        writer.delta(begin, None);
+        writer.delta(json!({ "role": "assistant", "content": "" }), None);
         writer
     }
 
     fn record(&mut self, record: &SessionRecord) {
         if let Some(details) = TurnDetails::of(record) {
-            self.delta(Delta::default(), Some(details));
+            self.delta(json!({}), Some(details));
         }
         if self.context.progress
             && let Some(line) = line(record)
         {
-            let progress = Delta {
-                reasoning_content: Some(line),
-                ..Delta::default()
-            };
-            self.delta(progress, None);
+            self.delta(json!({ "reasoning_content": line }), None);
         }
     }
 
     fn piece(&mut self, piece: Piece) -> Result<(), Problem> {
         let follows = piece.is_apart && !piece.text.is_empty();
         // Two turns' texts are no JSON.
-        if piece.replaces || (follows && !self.context.is_text) {
+        if piece.replaces || (follows && !self.is_text) {
             return Err(self.retracted());
         }
         if follows {
@@ -218,42 +206,36 @@ impl ChunkWriter {
         let mut rest = text;
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE));
-            let delta = Delta {
-                content: Some(piece.to_owned()),
-                ..Delta::default()
-            };
-            self.delta(delta, Some(TurnDetails::text(turn)));
+            self.delta(json!({ "content": piece }), Some(TurnDetails::text(turn)));
             self.last = turn;
             rest = after;
         }
     }
 
     fn finish(&mut self, reason: FinishReason, told: AnswerDetails, usage: Usage) {
-        let choice = ChunkChoice::new(Delta::default(), Some(reason));
-        let mut last = self.context.head.chunk(Some(choice));
-        last.oracle = Some(ChunkDetails::End(told));
-        let last = self.with_usage(last);
-        self.ready.push_back(last);
+        let choice = choice("delta", json!({}), Some(reason));
+        self.chunk(Some(choice), Some(ChunkDetails::End(told)), None);
         if self.context.include_usage {
-            let mut chunk = self.context.head.chunk(None);
-            chunk.usage = Some(Some(usage.into()));
-            let chunk = event_of(&chunk);
-            self.ready.push_back(chunk);
+            self.chunk(None, None, Some(shapes::usage(usage)));
         }
         self.ready.push_back(Event::default().data("[DONE]"));
     }
 
-    fn delta(&mut self, delta: Delta, details: Option<TurnDetails>) {
-        let mut chunk = self.context.head.chunk(Some(ChunkChoice::new(delta, None)));
-        chunk.oracle = details.map(ChunkDetails::Turn);
-        let event = self.with_usage(chunk);
-        self.ready.push_back(event);
+    fn delta(&mut self, delta: Value, details: Option<TurnDetails>) {
+        let choice = choice("delta", delta, None);
+        self.chunk(Some(choice), details.map(ChunkDetails::Turn), None);
     }
 
-    /// If the usage is requested, it is null in every chunk but the last.
-    fn with_usage(&self, mut chunk: Chunk<'_>) -> Event {
-        chunk.usage = self.context.include_usage.then_some(None);
-        event_of(&chunk)
+    fn chunk(&mut self, choice: Option<Value>, oracle: Option<ChunkDetails>, usage: Option<Value>) {
+        let chunk = Chunk {
+            head: &self.context.head,
+            object: "chat.completion.chunk",
+            choices: choice.into_iter().collect(),
+            // If it is requested, it is null in every chunk but the last.
+            usage: self.context.include_usage.then_some(usage),
+            oracle,
+        };
+        self.ready.push_back(event_of(&chunk));
     }
 }
 

@@ -202,9 +202,9 @@ impl Response {
     /// Adds the end. The items are numbered from `first`.
     pub(super) fn end(mut self, id: ResponseId, key: &SessionKey, end: &End, first: usize) -> Self {
         self.oracle = Some(AnswerDetails::of(key, end));
-        self.usage = Some(usage(end.usage()));
+        self.usage = Some(usage(end.usage));
         self.status = Status::Completed;
-        if let End::Answer(answer) = end {
+        if let Some(answer) = &end.answer {
             match &answer.outcome {
                 Outcome::Failed { code, detail } => return self.fail(&code.to_string(), detail),
                 Outcome::Cancelled => {
@@ -221,13 +221,12 @@ impl Response {
                 }
             }
         }
-        let text = end.text();
-        if !text.is_empty() {
-            let content = [output_text(&text)];
+        if !end.text.is_empty() {
+            let content = [output_text(&end.text)];
             self.output
                 .push(message(&id.item("msg", first), self.status, &content));
         }
-        for call in end.calls() {
+        for call in &end.calls {
             let id = id.item("fc", first + self.output.len());
             self.output
                 .push(function_call(&id, Status::Completed, call, &call.arguments));

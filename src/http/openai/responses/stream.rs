@@ -68,7 +68,7 @@ impl Writer for EventWriter {
     }
 
     fn end(&mut self, end: &End) -> Result<(), Problem> {
-        let (turn, wanted) = (end.turn(), end.text());
+        let turn = end.turn;
         let response = self.response();
         let status = response
             .clone()
@@ -76,7 +76,7 @@ impl Writer for EventWriter {
             .status;
         // The open message becomes the answer, unless the answer is more than the last turn's text.
         let open = self.open.as_ref().map(|open| (open.turn, &*open.text));
-        let rest = open.and_then(|(at, shown)| Some((at, wanted.strip_prefix(shown)?)));
+        let rest = open.and_then(|(at, shown)| Some((at, end.text.strip_prefix(shown)?)));
         match rest {
             _ if status == Status::Failed => {}
             Some((at, rest)) => self.add(rest, at),
@@ -86,7 +86,7 @@ impl Writer for EventWriter {
                     true => Status::Completed,
                     false => Status::Incomplete,
                 });
-                self.add(&wanted, turn);
+                self.add(&end.text, turn);
             }
         }
         let first = self.items;
@@ -94,7 +94,7 @@ impl Writer for EventWriter {
             Status::Failed => Status::Incomplete,
             status => status,
         });
-        for call in end.calls() {
+        for call in &end.calls {
             self.call(call, turn);
         }
         let response = response.end(self.context.head.id, &self.key, end, first);
