@@ -112,12 +112,13 @@ impl Begun {
 }
 
 /// A request for an answer, apart from the shape of its endpoint.
+#[derive(Clone)]
 pub(super) struct Wanted<'a> {
     pub host: &'a Host,
     pub caller: &'a Caller,
     pub asked: &'a Asked,
     pub chosen: Chosen,
-    pub headers: &'a AnswerHeaders,
+    pub headers: AnswerHeaders,
     /// The durable session of its own, if the request needs one.
     pub own: Option<SessionName>,
     pub detail: Detail,
@@ -254,7 +255,7 @@ impl Wanted<'_> {
     }
 
     async fn submit(&self, session: &Session, is_new: bool) -> Result<Watch, Problem> {
-        let (Session { handle, .. }, headers) = (session, self.headers);
+        let (Session { handle, .. }, headers) = (session, &self.headers);
         let question = &*self.asked.conversation.question;
         if headers.again
             && headers.key.is_none()

@@ -72,12 +72,13 @@ pub(super) async fn create(
     let text = chat.stream_text.unwrap_or(host.settings.stream);
     let own = headers.own_session(chat.store || chosen.asks_people);
     let own = own.map(SessionName::from_uuid);
+    let progress = headers.progress.unwrap_or(host.settings.progress);
     let wanted = Wanted {
         host: &host,
         caller: &caller,
         asked: &chat.asked,
         chosen,
-        headers: &headers,
+        headers,
         own,
         detail: match (chat.stream, text) {
             (true, StreamText::Turns) => Detail::Text,
@@ -108,7 +109,7 @@ pub(super) async fn create(
             true => text,
             false => StreamText::Answer,
         },
-        progress: headers.progress.unwrap_or(host.settings.progress),
+        progress,
     };
     let kind = [(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")];
     let revocation = RevocationEvent::new(None, &Problem::no_key().body());

@@ -23,7 +23,7 @@ const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// How often OpenAI's client libraries have already sent this request.
 const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AnswerHeaders {
     pub session: Option<SessionName>,
     pub busy: BusyPolicy,

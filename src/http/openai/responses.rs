@@ -33,7 +33,7 @@ use super::{
     answering::{Begun, End, Tally, Wanted},
     completions::SHOULD_RETRY,
     headers::{AnswerHeaders, SESSION},
-    models::{self, Chosen},
+    models,
     stream::Writer,
 };
 use crate::{
@@ -46,7 +46,7 @@ use crate::{
     journal::{Entry, Only},
     kernel::Refusal,
     model::{
-        AnswerOptions, BusyPolicy, ForkPoint, QueryId, Seq, SessionName, Timestamp,
+        AnswerOptions, BusyPolicy, ForkPoint, QueryId, Seq, Timestamp,
         record::{Fact, QueryFact, ToolFact},
     },
 };
@@ -112,7 +112,21 @@ async fn create(
     // Before any lookup; the message is counted on submission.
     drop(host.reserve_query()?);
     let text = request.streams(host.settings.stream);
-    let mut begun = begin(&host, &caller, &request, &chosen, headers).await?;
+    let wanted = Wanted {
+        host: &host,
+        caller: &caller,
+        asked: &request.asked,
+        chosen,
+        headers,
+        own: None,
+        detail: match (request.stream, text) {
+            (true, StreamText::Turns) => Detail::Text,
+            _ => Detail::Events,
+        },
+        field: "input",
+        parameter: field_of,
+    };
+    let mut begun = begin(&request, wanted).await?;
     let (begins, at) = beginning(&mut begun.watch).await?;
     let key = begun.session.handle.key().clone();
     let store = begun.session.memory.is_none();
@@ -146,134 +160,108 @@ async fn create(
 }
 
 /// Finds the session, submits the question or returns the results, and follows the query.
-async fn begin(
-    host: &Host,
-    caller: &Caller,
-    request: &ParsedResponse,
-    chosen: &Chosen,
-    mut headers: AnswerHeaders,
-) -> Result<Begun, Problem> {
-    if !request.store && headers.key.is_some() {
+async fn begin(request: &ParsedResponse, mut wanted: Wanted<'_>) -> Result<Begun, Problem> {
+    let (host, caller) = (wanted.host, wanted.caller);
+    if !request.store && wanted.headers.key.is_some() {
         let what = "a response that is not kept cannot be found again: omit it, or `store: false`";
         return Err(Problem::bad("idempotency-key", what));
     }
-    let needs_one = request.store || chosen.asks_people;
-    let own = headers.own_session(needs_one).map(id::session_of_responses);
-    let before = match request.continues {
-        Continues::Nothing => None,
-        Continues::Conversation(ref id) => {
-            let id =
-                id::read_conversation(id, &caller.0.tenant).ok_or_else(unknown_conversation)?;
-            let name = id::conversation(id);
+    let needs_one = request.store || wanted.chosen.asks_people;
+    let own = wanted.headers.own_session(needs_one);
+    wanted.own = own.map(id::session_of_responses);
+    let id = match &request.continues {
+        Continues::Nothing => return wanted.begin().await,
+        Continues::Conversation(id) => {
+            let id = id::read_conversation(id, &caller.0.tenant);
+            let name = id::conversation(id.ok_or_else(unknown_conversation)?);
             let session = host.oracle.session_by_key(caller.session(name.clone()));
             // The first response opens the session.
             if session.last().await?.is_some() {
-                check_model(caller, chosen, &session).await?;
+                check_model(&wanted, &session).await?;
             }
-            headers.session = Some(name);
-            None
+            wanted.headers.session = Some(name);
+            return wanted.begin().await;
         }
-        Continues::Response(id) => Some(find(host, caller, id, request.field).await?),
+        Continues::Response(id) => *id,
     };
-    let mut branch: Option<SessionHandle> = None;
-    if let Some(before) = &before {
-        chosen.check(&request.asked, field_of)?;
-        check_model(caller, chosen, &before.session).await?;
-        // A retry begins a branch: that the last question has the same text proves nothing here.
-        headers.again = false;
-        let returns = !request.asked.conversation.results.is_empty();
-        let (has_results, waits) = before.results().await?;
-        if !returns && has_results {
-            let what = "the calls of this response have results: continue the response after them";
-            return Err(Problem::bad(request.field, what));
-        }
-        if returns || before.is_last {
-            headers.session = Some(before.session.key().name.clone());
-            // A message to a response that waits for results cancels the wait.
-            headers.busy = match waits {
-                true => BusyPolicy::Interrupt,
-                false => BusyPolicy::Reject,
-            };
-            match submit(host, caller, request, chosen, &headers, None).await {
-                Ok(begun) if returns || begun.watch.query() == before.query.next() => {
-                    return Ok(begun);
-                }
-                // Another request was faster, so this one begins a branch.
-                Ok(Begun { session, watch, .. }) => {
-                    match session.handle.cancel(Some(watch.query())).await {
-                        Ok(()) | Err(AskError::Refused(Refusal::NothingRunning)) => {}
-                        Err(error) => return Err(error.into()),
-                    }
-                }
-                Err(problem) if problem.code() == Code::Busy.as_str() && !returns => {}
-                Err(problem) => return Err(problem),
-            }
-        }
-        let point = ForkPoint {
-            query: before.query,
-            turn: None,
-        };
-        let into = id::session_of_responses(Uuid::now_v7());
-        let room = host.reserve_session(&caller.session(into.clone())).await?;
-        let oracle = host.oracle.acting(caller.by());
-        let forked = oracle.fork(before.session.key(), point, into).await;
-        room.settle(&forked);
-        let forked = forked.map_err(|error| match error {
-            AskError::Refused(Refusal::NoSuchTurn { .. }) => {
-                let what = "the response has not ended: continue it after its end";
-                Problem::bad(request.field, what)
-            }
-            error => error.into(),
-        })?;
-        headers.session = Some(forked.key().name.clone());
-        headers.busy = BusyPolicy::Queue;
-        branch = Some(forked);
+    let before = find(host, caller, id, request.field).await?;
+    wanted.chosen.check(&request.asked, field_of)?;
+    check_model(&wanted, &before.session).await?;
+    // A retry begins a branch: that the last question has the same text proves nothing here.
+    wanted.headers.again = false;
+    let returns = !request.asked.conversation.results.is_empty();
+    let (has_results, waits) = before.results().await?;
+    if !returns && has_results {
+        let what = "the calls of this response have results: continue the response after them";
+        return Err(Problem::bad(request.field, what));
     }
-    let begun = submit(host, caller, request, chosen, &headers, own).await;
-    if begun.is_err()
-        && let Some(branch) = branch
-    {
+    if returns || before.is_last {
+        wanted.headers.session = Some(before.session.key().name.clone());
+        // A message to a response that waits for results cancels the wait.
+        wanted.headers.busy = match waits {
+            true => BusyPolicy::Interrupt,
+            false => BusyPolicy::Reject,
+        };
+        let own = None;
+        match (Wanted {
+            own,
+            ..wanted.clone()
+        })
+        .begin()
+        .await
+        {
+            Ok(begun) if returns || begun.watch.query() == before.query.next() => return Ok(begun),
+            // Another request was faster, so this one begins a branch.
+            Ok(Begun { session, watch, .. }) => {
+                match session.handle.cancel(Some(watch.query())).await {
+                    Ok(()) | Err(AskError::Refused(Refusal::NothingRunning)) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Err(problem) if problem.code() == Code::Busy.as_str() && !returns => {}
+            Err(problem) => return Err(problem),
+        }
+    }
+    let branch = branch(host, caller, &before, request.field).await?;
+    wanted.headers.session = Some(branch.key().name.clone());
+    wanted.headers.busy = BusyPolicy::Queue;
+    let begun = wanted.begin().await;
+    if begun.is_err() {
         // Nothing continues it.
         let _ = host.oracle.delete(branch.key(), Only::WhenIdle).await;
     }
     begun
 }
 
-async fn submit(
+/// Begins a session with the conversation up to a response.
+async fn branch(
     host: &Host,
     caller: &Caller,
-    request: &ParsedResponse,
-    chosen: &Chosen,
-    headers: &AnswerHeaders,
-    own: Option<SessionName>,
-) -> Result<Begun, Problem> {
-    let text = request.streams(host.settings.stream);
-    let wanted = Wanted {
-        host,
-        caller,
-        asked: &request.asked,
-        chosen: chosen.clone(),
-        headers,
-        own,
-        detail: match (request.stream, text) {
-            (true, StreamText::Turns) => Detail::Text,
-            _ => Detail::Events,
-        },
-        field: "input",
-        parameter: field_of,
-    };
-    wanted.begin().await
+    after: &Stored,
+    field: &'static str,
+) -> Result<SessionHandle, Problem> {
+    let (query, turn) = (after.query, None);
+    let into = id::session_of_responses(Uuid::now_v7());
+    let room = host.reserve_session(&caller.session(into.clone())).await?;
+    let oracle = host.oracle.acting(caller.by());
+    let forked = oracle
+        .fork(after.session.key(), ForkPoint { query, turn }, into)
+        .await;
+    room.settle(&forked);
+    forked.map_err(|error| match error {
+        AskError::Refused(Refusal::NoSuchTurn { .. }) => {
+            let what = "the response has not ended: continue it after its end";
+            Problem::bad(field, what)
+        }
+        error => error.into(),
+    })
 }
 
 /// A session keeps its profile.
-async fn check_model(
-    caller: &Caller,
-    chosen: &Chosen,
-    session: &SessionHandle,
-) -> Result<(), Problem> {
-    check_session(&caller.0, session).await?;
+async fn check_model(wanted: &Wanted<'_>, session: &SessionHandle) -> Result<(), Problem> {
+    check_session(&wanted.caller.0, session).await?;
     let profile = session.profile_name().await?;
-    if profile == chosen.profile {
+    if profile == wanted.chosen.profile {
         return Ok(());
     }
     let what = format!(

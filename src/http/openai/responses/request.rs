@@ -345,22 +345,17 @@ impl ResponseRequest {
     }
 
     fn continues(&self) -> Result<(Continues, &'static str), Problem> {
-        let id = match &self.conversation {
-            Some(ConversationRef::Id(id) | ConversationRef::Object { id }) => Some(id),
-            None => None,
-        };
-        match (&self.previous_response_id, id) {
+        let field = "previous_response_id";
+        match (&self.previous_response_id, &self.conversation) {
             (None, None) => Ok((Continues::Nothing, "input")),
-            (Some(_), Some(_)) => {
-                let what = "use it or `conversation`, not both";
-                Err(Problem::bad("previous_response_id", what))
-            }
+            (Some(_), Some(_)) => Err(Problem::bad(field, "use it or `conversation`, not both")),
             (Some(id), None) => {
-                let id = ResponseId::read(id)
-                    .ok_or_else(|| super::unknown_response("previous_response_id"))?;
-                Ok((Continues::Response(id), "previous_response_id"))
+                let id = ResponseId::read(id).ok_or_else(|| super::unknown_response(field))?;
+                Ok((Continues::Response(id), field))
             }
-            (None, Some(id)) => Ok((Continues::Conversation(id.clone()), "conversation")),
+            (None, Some(ConversationRef::Id(id) | ConversationRef::Object { id })) => {
+                Ok((Continues::Conversation(id.clone()), "conversation"))
+            }
         }
     }
 
