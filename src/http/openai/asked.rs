@@ -126,8 +126,11 @@ impl Conversation {
             if messages.is_empty() && next.message.speaker != Speaker::User {
                 continue;
             }
-            if next.message.speaker == Speaker::User {
-                check_question(&next)?;
+            let Said { message, field } = &next;
+            let is_empty = message.text.trim().is_empty() && message.images.is_empty();
+            if message.speaker == Speaker::User && is_empty {
+                let what = "the message is empty: enter a question";
+                return Err(Problem::bad(format!("{field}.content"), what));
             }
             add(&mut messages, next);
         }
@@ -147,15 +150,13 @@ impl Conversation {
         let mut exchanged = messages.split_off(asks + 1);
         let before = messages.iter().rposition(|said| !is_user(said));
         let asked = messages.split_off(before.map_or(0, |at| at + 1));
-        let calls = exchanged
-            .iter()
-            .rposition(|said| !said.message.calls.is_empty());
+        let has_calls = |said: &Said| !said.message.calls.is_empty();
+        let calls = exchanged.iter().rposition(has_calls);
         let results = exchanged.split_off(calls.map_or(exchanged.len(), |at| at + 1));
         let returned = returned(&results);
         exchanged.extend(results);
-        let called = messages
-            .iter()
-            .rfind(|said| said.message.speaker == Speaker::Assistant);
+        let is_reply = |said: &&Said| said.message.speaker == Speaker::Assistant;
+        let called = messages.iter().rfind(is_reply);
         let left = called.into_iter().flat_map(|said| &said.message.calls);
         let left = left.map(|call| call.id.clone()).collect();
         let mut conversation = Self {
@@ -192,14 +193,6 @@ impl Conversation {
         self.is_task &= self.results.is_empty();
         Ok(())
     }
-}
-
-fn check_question(said: &Said) -> Result<(), Problem> {
-    if said.message.text.trim().is_empty() && said.message.images.is_empty() {
-        let what = "the message is empty: enter a question";
-        return Err(Problem::bad(format!("{}.content", said.field), what));
-    }
-    Ok(())
 }
 
 /// Adds a message; messages of the assistant that follow one another are one.

@@ -87,7 +87,7 @@ fn named(name: &str) -> Result<SessionName, Problem> {
 
 fn of_key(key: &str) -> Uuid {
     let hash = Sha256::digest(key);
-    Uuid::from_slice(hash.get(..16).unwrap_or_default()).unwrap_or_default()
+    Uuid::from_bytes(hash.first_chunk().copied().unwrap_or_default())
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {

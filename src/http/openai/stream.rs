@@ -14,15 +14,15 @@ use serde_json::{Value, json};
 use super::{
     answering::{Begun, End, Step},
     shapes::{
-        self, AnswerDetails, Chunk, ChunkDetails, FinishReason, Head, TurnDetails, choice,
-        tool_call,
+        AnswerDetails, Chunk, ChunkDetails, FinishReason, Head, TurnDetails, choice, tool_call,
+        usage,
     },
 };
 use crate::{
     actor::{AnswerText, Piece, Progress, SessionRecord},
     http::{Problem, StreamText, sse},
     model::{
-        QueryId, SessionKey, Turn, Usage,
+        QueryId, SessionKey, Turn,
         record::{
             AgentFact, BudgetFact, Fact, LlmFact, QueryFact, Record, SignalFact, SupervisorFact,
             ToolFact, TurnFact,
@@ -135,7 +135,12 @@ impl Writer for ChunkWriter {
             let details = TurnDetails::text(end.turn);
             self.delta(json!({ "tool_calls": [call] }), Some(details));
         }
-        self.finish(FinishReason::of(end), details, end.usage);
+        let choice = choice("delta", json!({}), Some(FinishReason::of(end)));
+        self.chunk(Some(choice), Some(ChunkDetails::End(details)), None);
+        if self.context.include_usage {
+            self.chunk(None, None, Some(usage(end.usage)));
+        }
+        self.ready.push_back(Event::default().data("[DONE]"));
         Ok(())
     }
 
@@ -212,15 +217,6 @@ impl ChunkWriter {
         }
     }
 
-    fn finish(&mut self, reason: FinishReason, told: AnswerDetails, usage: Usage) {
-        let choice = choice("delta", json!({}), Some(reason));
-        self.chunk(Some(choice), Some(ChunkDetails::End(told)), None);
-        if self.context.include_usage {
-            self.chunk(None, None, Some(shapes::usage(usage)));
-        }
-        self.ready.push_back(Event::default().data("[DONE]"));
-    }
-
     fn delta(&mut self, delta: Value, details: Option<TurnDetails>) {
         let choice = choice("delta", delta, None);
         self.chunk(Some(choice), details.map(ChunkDetails::Turn), None);
@@ -246,32 +242,29 @@ fn event_of(body: &impl Serialize) -> Event {
 /// Describes a record to a reader in one line, or returns `None` if it has no meaning for them.
 fn line(record: &Record) -> Option<String> {
     let turn = record.turn.map_or(0, |turn| turn.0 + 1);
-    let line = match &record.fact {
+    let in_turn = match &record.fact {
         Fact::Query(QueryFact::Doubted(doubted)) => {
-            format!("Asking {} to classify the question.", doubted.model)
+            return Some(format!(
+                "Asking {} to classify the question.\n",
+                doubted.model
+            ));
         }
         Fact::Query(QueryFact::Classified(classified)) => {
             let kind = classified.classification.query_type;
-            format!("Question type: {kind}.")
+            return Some(format!("Question type: {kind}.\n"));
         }
-        Fact::Turn(TurnFact::Started(started)) => format!("Turn {turn}: asking {}.", started.model),
-        Fact::Turn(TurnFact::Restarted(again)) => {
-            format!("Turn {turn}: asking {} again.", again.model)
+        Fact::Agent(AgentFact::EscalationRaised(raised)) => {
+            return Some(raised.notice.clone() + "\n");
         }
-        Fact::Signal(SignalFact::Emitted(signal)) => {
-            format!("Turn {turn}: signal {}.", signal.kind())
-        }
-        Fact::Tool(ToolFact::Started(call)) => format!("Turn {turn}: tool {}.", call.name),
-        Fact::Agent(AgentFact::DelegationStarted(_)) => {
-            format!("Turn {turn}: a sub-agent is running.")
-        }
-        Fact::Budget(BudgetFact::ContextCompacting(_)) => {
-            format!("Turn {turn}: compacting the conversation.")
-        }
-        Fact::Llm(LlmFact::Retried(_)) => format!("Turn {turn}: waiting to retry."),
-        Fact::Supervisor(SupervisorFact::Restarted(_)) => format!("Turn {turn}: restarted."),
-        Fact::Agent(AgentFact::EscalationRaised(raised)) => raised.notice.clone(),
+        Fact::Turn(TurnFact::Started(started)) => format!("asking {}", started.model),
+        Fact::Turn(TurnFact::Restarted(again)) => format!("asking {} again", again.model),
+        Fact::Signal(SignalFact::Emitted(signal)) => format!("signal {}", signal.kind()),
+        Fact::Tool(ToolFact::Started(call)) => format!("tool {}", call.name),
+        Fact::Agent(AgentFact::DelegationStarted(_)) => "a sub-agent is running".to_owned(),
+        Fact::Budget(BudgetFact::ContextCompacting(_)) => "compacting the conversation".to_owned(),
+        Fact::Llm(LlmFact::Retried(_)) => "waiting to retry".to_owned(),
+        Fact::Supervisor(SupervisorFact::Restarted(_)) => "restarted".to_owned(),
         _ => return None,
     };
-    Some(line + "\n")
+    Some(format!("Turn {turn}: {in_turn}.\n"))
 }

@@ -96,12 +96,8 @@ impl ResponseId {
     }
 
     fn tail(&self) -> String {
-        let Self {
-            holds,
-            session,
-            begins,
-        } = self;
-        format!("{}{}{:x}", holds.letter(), session.simple(), begins.0)
+        let (letter, session) = (self.holds.letter(), self.session.simple());
+        format!("{letter}{session}{:x}", self.begins.0)
     }
 }
 
@@ -136,12 +132,8 @@ pub(super) fn read_conversation(text: &str, tenant: &TenantId) -> Option<Uuid> {
 /// The id of a tenant's conversation.
 pub(super) fn conversation_id(id: Uuid, tenant: &TenantId) -> String {
     let hash = Sha256::digest(format!("{tenant}/{id}"));
-    let hash: String = hash
-        .iter()
-        .take(4)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("conv_{}{hash}", id.simple())
+    let hash = hash.first_chunk().copied().map_or(0, u32::from_be_bytes);
+    format!("conv_{}{hash:08x}", id.simple())
 }
 
 fn named(prefix: &str, id: Uuid) -> SessionName {
