@@ -4,6 +4,8 @@
 //! the caller's next request continue the same query, if it still waits: it is found by its
 //! session's name or, in a session that the caller did not name, by its calls ([`Continuations`]).
 
+use std::ops::ControlFlow;
+
 use axum::http::StatusCode;
 
 use super::{
@@ -67,15 +69,9 @@ pub(super) struct Begun {
     drain: DrainSignal,
 }
 
-/// The next step of a response.
-pub(super) enum Step {
-    Progress(Begun, Progress),
-    End(End),
-}
-
 impl Begun {
     /// Waits for the next progress, or for the end of the response or the server.
-    pub(super) async fn next(mut self) -> Result<Step, Problem> {
+    pub(super) async fn next(mut self) -> Result<ControlFlow<End, (Self, Progress)>, Problem> {
         let next = tokio::select! {
             next = self.watch.next() => next?,
             () = self.drain.over() => return Err(Problem::ends()),
@@ -85,7 +81,7 @@ impl Begun {
             if self.earlier.is_some() {
                 answer.usage = self.tally.usage;
             }
-            return Ok(Step::End(End::from(answer)));
+            return Ok(ControlFlow::Break(answer.into()));
         };
         if let Progress::Record(record) = &progress
             && let Some(mut end) = self.tally.add(record)
@@ -95,17 +91,17 @@ impl Begun {
                 end.text.clear();
             }
             self.session.keep(&end.calls);
-            return Ok(Step::End(end));
+            return Ok(ControlFlow::Break(end));
         }
-        Ok(Step::Progress(self, progress))
+        Ok(ControlFlow::Continue((self, progress)))
     }
 
     /// Waits for the end of the response.
     pub(super) async fn end(mut self) -> Result<End, Problem> {
         loop {
             match self.next().await? {
-                Step::Progress(begun, _) => self = begun,
-                Step::End(end) => return Ok(end),
+                ControlFlow::Continue((begun, _)) => self = begun,
+                ControlFlow::Break(end) => return Ok(end),
             }
         }
     }

@@ -1,5 +1,5 @@
 //! What a request asks, whatever the shape of its endpoint: a conversation, and options of the
-//! answer. The parts are checked here, and refused by the name that their field has in the request.
+//! answer. Messages are checked here, and refused by the name that their field has in the request.
 
 use super::super::Problem;
 use crate::{

@@ -4,7 +4,7 @@
 //! a slow reader costs the memory of one turn's text. Records missed meanwhile are read from the
 //! journal; the record of a reply has the text of missed frames.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::ControlFlow};
 
 use axum::{http::StatusCode, response::sse::Event};
 use futures_util::{Stream, stream};
@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    answering::{Begun, End, Step},
+    answering::{Begun, End},
     shapes::{
         AnswerDetails, Chunk, ChunkDetails, FinishReason, Head, TurnDetails, choice, tool_call,
         usage,
@@ -62,12 +62,12 @@ pub(super) trait Writer: Sized {
                     return Some((event, (writer, following)));
                 }
                 let written = match following.take()?.next().await {
-                    Ok(Step::Progress(begun, progress)) => {
+                    Ok(ControlFlow::Continue((begun, progress))) => {
                         let written = writer.progress(&progress);
                         following = written.is_ok().then_some(begun);
                         written
                     }
-                    Ok(Step::End(end)) => writer.end(&end),
+                    Ok(ControlFlow::Break(end)) => writer.end(&end),
                     Err(problem) => Err(problem),
                 };
                 if let Err(problem) = written {

@@ -205,20 +205,19 @@ impl Response {
         self.usage = Some(usage(end.usage));
         self.status = Status::Completed;
         if let Some(answer) = &end.answer {
+            let is_forced = matches!(answer.outcome, Outcome::Forced { .. });
             match &answer.outcome {
+                _ if is_forced || answer.cut == Some(Cut::Length) => {
+                    self.status = Status::Incomplete;
+                    self.incomplete_details = Some(json!({ "reason": "max_output_tokens" }));
+                }
                 Outcome::Failed { code, detail } => return self.fail(&code.to_string(), detail),
                 Outcome::Cancelled => {
                     let message =
                         "the response was cancelled before its end: send the request again";
                     return self.fail("cancelled", message);
                 }
-                outcome => {
-                    let is_forced = matches!(outcome, Outcome::Forced { .. });
-                    if is_forced || answer.cut == Some(Cut::Length) {
-                        self.status = Status::Incomplete;
-                        self.incomplete_details = Some(json!({ "reason": "max_output_tokens" }));
-                    }
-                }
+                _ => {}
             }
         }
         if !end.text.is_empty() {
