@@ -159,8 +159,8 @@ pub(super) fn check_fields<const N: usize>(
 ) -> Result<(), Problem> {
     for (name, is_given, belongs) in fields {
         let what = match (is_given, belongs) {
-            (true, false) => format!("does not belong to {object} of this type: omit it"),
-            (false, true) => format!("missing field `{name}`: {object} of this type has it"),
+            (true, false) => format!("does not belong to {object}: omit it"),
+            (false, true) => format!("missing field `{name}`: {object} has it"),
             _ => continue,
         };
         return Err(Problem::bad(format!("{within}.{name}"), what));

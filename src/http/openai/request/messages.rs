@@ -4,7 +4,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use utoipa::ToSchema;
 
 use super::super::{
-    asked::{Said, append},
+    asked::Said,
     fields::{self, FunctionKind, ImageDetail, TextOr},
 };
 use crate::{
@@ -194,7 +194,8 @@ impl ChatMessage {
             content.add_to(&mut message, &format!("{field}.content"), read)?;
         }
         if let Some(refusal) = self.refusal {
-            append(&mut message.text, &refusal);
+            let line = if message.text.is_empty() { "" } else { "\n" };
+            message.text = message.text + line + &refusal;
         }
         if is_assistant {
             message.text = without_reasoning(&message.text);
@@ -212,16 +213,19 @@ impl ChatMessage {
 impl Part {
     /// Returns its text or its image.
     fn read(self, role: Role, field: &str) -> Result<(Option<String>, Option<Image>), Problem> {
-        let is_image = self.kind == PartKind::ImageUrl;
-        let is_refusal = self.kind == PartKind::Refusal;
+        let (kind, fits) = match self.kind {
+            PartKind::Text => ("text", true),
+            PartKind::ImageUrl => ("image_url", role == Role::User),
+            PartKind::Refusal => ("refusal", role == Role::Assistant),
+        };
         let given = [
-            ("text", self.text.is_some(), !is_image && !is_refusal),
-            ("image_url", self.image_url.is_some(), is_image),
-            ("refusal", self.refusal.is_some(), is_refusal),
+            ("text", self.text.is_some(), kind == "text"),
+            ("image_url", self.image_url.is_some(), kind == "image_url"),
+            ("refusal", self.refusal.is_some(), kind == "refusal"),
         ];
-        fields::check_fields(field, "a part", given)?;
-        if is_image && role != Role::User || is_refusal && role != Role::Assistant {
-            let what = "a message of this role has no part of this type: omit it";
+        fields::check_fields(field, &format!("a part of the type `{kind}`"), given)?;
+        if !fits {
+            let what = format!("a message of this role has no part of the type `{kind}`: omit it");
             return Err(Problem::bad(format!("{field}.type"), what));
         }
         let image = self.image_url.map(|image| {

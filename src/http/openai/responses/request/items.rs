@@ -157,7 +157,7 @@ impl Item {
             ("arguments", self.arguments.is_some(), is_call),
             ("output", self.output.is_some(), is_output),
         ];
-        fields::check_fields(field, "an item", given)?;
+        fields::check_fields(field, "an item of this type", given)?;
         let speaker = match self.role {
             _ if is_call => Speaker::Assistant,
             None => Speaker::Tool,
@@ -198,7 +198,7 @@ impl Part {
             ("refusal", self.refusal.is_some(), is_refusal),
             ("image_url", self.image_url.is_some(), is_image),
         ];
-        fields::check_fields(field, "a part", given)?;
+        fields::check_fields(field, "a part of this type", given)?;
         if is_image && speaker != Speaker::User {
             let what = "only a message of the user has images: omit it";
             return Err(Problem::bad(format!("{field}.type"), what));
