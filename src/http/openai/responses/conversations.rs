@@ -32,7 +32,6 @@ pub(super) struct NewConversation {
     /// Earlier messages.
     items: Option<Vec<Item>>,
     /// Returned with the conversation.
-    #[schema(value_type = Option<Object>)]
     metadata: Option<BTreeMap<String, String>>,
 }
 

@@ -71,7 +71,6 @@ pub(super) struct ResponseRequest {
     /// Without effect: Oracle shortens long conversations itself.
     truncation: Option<Truncation>,
     /// Returned with the response.
-    #[schema(value_type = Option<Object>)]
     metadata: Option<BTreeMap<String, String>>,
     /// Without effect.
     user: Option<String>,
