@@ -111,7 +111,7 @@ async fn create(
     }
     // Before any lookup; the message is counted on submission.
     drop(host.reserve_query()?);
-    let text = request.streams(host.settings.stream);
+    let text = request.streams(host.settings.stream, chosen.enforces_schemas());
     let wanted = Wanted {
         host: &host,
         caller: &caller,

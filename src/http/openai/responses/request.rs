@@ -239,10 +239,10 @@ pub(super) struct ParsedResponse {
 }
 
 impl ParsedResponse {
-    /// Which text a stream of this response has. An answer with a format comes alone: clients parse
-    /// each text.
-    pub(super) fn streams(&self, setting: StreamText) -> StreamText {
-        match self.asked.options.format.is_text() {
+    /// Which text a stream of this response has. An answer in a format that the providers do not
+    /// enforce comes alone: clients parse each text.
+    pub(super) fn streams(&self, setting: StreamText, enforces_schemas: bool) -> StreamText {
+        match self.asked.options.format.is_text() || enforces_schemas {
             true => self.stream_text.unwrap_or(setting),
             false => StreamText::Answer,
         }

@@ -571,12 +571,10 @@ fn options_are_interpreted() {
         let is_text = expected == AnswerFormat::Text;
         assert_eq!(parsed.asked.options.format, expected);
         parsed.stream_text = Some(StreamText::Turns);
-        let streams = parsed.streams(StreamText::Answer);
-        assert_eq!(
-            streams == StreamText::Turns,
-            is_text,
-            "a format comes alone"
-        );
+        for enforced in [false, true] {
+            let streams = parsed.streams(StreamText::Answer, enforced);
+            assert_eq!(streams == StreamText::Turns, is_text || enforced);
+        }
     }
     let options = with(json!({
         "max_output_tokens": 100.0, "temperature": 1, "top_p": 0.5, "reasoning": { "effort": "low" },
@@ -628,6 +626,6 @@ fn fields_without_effect_are_accepted() {
     }));
     let parsed = parsed.unwrap();
     assert!(!parsed.store && parsed.stream);
-    assert_eq!(parsed.streams(StreamText::Turns), StreamText::Answer);
+    assert_eq!(parsed.streams(StreamText::Turns, true), StreamText::Answer);
     assert_eq!(parsed.metadata["a"], "b");
 }
