@@ -86,6 +86,15 @@ impl SessionHandle {
         Ok(Watch::new(query))
     }
 
+    /// Follows a query from a record on that the journal has.
+    pub(crate) async fn watch_from(&self, query: QueryId, record: Seq) -> Result<Watch, AskError> {
+        let notices = self.listen(self.detail);
+        let before = Seq(record.0.saturating_sub(1));
+        let mut stream = QueryStream::after(self, query, self.detail, notices, Some(before));
+        stream.look().await?;
+        Ok(Watch::new(stream))
+    }
+
     pub(crate) async fn follow_query(
         &self,
         query: QueryId,

@@ -20,8 +20,8 @@ use crate::{
     http::{Caller, DrainSignal, Host, Problem},
     kernel::Refusal,
     model::{
-        FaultCode, Outcome, Parameter, Principal, ProfileName, QueryId, SessionName, Submission,
-        ToolCall, Turn, Usage,
+        FaultCode, Outcome, Parameter, Principal, ProfileName, QueryId, Seq, SessionName,
+        Submission, ToolCall, Turn, Usage,
         command::MAX_IMPORT,
         record::{AgentFact, Fact, Record, ToolFact, TurnFact},
     },
@@ -241,13 +241,42 @@ impl Wanted<'_> {
         let options = Some(self.asked.options.clone().into());
         let instructions = self.asked.instructions.clone();
         let returned = session.return_results(results, options, instructions);
-        let watch = returned.await?;
+        let watch = match returned.await {
+            Err(AskError::Refused(refusal)) if self.headers.again => {
+                let before = self.returned_before(session).await?;
+                let (query, record) = before.ok_or(refusal)?;
+                session.watch_from(query, record).await?
+            }
+            watch => watch?,
+        };
         // Only a stream of all turns needs it.
         let earlier = match self.detail {
             Detail::Text => text_before_results(session, watch.query()).await?,
             _ => String::new(),
         };
         Ok((watch, earlier))
+    }
+
+    /// Finds where the last query got these results, if its last ones are of the same calls.
+    async fn returned_before(
+        &self,
+        session: &SessionHandle,
+    ) -> Result<Option<(QueryId, Seq)>, AskError> {
+        let Some((query, _)) = session.last_message().await? else {
+            return Ok(None);
+        };
+        let (mut handed_over, mut returned) = (Vec::new(), None);
+        for entry in session.query_records(query).await? {
+            match &entry.record.fact {
+                Fact::Tool(ToolFact::HandedOver(handed)) => handed_over.clone_from(&handed.calls),
+                Fact::Tool(ToolFact::Returned(_)) => returned = Some((query, entry.seq)),
+                _ => {}
+            }
+        }
+        let results = &self.asked.conversation.results;
+        let is_theirs = |call: &ToolCall| results.iter().any(|result| result.call == call.id);
+        let is_same = results.len() == handed_over.len() && handed_over.iter().all(is_theirs);
+        Ok(returned.filter(|_| is_same))
     }
 
     async fn submit(&self, session: &Session, is_new: bool) -> Result<Watch, Problem> {

@@ -380,6 +380,16 @@ async fn named_session_refuses_results_that_nothing_waits_for() {
         served.post(&[S], next.clone()).await.answer(),
         "It rains at noon."
     );
+    let retried = [S, ("x-stainless-retry-count", "1")];
+    for body in [next.clone(), streamed(next.clone())] {
+        let is_stream = body["stream"] == true;
+        let again = served.post(&retried, body).await;
+        match is_stream {
+            false => assert_eq!(again.answer(), "It rains at noon."),
+            true => assert_eq!(joined(&again).0["content"], "It rains at noon."),
+        }
+        assert_eq!(again.session(), "s");
+    }
     let again = served.post(&[S], next).await;
     assert_eq!(again.problem(), (409, "not_waiting".to_owned()));
     let told = again.json()["error"]["message"]
