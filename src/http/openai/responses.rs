@@ -46,7 +46,7 @@ use crate::{
     journal::{Entry, Only},
     kernel::Refusal,
     model::{
-        AnswerOptions, BusyPolicy, ForkPoint, QueryId, Seq, Timestamp,
+        BusyPolicy, ForkPoint, QueryId, Seq, Timestamp,
         record::{Fact, QueryFact, ToolFact},
     },
 };
@@ -197,9 +197,10 @@ async fn begin(request: &ParsedResponse, mut wanted: Wanted<'_>) -> Result<Begun
     }
     if returns || before.is_last {
         wanted.headers.session = Some(before.session.key().name.clone());
-        // A message to a response that waits for results cancels the wait.
+        // A message to a response that waits for results cancels the wait. If another message was
+        // faster, this one is only queued, and does not cancel that one's query.
         wanted.headers.busy = match waits {
-            true => BusyPolicy::Interrupt,
+            true => BusyPolicy::Queue,
             false => BusyPolicy::Reject,
         };
         let own = None;
@@ -281,7 +282,6 @@ struct Stored {
     query: QueryId,
     /// Whether a further response can follow it in its session.
     is_last: bool,
-    options: AnswerOptions,
     begins: Entry,
 }
 
@@ -322,21 +322,19 @@ async fn find(
     };
     check_session(&caller.0, &session).await?;
     let begins = page.entries.into_iter().next().ok_or_else(unknown)?;
-    let options = match &begins.record.fact {
-        Fact::Query(QueryFact::Accepted(accepted)) => accepted.options.as_ref(),
-        Fact::Tool(ToolFact::Returned(returned)) => returned.options.as_ref(),
-        _ => return Err(unknown()),
-    };
-    let options = options
-        .map(|options| (**options).clone())
-        .unwrap_or_default();
+    let is_beginning = matches!(
+        begins.record.fact,
+        Fact::Query(QueryFact::Accepted(_)) | Fact::Tool(ToolFact::Returned(_))
+    );
+    if !is_beginning {
+        return Err(unknown());
+    }
     let query = begins.record.query.ok_or_else(unknown)?;
     let last = session.last_message().await?.map(|(query, _)| query);
     Ok(Stored {
         is_last: id.holds == Holds::Responses && last == Some(query),
         session,
         query,
-        options,
         begins,
     })
 }
@@ -382,18 +380,25 @@ async fn show(
     let id = ResponseId::read(&id).ok_or_else(|| unknown_response("id"))?;
     let stored = find(&host, &caller, id, "id").await?;
     let key = stored.session.key().clone();
+    let records = stored.session.query_records(stored.query).await?;
+    // Results may leave the options of the question as they are.
+    let so_far = records.iter().take_while(|entry| entry.seq <= id.begins);
+    let options = so_far.filter_map(|entry| match &entry.record.fact {
+        Fact::Query(QueryFact::Accepted(accepted)) => accepted.options.as_deref(),
+        Fact::Tool(ToolFact::Returned(returned)) => returned.options.as_deref(),
+        _ => None,
+    });
     let head = Head {
         id,
         created: seconds(stored.begins.record.at),
         model: stored.session.profile_name().await?.to_string(),
-        options: stored.options,
+        options: options.last().cloned().unwrap_or_default(),
         instructions: None,
         previous: None,
         store: true,
         metadata: Default::default(),
     };
     let response = head.response(&key);
-    let records = stored.session.query_records(stored.query).await?;
     let (mut tally, continues) = (Tally::default(), stored.begins.record.turn.is_some());
     for entry in records.iter().filter(|entry| entry.seq > id.begins) {
         let mut end = tally.add(&entry.record);

@@ -491,9 +491,9 @@ async fn calls_go_to_the_client_and_its_results_continue_the_query() {
                 let kept = [&first, &second].map(|response| get(&served, response));
                 let kept = futures_util::future::join_all(kept).await;
                 assert_eq!(object(&kept[0])["output"], first["output"]);
-                for field in ["output", "usage"] {
+                for field in ["output", "usage", "tools"] {
                     let (kept, created) = (&object(&kept[1])[field], &second[field]);
-                    if field == "usage" || !is_stream {
+                    if field != "output" || !is_stream {
                         assert_eq!(kept, created);
                     }
                 }
@@ -549,6 +549,21 @@ async fn message_instead_of_results_cancels_the_wait() {
         object(&get(&served, &first).await)["output"],
         first["output"]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_messages_instead_of_results_are_both_answered() {
+    let served = Served::start(TestOracle::new(forecast())).await;
+    let first = object(&respond(&served, &with_tools(asking("how is it?"))).await);
+    let ask = |input: &str| {
+        let (served, body) = (&served, after(&first, input));
+        async move { object(&respond(served, &body).await) }
+    };
+    let (one, two) = tokio::join!(ask("never mind"), ask("forget it"));
+    for response in [one, two] {
+        assert_eq!(text(&response), "It rains at noon.");
+    }
+    assert_eq!(served.sessions().await.len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
