@@ -45,10 +45,22 @@ impl SessionShell {
         let query_type = query.query_type().unwrap_or(QueryType::Conversational);
         // The same list for all turns, so that it is serialized once.
         let tools = match (&self.offered, query.shared_options()) {
-            (Some((of, tools)), Some(options)) if Arc::ptr_eq(of, options) => Arc::clone(tools),
+            (Some((own, of, tools)), Some(options))
+                if Arc::ptr_eq(own, &self.session.policy().tools) && Arc::ptr_eq(of, options) =>
+            {
+                Arc::clone(tools)
+            }
             (_, options) => {
-                let tools = query.tools(self.session.policy());
-                self.offered = options.map(|of| (Arc::clone(of), Arc::clone(&tools)));
+                let policy = self.session.policy();
+                let tools = query.tools(policy);
+                let of = |of| {
+                    (
+                        Arc::clone(&policy.tools),
+                        Arc::clone(of),
+                        Arc::clone(&tools),
+                    )
+                };
+                self.offered = options.map(of);
                 tools
             }
         };

@@ -59,8 +59,8 @@ pub(in crate::actor) struct SessionShell {
     pub(super) keeping: Option<Task>,
     /// Prompt of the running query; composed again after a restart.
     pub(super) prompt: Option<Arc<ComposedPrompt>>,
-    /// The tools that were offered last, and the options that they follow from.
-    pub(super) offered: Option<(Arc<AnswerOptions>, Arc<[ToolSpec]>)>,
+    /// The session's tools, the options of the query, and the tools that both led to.
+    pub(super) offered: Option<(Arc<[ToolSpec]>, Arc<AnswerOptions>, Arc<[ToolSpec]>)>,
     pub(super) work: Option<Work>,
     pub(super) tools: HashMap<CallId, Task>,
     /// Followed to their ends, which may come after the end of the query.

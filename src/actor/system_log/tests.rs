@@ -26,7 +26,7 @@ fn start(journal: &Arc<dyn Journal>) -> (SystemLog, Task) {
 
 async fn events(journal: &Arc<dyn Journal>, many: usize) -> Vec<String> {
     let key = SessionKey::local(SessionName::system());
-    loop {
+    for _ in 0..10_000 {
         tokio::time::sleep(Duration::from_millis(1)).await;
         let Some(known) = journal.find(key.clone()).await.unwrap() else {
             continue;
@@ -43,6 +43,7 @@ async fn events(journal: &Arc<dyn Journal>, many: usize) -> Vec<String> {
             return log.iter().map(line).collect();
         }
     }
+    panic!("the system log has fewer than {many} events");
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,10 +2,11 @@
 
 use oracle_agent::{
     actor::AskError,
-    kernel::{Command, Refusal},
-    llm::Scripted,
-    model::{By, Seq, Submission},
+    kernel::{Command, Refusal, ReturnedResult},
+    llm::{Request, Scripted},
+    model::{AnswerOptions, By, Seq, Submission},
     testkit::{TestOracle, TestTool},
+    tool::Tool as _,
 };
 use serde_json::json;
 
@@ -93,4 +94,47 @@ async fn attached_tool_can_be_called() {
         .map(|sent| sent.tools.len())
         .collect();
     assert_eq!(offered, [0, 1, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tool_attached_in_a_query_with_options_is_offered_from_the_next_turn_on() {
+    let own = TestTool::new("own").spec().clone();
+    let script = Scripted::new()
+        .calls("Looking.", [("own", json!({}))])
+        .calls("Again.", [("extra", json!({}))])
+        .reply(done("Done."));
+    let oracle = TestOracle::new(script.clone())
+        .tool(TestTool::new("extra"))
+        .policy(|policy| policy.attachable = std::mem::take(&mut policy.tools))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let options = AnswerOptions {
+        tools: [own].into(),
+        ..AnswerOptions::default()
+    };
+    let submission = Submission {
+        options: Some(options.into()),
+        ..Submission::new("first")
+    };
+    session.submit(submission).await.unwrap();
+    let handed = session.wait_for("tool.handed_over").await.unwrap();
+    let call = serde_json::from_value(handed.payload["calls"][0]["id"].clone()).unwrap();
+    let tool = "extra".to_owned();
+    session.command(Command::AttachTool { tool }).await.unwrap();
+    let content = "found".to_owned();
+    let results = vec![ReturnedResult { call, content }];
+    let watch = session.return_results(results, None, None).await.unwrap();
+    assert_eq!(end(&watch.answer().await.unwrap()), answered("Done."));
+    let sent = script.requests();
+    let names = |request: &Request| -> Vec<String> {
+        let tools = request.tools.iter();
+        tools.map(|tool| tool.name.clone()).collect()
+    };
+    let offered: Vec<_> = sent.iter().map(names).collect();
+    assert_eq!(
+        offered,
+        [vec!["own"], vec!["extra", "own"], vec!["extra", "own"]]
+    );
 }
