@@ -1,0 +1,401 @@
+//! How records change a running query.
+
+use std::sync::Arc;
+
+use super::{Query, RefusalStreak};
+use crate::{
+    kernel::{
+        phase::{CallState, Pause, Step, ToolSlot},
+        repetition::TurnDigest,
+    },
+    model::{
+        CallId, Fault, FaultClass, FaultCode, Record, SignalType, Timestamp, ToolCall, ToolResult,
+        ToolStatus, Turn,
+        record::{
+            AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
+            FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact, Replied,
+            RestartCause, SignalFact, SignalPresence, SupervisorFact, ToolFact, TurnFact, TurnMode,
+            TurnRestartCause,
+        },
+    },
+};
+
+impl Query {
+    pub(in crate::kernel) fn evolve(&mut self, record: &Record) {
+        match &record.fact {
+            Fact::Query(QueryFact::Doubted(fact)) => {
+                let what = Arc::new(fact.clone());
+                self.step = Step::Doubting { what };
+                self.begin_call();
+            }
+            Fact::Query(QueryFact::Classified(fact)) => {
+                self.in_flight = false;
+                if let Some(opinion) = &fact.second_opinion {
+                    self.usage += opinion.usage;
+                }
+                self.query_type = Some(fact.classification.query_type);
+                self.prompt_tokens = fact.prompt.token_estimate;
+                self.step = Step::Ready;
+            }
+            Fact::Query(QueryFact::AnswerRejected(_)) => {
+                (self.repaired, self.final_mark) = (true, true);
+            }
+            Fact::Turn(fact) => self.evolve_turn(record.turn, fact),
+            Fact::Signal(fact) => self.evolve_signal(fact),
+            Fact::Tool(fact) => self.evolve_tool(fact),
+            Fact::Approval(fact) => self.evolve_approval(fact, record.at),
+            Fact::Budget(fact) => self.evolve_budget(fact, record.at),
+            Fact::Agent(fact) => self.evolve_agent(fact),
+            Fact::Llm(fact) => self.evolve_llm(fact, record.at),
+            Fact::Supervisor(SupervisorFact::Restarted(fact)) => match fact.cause {
+                RestartCause::Crash | RestartCause::Stall => self.crashes = fact.count,
+                RestartCause::ProcessDeath => self.process_deaths = fact.count,
+            },
+            Fact::Control(ControlFact::Steered(fact)) => self.steers.push(Arc::new(fact.clone())),
+            Fact::Control(ControlFact::BudgetSet(fact)) => self.limits = fact.limits,
+            _ => {}
+        }
+    }
+
+    fn evolve_turn(&mut self, turn: Option<Turn>, fact: &TurnFact) {
+        match fact {
+            TurnFact::Started(started) => {
+                self.turn = turn.unwrap_or(Turn(self.turns));
+                self.mode = started.mode;
+                self.set_model(&started.model);
+                self.unsignalled = started.unsignalled;
+                let before = std::mem::take(&mut self.current);
+                self.kept = before.text.filter(|_| started.mode == TurnMode::Signal);
+                // A reply whose signal is asked for does not count as silent.
+                if let (Some(_), Some(signals)) = (&self.kept, before.before_silence) {
+                    self.signals = signals;
+                }
+                self.steers.clear();
+                self.child = None;
+                self.notes.clear();
+                self.sent = started.token_estimate;
+                self.estimate = started.token_estimate.unwrap_or_default();
+                self.begin_call();
+                self.refusals = RefusalStreak::default();
+                self.final_mark = false;
+                self.step = Step::Calling {
+                    attempt: started.attempt,
+                    tries: 1,
+                };
+            }
+            TurnFact::Restarted(restarted) => {
+                let tries = match restarted.cause {
+                    // A recovery is no failure of the model.
+                    TurnRestartCause::Recovery => self.tries(),
+                    TurnRestartCause::Fault { .. } if *self.model == *restarted.model => {
+                        self.tries() + 1
+                    }
+                    TurnRestartCause::Fault { .. } => 1,
+                };
+                self.set_model(&restarted.model);
+                self.begin_call();
+                self.step = Step::Calling {
+                    attempt: restarted.attempt,
+                    tries,
+                };
+            }
+            TurnFact::Replied(replied) => self.evolve_replied(replied),
+        }
+    }
+
+    fn evolve_replied(&mut self, replied: &Replied) {
+        self.turns += 1;
+        self.in_flight = false;
+        self.usage += replied.usage;
+        if replied.signal != SignalPresence::Valid {
+            self.current.before_silence = Some(self.signals.clone());
+            self.signals.record_silence();
+        }
+        self.current.stop = Some(replied.stop);
+        self.current.cut = replied.cut;
+        self.current.calls = replied.message.calls().count();
+        let silent = replied.signal == SignalPresence::Absent && self.mode != TurnMode::Signal;
+        let empty = silent && replied.text.is_empty() && self.current.calls == 0;
+        self.empty_replies = if empty { self.empty_replies + 1 } else { 0 };
+        if !replied.text.is_empty() {
+            let text = Arc::clone(&replied.text);
+            let joint = if self.texts.is_empty() { 0 } else { 2 };
+            self.accumulated_chars += joint + text.chars().count();
+            self.texts.push(Arc::clone(&text));
+            self.current.text = Some(text);
+        }
+        if self.current.calls == 0 {
+            self.repetition.push(None);
+        }
+        self.step = Step::Tools { slots: Vec::new() };
+    }
+
+    fn evolve_signal(&mut self, fact: &SignalFact) {
+        match fact {
+            SignalFact::Emitted(signal) => {
+                self.signals.record_signal(signal);
+                self.silence_mark = 0;
+                if signal.kind() == SignalType::Stuck {
+                    self.stucks += 1;
+                }
+                self.current.signal = Some(Arc::clone(signal));
+            }
+            SignalFact::Rejected(rejection) => {
+                self.rejections += 1;
+                self.current.rejection = Some(rejection.reason.as_str().into());
+            }
+        }
+    }
+
+    fn evolve_tool(&mut self, fact: &ToolFact) {
+        match fact {
+            ToolFact::Requested(requested) => self.request(&requested.call),
+            ToolFact::Started(started) => self.set(&started.call, CallState::Running),
+            ToolFact::Finished(finished) => self.answer(&finished.name, &finished.result),
+            ToolFact::Refused(refused) => {
+                let result = Arc::new(ToolResult {
+                    call: refused.call.id.clone(),
+                    status: ToolStatus::Refused,
+                    content: refused.content.clone(),
+                    data: None,
+                });
+                if self.step.slot(&refused.call.id).is_none() {
+                    self.request(&refused.call);
+                }
+                self.answer(&refused.call.name, &result);
+            }
+            ToolFact::HandedOver(_) => self.current.handed_over = true,
+            ToolFact::Returned(returned) => {
+                self.current.handed_over = false;
+                if returned.options.is_some() {
+                    self.options.clone_from(&returned.options);
+                }
+            }
+        }
+    }
+
+    fn request(&mut self, call: &Arc<ToolCall>) {
+        if let Step::Tools { slots } = &mut self.step {
+            let state = match self.options.as_ref().and_then(|own| own.tool(&call.name)) {
+                Some(_) => CallState::AwaitingClient,
+                None => CallState::Waiting,
+            };
+            let call = Arc::clone(call);
+            slots.push(ToolSlot { call, state });
+        }
+    }
+
+    fn answer(&mut self, name: &str, result: &Arc<ToolResult>) {
+        // In a turn that asks for a signal, calls are refused and do not count.
+        let counts = self.mode != TurnMode::Signal;
+        self.results += usize::from(counts);
+        if counts && result.status.counts_as_failed() {
+            self.failed += 1;
+            if !self.failed_tools.iter().any(|tool| **tool == *name) {
+                Arc::make_mut(&mut self.failed_tools).push(name.into());
+            }
+        }
+        self.set(&result.call, CallState::Done(Arc::clone(result)));
+        if counts && self.calls_complete() {
+            self.repetition.push(TurnDigest::of(self.step.slots()));
+        }
+    }
+
+    fn evolve_approval(&mut self, fact: &ApprovalFact, at: Timestamp) {
+        match fact {
+            ApprovalFact::Requested(waiting) => {
+                self.set(&waiting.call, CallState::AwaitingApproval);
+                self.approvals.push((waiting.call.clone(), at));
+            }
+            ApprovalFact::Answered(answered) => {
+                self.approvals.retain(|(call, _)| *call != answered.call);
+                if answered.verdict == ApprovalVerdict::Approved {
+                    self.set(&answered.call, CallState::Waiting);
+                }
+            }
+        }
+    }
+
+    fn set(&mut self, call: &CallId, state: CallState) {
+        if let Some(slot) = self.step.slot_mut(call) {
+            slot.state = state;
+        }
+    }
+
+    fn evolve_budget(&mut self, fact: &BudgetFact, at: Timestamp) {
+        match fact {
+            BudgetFact::IterationWarning(_) => self.warned.iteration = true,
+            BudgetFact::TokensWarning(_) => self.warned.tokens = true,
+            BudgetFact::CostWarning(_) => self.warned.cost = true,
+            BudgetFact::ContextWarning(_) => self.warned.context = true,
+            BudgetFact::ContextCompacting(fact) => {
+                let tries = match fact.again {
+                    None => 1,
+                    // A recovery is no failure of the model.
+                    Some(TurnRestartCause::Recovery) => self.tries(),
+                    Some(TurnRestartCause::Fault { .. }) => self.tries() + 1,
+                };
+                if fact.again.is_none() {
+                    self.refusals = RefusalStreak::default();
+                }
+                self.compactions = fact.number;
+                self.compaction_attempt = fact.attempt;
+                self.notes.clone_from(&fact.guidance);
+                let (what, pause) = (Arc::new(fact.clone()), None);
+                self.begin_call();
+                self.step = Step::Compacting { what, tries, pause };
+            }
+            BudgetFact::ContextCompacted(fact) => {
+                self.usage += fact.usage;
+                self.sent = None;
+                self.compaction_ended(at);
+            }
+            BudgetFact::ContextCompactionFailed(fact) => {
+                self.usage += fact.usage;
+                self.uncompacted = Some(self.turns);
+                self.compaction_ended(at);
+            }
+            _ => {}
+        }
+    }
+
+    fn compaction_ended(&mut self, until: Timestamp) {
+        let Step::Compacting { what, .. } = &self.step else {
+            return;
+        };
+        self.in_flight = false;
+        self.step = match what.turn_attempt {
+            None => Step::Ready,
+            Some(attempt) => Step::BackingOff {
+                attempt,
+                tries: 0,
+                until,
+                code: FaultCode::Context,
+            },
+        };
+    }
+
+    fn evolve_agent(&mut self, fact: &AgentFact) {
+        match fact {
+            AgentFact::FallbackTriggered(fallback) => self.evolve_fallback(fallback),
+            AgentFact::EscalationRaised(_) => self.escalations += 1,
+            AgentFact::DelegationStarted(start) => {
+                self.children += 1;
+                self.step = Step::Delegating(Arc::new(start.clone()));
+            }
+            AgentFact::DelegationCancelled(cancel) => {
+                self.step = Step::Ending {
+                    child: cancel.child.clone(),
+                    ending: cancel.ending.clone(),
+                };
+            }
+            AgentFact::DelegationFinished(end) => {
+                self.usage += end.usage;
+                self.child = Some(Arc::new(end.clone()));
+                self.step = Step::Ready;
+            }
+            _ => {}
+        }
+    }
+
+    fn evolve_fallback(&mut self, fallback: &FallbackTriggered) {
+        match fallback.cause {
+            FallbackCause::Silence => self.silence_mark = self.signals.turns_without_signal(),
+            FallbackCause::ToolLoop => self.repetition.mark_hinted(),
+            FallbackCause::LowConfidence
+                if fallback.action == FallbackAction::Continue && self.weak_end() =>
+            {
+                self.weak_ends += 1;
+            }
+            _ => {}
+        }
+        if fallback.applied && fallback.action == FallbackAction::ForceResponse {
+            self.final_mark = true;
+        }
+    }
+
+    const fn begin_call(&mut self) {
+        (self.in_flight, self.waits) = (true, false);
+    }
+
+    fn set_model(&mut self, name: &str) {
+        if *self.model != *name {
+            self.model = name.into();
+        }
+    }
+
+    fn evolve_llm(&mut self, fact: &LlmFact, at: Timestamp) {
+        match fact {
+            LlmFact::Retried(retried) => {
+                self.usage += retried.usage;
+                self.in_flight = false;
+                let tried = self.failed_before(&retried.fault, at);
+                let code = retried.fault.code.clone();
+                let until = retried.not_before;
+                if let Step::Compacting { tries, pause, .. } = &mut self.step {
+                    *tries = (*tries + tried).saturating_sub(1);
+                    *pause = Some(Pause { until, code });
+                    return;
+                }
+                self.step = Step::BackingOff {
+                    attempt: retried.attempt,
+                    tries: (self.tries() + tried).saturating_sub(1),
+                    until,
+                    code,
+                };
+            }
+            // The next model is called at once, or when the session resumes.
+            LlmFact::FailedOver(failed) => {
+                self.usage += failed.usage;
+                self.in_flight = false;
+                self.refusals = RefusalStreak::default();
+                // Another model's token count would distort the calibration.
+                self.sent = None;
+                let code = failed.fault.code.clone();
+                if let Step::Compacting { what, tries, pause } = &mut self.step {
+                    Arc::make_mut(what).model.clone_from(&failed.to);
+                    *tries = 0;
+                    *pause = Some(Pause { until: at, code });
+                    return;
+                }
+                self.set_model(&failed.to);
+                self.unsignalled = false;
+                self.step = Step::BackingOff {
+                    attempt: failed.attempt,
+                    tries: 0,
+                    until: at,
+                    code,
+                };
+            }
+            LlmFact::Failed(failed) => {
+                self.usage += failed.usage;
+                self.in_flight = false;
+            }
+            LlmFact::Waiting(_) => self.waits = true,
+            LlmFact::Admitted(_) => self.waits = false,
+            _ => {}
+        }
+    }
+
+    fn failed_before(&mut self, fault: &Fault, at: Timestamp) -> u32 {
+        match fault.class {
+            FaultClass::Overloaded { .. } | FaultClass::Unavailable { .. } => {
+                self.refusals.add(at, fault.is_outage());
+                0
+            }
+            _ => {
+                self.refusals = RefusalStreak::default();
+                1
+            }
+        }
+    }
+
+    fn tries(&self) -> u32 {
+        match self.step {
+            Step::Calling { tries, .. }
+            | Step::BackingOff { tries, .. }
+            | Step::Compacting { tries, .. } => tries,
+            _ => 0,
+        }
+    }
+}
