@@ -61,7 +61,7 @@ pub use policy::{
 pub use query::Query;
 pub use restart::Quarantine;
 pub use schema::check_schema;
-pub use second_opinion::{Opinion, named};
+pub use second_opinion::{Opinion, named_type};
 pub use session::{Phase, Session};
 pub use snapshot::{IdleState, SnapshotError};
 pub use verdict::{DecisionTable, FallbackDone, Row, TurnEnd, TurnPolicy, Verdict};

@@ -74,7 +74,8 @@ fn request_call(draft: &mut Draft<'_>, call: &Arc<ToolCall>) {
     }
 }
 
-fn named(call: &ToolCall) -> CallStarted {
+/// What a call's start records.
+fn started(call: &ToolCall) -> CallStarted {
     CallStarted {
         call: call.id.clone(),
         name: call.name.clone(),
@@ -133,7 +134,7 @@ pub(super) fn start_waiting(draft: &mut Draft<'_>) {
         .take(room)
         .map(|slot| Arc::clone(&slot.call));
     for call in next.collect::<Vec<_>>() {
-        draft.emit(ToolFact::Started(named(&call)));
+        draft.emit(ToolFact::Started(started(&call)));
         let (query, turn) = (draft.query.id, draft.query.turn);
         draft.effect(Effect::RunTool { query, turn, call });
     }
@@ -146,7 +147,7 @@ pub(super) fn ended(mut draft: Draft<'_>, result: ToolResult) -> Decision {
     };
     let (name, result) = (slot.call.name.clone(), Arc::new(result));
     draft.emit(ToolFact::Finished(ToolFinished { name, result }));
-    go_on(draft)
+    advance(draft)
 }
 
 pub(super) fn approval(mut draft: Draft<'_>, call: CallId, verdict: ApprovalVerdict) -> Decision {
@@ -163,10 +164,10 @@ pub(super) fn approval(mut draft: Draft<'_>, call: CallId, verdict: ApprovalVerd
     if let (Some(why), Some(slot)) = (declined, slot) {
         finish(&mut draft, &slot.call, ToolStatus::Denied, why);
     }
-    go_on(draft)
+    advance(draft)
 }
 
-pub(super) fn go_on(mut draft: Draft<'_>) -> Decision {
+pub(super) fn advance(mut draft: Draft<'_>) -> Decision {
     start_waiting(&mut draft);
     if draft.query.calls_complete() {
         return turn_end::end(draft);
@@ -243,7 +244,7 @@ pub(super) fn returned(
     let reply = CommandReply::query(draft.query.id);
     Ok(Decision {
         reply,
-        ..go_on(draft)
+        ..advance(draft)
     })
 }
 
@@ -263,7 +264,7 @@ pub(super) fn recover(mut draft: Draft<'_>) -> Decision {
             finish(&mut draft, &slot.call, ToolStatus::Unknown, why);
         }
     }
-    go_on(draft)
+    advance(draft)
 }
 
 /// Gives every open call a result at the end of the query.

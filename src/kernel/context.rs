@@ -99,13 +99,13 @@ pub(super) fn use_of(draft: &Draft<'_>, estimate: u64) -> Option<AmountBudget> {
 }
 
 pub(super) fn window(policy: &Policy, name: &str) -> Option<u64> {
-    named(policy, name)?.context_window
+    model_of(policy, name)?.context_window
 }
 
 /// The window less the longest reply, because many servers refuse a call whose reply might not fit;
 /// at least half the window. `None` if either is unknown.
 pub(super) fn room(policy: &Policy, name: &str) -> Option<u64> {
-    let model = named(policy, name)?;
+    let model = model_of(policy, name)?;
     let window = model.context_window?;
     Some(window - model.max_output?.min(window / 2))
 }
@@ -117,7 +117,7 @@ pub(super) fn threshold(policy: &Policy, limit: u64) -> u64 {
     room.map_or(share, |room| share.min(room - room / ROOM_KEPT))
 }
 
-fn named<'a>(policy: &'a Policy, name: &str) -> Option<&'a ModelChoice> {
+fn model_of<'a>(policy: &'a Policy, name: &str) -> Option<&'a ModelChoice> {
     policy.models.iter().find(|model| *model.name == *name)
 }
 

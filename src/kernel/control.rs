@@ -111,7 +111,7 @@ pub(super) fn resume(draft: Draft<'_>) -> Decision {
         | Step::Ready
         | Step::BackingOff { .. }
         | Step::Compacting { pause: Some(_), .. } => restart::owed(draft),
-        Step::Tools { .. } => calls::go_on(draft),
+        Step::Tools { .. } => calls::advance(draft),
         // A pause does not stop the other steps.
         _ => draft.wait(),
     }

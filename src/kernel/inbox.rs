@@ -117,7 +117,7 @@ fn take(
     }
 }
 
-pub(super) fn go_on(
+pub(super) fn continue_last(
     session: &Session,
     limits: LimitsRequest,
     by: By,

@@ -73,7 +73,7 @@ pub enum Opinion {
 ///
 /// # Errors
 /// Returns the reply's text if it is anything else.
-pub fn named(reply: &Reply) -> Result<QueryType, String> {
+pub fn named_type(reply: &Reply) -> Result<QueryType, String> {
     let mut said = String::new();
     let mut asks = false;
     for part in &reply.parts {

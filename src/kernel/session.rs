@@ -141,7 +141,7 @@ impl Session {
         }
         match command {
             Command::Submit(submission) => inbox::submit(self, submission, by, now),
-            Command::Continue(limits) => inbox::go_on(self, limits, by, now),
+            Command::Continue(limits) => inbox::continue_last(self, limits, by, now),
             Command::Cancel { query } => self.cancel(query, by, now),
             Command::Steer { text, author } => {
                 let steered = Steered {

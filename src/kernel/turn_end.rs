@@ -86,7 +86,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
     }
     let looping = draft.query.signals.reason_loop().is_some();
     calls::request(&mut draft, asked, looping);
-    calls::go_on(draft)
+    calls::advance(draft)
 }
 
 /// The visible text of a reply as far as the caller's limits allow it.

@@ -103,7 +103,7 @@ pub struct AnswerOptions {
     /// Calls of the caller's tools, and their results, that follow the question.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exchanged: Vec<ImportedMessage>,
-    /// Whether this is a chat page's own request, such as for a title: one model call, without the
+    /// Whether this is a chat UI's own request, such as for a title: one model call, without the
     /// prompt, tools and signals.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_task: bool,

@@ -53,7 +53,7 @@ def chats(url):
 
 
 def names(url):
-    """A session is named by one header; what chat pages send besides names none."""
+    """A session is named by one header; what chat UIs send besides names none."""
     api = client(url)
     title = {"role": "user", "content": "### Task:\nGive this chat a title."}
     for turn, question in enumerate(["where is parse_invoice?", "and who reads one?"], 1):

@@ -20,7 +20,7 @@ use crate::{
         task::Task,
         workers,
     },
-    kernel::{self, CallToken, Opinion, Query, Report, Session, named},
+    kernel::{self, CallToken, Opinion, Query, Report, Session, named_type},
     llm::{Request, ToolChoice},
     model::{
         ClientToolChoice, Fault, FaultCode, Message, QueryType, Reply, Role, record::TurnMode,
@@ -302,7 +302,7 @@ async fn opined(
     until: Instant,
 ) -> OpinionResult {
     let usage = reply.usage;
-    let query_type = match named(&reply) {
+    let query_type = match named_type(&reply) {
         Ok(query_type) => query_type,
         Err(said) => return (Opinion::NotUnderstood { said, usage }, None),
     };

@@ -172,7 +172,7 @@ impl Wanted<'_> {
         Ok(self.begun(session, watch, None))
     }
 
-    /// Whether the caller named the session. A chat page's own request never uses it.
+    /// Whether the caller named the session. A chat UI's own request never uses it.
     fn is_named(&self) -> bool {
         self.headers.session.is_some() && !self.asked.options.is_task
     }

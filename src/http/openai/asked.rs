@@ -14,7 +14,7 @@ use crate::{
 
 /// Most calls of a reply.
 const MAX_CALLS: usize = 128;
-/// Prefix of a chat page's own requests, such as for a title.
+/// Prefix of a chat UI's own requests, such as for a title.
 const TASK: &str = "### Task:";
 
 /// A request for an answer.
@@ -28,7 +28,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Joins the parts. A chat page's own request offers no tools.
+    /// Joins the parts. A chat UI's own request offers no tools.
     pub(super) fn new(
         instructions: &[String],
         conversation: Conversation,
@@ -106,7 +106,7 @@ pub(super) struct Conversation {
     pub results: Vec<ReturnedResult>,
     /// The calls of the last reply, if the conversation went on with a question.
     pub left: Vec<CallId>,
-    /// Whether it is a chat page's own request, such as for a title.
+    /// Whether it is a chat UI's own request, such as for a title.
     pub is_task: bool,
     /// The field of the first message with an image.
     pub image_field: Option<String>,

@@ -59,7 +59,7 @@ impl AnswerHeaders {
         })
     }
 
-    /// Returns the durable session of a request, if it needs one. A chat page's own request never
+    /// Returns the durable session of a request, if it needs one. A chat UI's own request never
     /// uses the named session.
     pub(super) fn durable(&self, is_task: bool, own: Option<SessionName>) -> Option<SessionName> {
         self.session.clone().filter(|_| !is_task).or(own)

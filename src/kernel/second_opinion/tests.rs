@@ -15,7 +15,7 @@ fn reply(parts: Vec<Part>, stop: StopReason) -> Reply {
 #[test]
 fn opinion_must_be_a_single_type_name() {
     use QueryType::{Action, Code, Conversational, Documentation, Research};
-    for (said, named_type) in [
+    for (said, expected) in [
         ("code", Some(Code)),
         ("documentation", Some(Documentation)),
         ("research", Some(Research)),
@@ -41,8 +41,8 @@ fn opinion_must_be_a_single_type_name() {
         ),
         ("ｃｏｄｅ", None),
     ] {
-        let found = named(&reply(vec![Part::text(said)], StopReason::EndTurn));
-        let expected = named_type.ok_or_else(|| said.to_owned());
+        let found = named_type(&reply(vec![Part::text(said)], StopReason::EndTurn));
+        let expected = expected.ok_or_else(|| said.to_owned());
         assert_eq!(found, expected, "{said:?}");
     }
 }
@@ -94,7 +94,7 @@ fn opinion_must_be_a_complete_text_reply() {
         ),
         ("nothing", vec![], StopReason::EndTurn, false),
     ] {
-        assert_eq!(named(&reply(parts, stop)).is_ok(), is_one, "{name}");
+        assert_eq!(named_type(&reply(parts, stop)).is_ok(), is_one, "{name}");
     }
 }
 

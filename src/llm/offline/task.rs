@@ -1,4 +1,4 @@
-//! Answers to a chat page's own requests, such as for a title. It reads the wording of Open WebUI's
+//! Answers to a chat UI's own requests, such as for a title. It reads the wording of Open WebUI's
 //! prompts.
 
 use serde_json::{Value, json};

@@ -236,7 +236,7 @@ impl Part {
     }
 }
 
-/// How chat pages keep streamed reasoning within an answer.
+/// How chat UIs keep streamed reasoning within an answer.
 const REASONING: [(&str, &str); 2] = [
     ("<details type=\"reasoning\"", "</details>"),
     ("<think>", "</think>"),

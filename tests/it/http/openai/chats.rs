@@ -183,7 +183,7 @@ async fn next_question_queues_unless_the_header_rejects() {
 #[tokio::test(start_paused = true)]
 async fn request_without_a_session_is_ephemeral() {
     let served = echo().await;
-    // No header of a chat page names a session.
+    // No header of a chat UI names a session.
     let page = [
         ("x-openwebui-chat-id", "s"),
         ("x-conversation-id", "s"),
