@@ -39,7 +39,6 @@ mod repetition;
 mod restart;
 mod retry;
 mod schema;
-mod second_opinion;
 mod session;
 mod snapshot;
 mod turn_end;
@@ -56,12 +55,11 @@ pub use input::{
 pub use phase::{CallState, Pause, Step, ToolSlot};
 pub use policy::{
     DelegationPolicy, FallbackPolicy, ModelChoice, OnMissingSignal, Policy, RestartPolicy,
-    RetryPolicy, SecondOpinionPolicy, Thresholds,
+    RetryPolicy, Thresholds,
 };
 pub use query::Query;
 pub use restart::Quarantine;
 pub use schema::check_schema;
-pub use second_opinion::{Opinion, named_type};
 pub use session::{Phase, Session};
 pub use snapshot::{IdleState, SnapshotError};
 pub use verdict::{DecisionTable, FallbackDone, Row, TurnEnd, TurnPolicy, Verdict};

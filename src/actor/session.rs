@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 use super::{handle::AskError, message::local_messages, trace::Origin, view::SessionView};
 use crate::{
     journal,
-    kernel::{self, CallToken, Command, IssuedCommand, Opinion, Report},
+    kernel::{self, Command, IssuedCommand, Report},
     model::{
         Fault, ProfileName, QueryClassification, QueryId,
         record::{Parent, RestartCause},
@@ -72,11 +72,6 @@ pub(super) enum SessionMsg {
     Prepared {
         query: QueryId,
         result: Result<(QueryClassification, Arc<ComposedPrompt>), Fault>,
-    },
-    OpinionResult {
-        token: CallToken,
-        opinion: Opinion,
-        prompt: Option<Arc<ComposedPrompt>>,
     },
     GetView {
         reply: RpcReplyPort<Viewed>,
@@ -142,11 +137,6 @@ impl Actor for SessionActor {
                 SessionMsg::Prepared { query, result } => {
                     state.prepared(&me, query, result).await?;
                 }
-                SessionMsg::OpinionResult {
-                    token,
-                    opinion,
-                    prompt,
-                } => state.opined(&me, token, opinion, prompt).await?,
                 SessionMsg::GetView { reply } => {
                     state.progress_tracker.take();
                     state.view(reply);

@@ -11,7 +11,7 @@ use crate::{
     access::Budgets,
     actor::{Profile, Profiles},
     config::{Config, Environment, ModelChain, Prices},
-    kernel::{FallbackClassifier, ModelChoice, Policy, SecondOpinionPolicy, TurnPolicy},
+    kernel::{FallbackClassifier, ModelChoice, Policy, TurnPolicy},
     llm::{Backend, OFFLINE, Remote, scripted::Scripts},
     model::{ProfileName, ToolSpec},
     tool::Registry,
@@ -88,7 +88,6 @@ impl ProfileFactory {
         let models = self.choices(config, &self.chain(config), &self.backends)?;
         let mut policy = Policy::new(models, Arc::default());
         settings::apply(config, &mut policy);
-        policy.second_opinion = self.second_opinion(config, &self.backends)?;
         (policy.tools, policy.attachable) = self.tools(name, config)?;
         if let Some(classifier) = &self.fallback {
             policy.fallback_classifier = Arc::clone(classifier);
@@ -126,7 +125,6 @@ impl ProfileFactory {
             // The missing back end has been reported.
             if all_there {
                 report(self.choices(&config, &self.chain(&config), &backends).err());
-                report(self.second_opinion(&config, &backends).err());
             }
             if tools_known {
                 report(self.tools(&name, &config).err());
@@ -167,7 +165,6 @@ impl ProfileFactory {
     pub(super) fn serves(&self, key: &str, config: &Config) -> bool {
         let named: Vec<ModelChain> = match key {
             "profiles" => of_profiles(config).collect(),
-            "query.second_opinion_model" => opinion(config).ok().flatten().into_iter().collect(),
             _ => vec![self.chain(config)],
         };
         let mut providers = named.iter().flat_map(ModelChain::providers);
@@ -181,7 +178,7 @@ impl ProfileFactory {
     /// Builds each back end that a chain names and that is not built in.
     fn missing(&self, config: &Config) -> Vec<Result<Arc<dyn Backend>, BuildError>> {
         let all = iter::once(self.chain(config)).chain(of_profiles(config));
-        let chains: Vec<ModelChain> = all.chain(opinion(config).ok().flatten()).collect();
+        let chains: Vec<ModelChain> = all.collect();
         let mut missing: Vec<&str> = Vec::new();
         for provider in chains.iter().flat_map(ModelChain::providers) {
             if backend(&self.own, provider).is_none() && !missing.contains(&provider) {
@@ -214,27 +211,6 @@ impl ProfileFactory {
         };
         let settings = providers.settings(&provider, &models)?;
         Ok(Some(Arc::new(Remote::new(settings)?)))
-    }
-
-    /// The policy on second opinions; none with an offline chain, where nothing may leave the
-    /// machine.
-    fn second_opinion(
-        &self,
-        config: &Config,
-        backends: &[Arc<dyn Backend>],
-    ) -> Result<Option<SecondOpinionPolicy>, BuildError> {
-        let own = self.chain(config);
-        let is_offline = own.providers().iter().all(|provider| *provider == OFFLINE);
-        let chain = opinion(config)?.unwrap_or(own);
-        // Resolved even if unused, so that a wrong model is rejected.
-        let mut models = self.choices(config, &chain, backends)?.into_iter();
-        let below = config.query.second_opinion_below;
-        let asked = below.filter(|_| !is_offline).zip(models.next());
-        Ok(asked.map(|(below, model)| SecondOpinionPolicy {
-            below,
-            model,
-            within: config.query.second_opinion_deadline,
-        }))
     }
 
     fn choices(
@@ -302,11 +278,6 @@ fn check_aliases(config: &Config) -> Result<(), BuildError> {
 fn of_profiles(config: &Config) -> impl Iterator<Item = ModelChain> {
     let profiles = config.profiles.iter();
     profiles.filter_map(|profile| profile.chain.clone())
-}
-
-fn opinion(config: &Config) -> Result<Option<ModelChain>, BuildError> {
-    let model = config.query.second_opinion_model.as_deref();
-    Ok(model.map(|model| ModelChain::new([model])).transpose()?)
 }
 
 fn backend<'a>(backends: &'a [Arc<dyn Backend>], provider: &str) -> Option<&'a Arc<dyn Backend>> {

@@ -15,15 +15,13 @@ use crate::{
 };
 
 /// Keys, and prefixes of keys, whose values may change while the system runs.
-const LIVE: [&str; 15] = [
+const LIVE: [&str; 13] = [
     "oracle.",
     "budget.",
     "fallback.",
     "turn.",
     "delegation.",
     "prompt.",
-    "query.second_opinion_below",
-    "query.second_opinion_deadline",
     "tools.max_parallel",
     "tools.only",
     "tools.attachable",
@@ -33,7 +31,7 @@ const LIVE: [&str; 15] = [
     "tenants.",
 ];
 /// Keys that may change to models of running gateways only.
-const MODELS: [&str; 3] = ["model.chain", "query.second_opinion_model", "profiles"];
+const MODELS: [&str; 2] = ["model.chain", "profiles"];
 
 pub(super) type ConfigReader = Arc<dyn Fn() -> Result<Config, Vec<String>> + Send + Sync>;
 

@@ -16,7 +16,7 @@ use crate::{
     model::{
         Attempt, QueryId, Record, Seq, SessionKey, TenantId, Turn, Usage,
         record::{
-            BudgetFact, Compacting, Fact, LlmFact, ModelUsage, QueryFact, SessionFact, TurnFact,
+            BudgetFact, Compacting, Fact, LlmFact, ModelUsage, SessionFact, TurnFact,
             TurnRestarted, TurnStarted,
         },
     },
@@ -218,9 +218,6 @@ fn used(record: &Record, asked: &mut String) -> Option<(String, UsageTotals)> {
         Fact::Budget(BudgetFact::ContextCompacted(compacted)) => {
             sum.compactions = 1;
             &compacted.model
-        }
-        Fact::Query(QueryFact::Classified(classified)) => {
-            &classified.second_opinion.as_ref()?.model
         }
         Fact::Llm(LlmFact::FailedOver(failed)) => &failed.from,
         Fact::Llm(LlmFact::Failed(failed)) => &failed.model,

@@ -99,10 +99,6 @@ impl Conflicts<'_> {
             ("model.total_deadline", model.total_deadline),
             ("tools.call_deadline", tools.call_deadline),
             ("tools.search_deadline", tools.search_deadline),
-            (
-                "query.second_opinion_deadline",
-                config.query.second_opinion_deadline,
-            ),
         ] {
             let (Some(_), Some(of_deadline)) = ((self.origin)(STALL), (self.origin)(key)) else {
                 continue;

@@ -38,7 +38,6 @@ pub(super) enum Rule {
     /// Different texts, as a list or separated by commas; the form describes the whole list.
     Texts(Form),
     Models,
-    OneModel,
     /// A table of headers whose values have this form.
     Headers(Form),
     /// A table of models and their profiles.
@@ -52,8 +51,8 @@ pub(super) enum Rule {
 pub(super) type Key = (&'static str, Rule);
 
 use Rule::{
-    Aliases, Headers, Keys, List, Models, Money, OneModel, OneOf, Rate, Section, Share, Switch,
-    Tenants, Text, Texts, Time, Whole,
+    Aliases, Headers, Keys, List, Models, Money, OneOf, Rate, Section, Share, Switch, Tenants,
+    Text, Texts, Time, Whole,
 };
 
 pub(super) const ROOT: Rule = Section(Config::KEYS);
@@ -136,7 +135,6 @@ impl Rule {
                 let chain = ModelChain::new(names.iter().map(String::as_str)).ok();
                 chain.map(|chain| chain.models().to_vec().into())
             }
-            OneModel => text.and_then(full_name).map(Value::from),
             Headers(form) => table(value, "headers", HEADER, form)?,
             Aliases => table(value, "models", ALIAS, ANY_PROFILE)?,
             Tenants(_) | Keys(_) => as_is(self.limits(value)?),
@@ -176,7 +174,6 @@ impl Rule {
             Money => "a positive amount of US dollars, up to 1000000, with at most 6 decimals",
             Rate => "US dollars from 0 to 1000000, with at most 6 decimals",
             Models => "1 to 8 different models, each written provider/model",
-            OneModel => "a model, written provider/model",
             Tenants(_) => {
                 "tables of limits: write the line `[tenants.named.NAME]` with its keys below"
             }

@@ -16,8 +16,8 @@ use super::{
     rule::{
         self, Key,
         Rule::{
-            self, Aliases, Headers, Keys, List, Models, Money, OneModel, OneOf, Rate, Section,
-            Share, Switch, Tenants, Text, Texts, Time, Whole,
+            self, Aliases, Headers, Keys, List, Models, Money, OneOf, Rate, Section, Share, Switch,
+            Tenants, Text, Texts, Time, Whole,
         },
     },
 };
@@ -167,13 +167,6 @@ tables! {
         lexicon_overlay: Option<PathBuf> = None, PATH;
         /// Learned weights that replace the built-in ones.
         weights: Option<PathBuf> = None, PATH;
-        /// Classifier confidence below which a model gives a second opinion; never, if unset.
-        second_opinion_below: Option<BasisPoints> = None, Share;
-        /// The model for second opinions, as `provider/model`; the first of the chain, if unset.
-        second_opinion_model: Option<String> = None, OneModel;
-        /// Deadline of a second opinion, after which the classifier's result counts.
-        #[serde(with = "span::required")]
-        second_opinion_deadline: Duration = secs(5), Time(100, 60 * SECOND);
     }
 
     /// `[tools]`: limits of tools.

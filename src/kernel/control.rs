@@ -7,7 +7,7 @@ use super::{
     inbox,
     input::Refusal,
     phase::{CallState, Step},
-    restart, retry, second_opinion,
+    restart, retry,
 };
 use crate::model::{
     ApprovalToken, By, CallId, FaultCode, ForcedBy, Limits, Outcome,
@@ -59,10 +59,6 @@ pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
         Step::Ending { child, .. } => draft.effect(Effect::CancelChild { query, child }),
         Step::Calling { attempt, .. } => {
             let token = draft.token(attempt);
-            draft.effect(Effect::AbortModel { token });
-        }
-        Step::Doubting { .. } => {
-            let token = draft.next_turn_token(second_opinion::ATTEMPT);
             draft.effect(Effect::AbortModel { token });
         }
         Step::Compacting {

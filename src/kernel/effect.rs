@@ -2,7 +2,7 @@
 //!
 //! Each is safe to repeat, because `resume` returns those that a crash lost.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use crate::model::{
     Attempt, QueryId, Record, Seq, SessionName, Timestamp, ToolCall, Turn,
@@ -40,19 +40,6 @@ pub enum Effect {
         model: Arc<str>,
         /// Mode of the turn.
         mode: TurnMode,
-    },
-    /// Ask a model for the query's type, and compose the prompt for it.
-    SecondOpinion {
-        /// Call token.
-        token: CallToken,
-        /// Model, as `provider/model`.
-        model: Arc<str>,
-        /// System prompt.
-        instruction: &'static str,
-        /// The question, quoted as data.
-        text: Arc<str>,
-        /// Time limit.
-        within: Duration,
     },
     /// Ask a model for a summary of earlier messages.
     Compact {

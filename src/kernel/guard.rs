@@ -1,10 +1,10 @@
 //! The checks before a turn, in the order of docs/protocol.md, "A turn", and its start.
 
 use crate::model::{
-    Attempt, FaultCode, ForcedBy, PeriodBudget, SessionKey, Usage,
+    Attempt, Fault, FaultCode, ForcedBy, PeriodBudget, QueryClassification, SessionKey, Usage,
     record::{
-        AmountBudget, BudgetFact, IterationExceeded, IterationWarning, TurnFact, TurnMode,
-        TurnStarted,
+        AmountBudget, BudgetFact, Classified, IterationExceeded, IterationWarning, PromptSummary,
+        QueryFact, TurnFact, TurnMode, TurnStarted,
     },
 };
 
@@ -14,6 +14,25 @@ use super::{
     effect::{Decision, Effect},
     guidance,
 };
+
+/// Handles the end of classification and composition.
+pub(super) fn prepared(
+    mut draft: Draft<'_>,
+    result: Result<(QueryClassification, PromptSummary), Fault>,
+) -> Decision {
+    let (classification, prompt) = match result {
+        Ok(prepared) => prepared,
+        Err(fault) => return draft.fail(fault.code, fault.detail),
+    };
+    draft.emit_query(QueryFact::Classified(Classified {
+        classification,
+        prompt,
+    }));
+    match draft.session.paused {
+        true => draft.wait(),
+        false => begin_turn(draft, Vec::new()),
+    }
+}
 
 /// `notes` is guidance about the turn before.
 pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decision {

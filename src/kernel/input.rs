@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{effect::CallToken, second_opinion::Opinion};
+use super::effect::CallToken;
 use crate::model::{
     Allowance, AnswerOptions, ApprovalToken, By, CallId, Fault, LimitsRequest, Owner, PeriodBudget,
     QueryClassification, QueryId, Reply, SessionName, Submission, Timestamp, ToolResult, Turn,
@@ -198,13 +198,6 @@ pub enum Report {
         query: QueryId,
         /// Classification and prompt, or the fault.
         result: Result<(QueryClassification, PromptSummary), Fault>,
-    },
-    /// A second opinion ended.
-    SecondOpinion {
-        /// Call token.
-        token: CallToken,
-        /// Outcome.
-        opinion: Opinion,
     },
     /// The model gave a complete reply.
     ModelReplied {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::model::{
     Attempt, CallId, FaultCode, SessionName, Timestamp, ToolCall, ToolResult,
-    record::{ChildStart, Compacting, Doubted, Ending},
+    record::{ChildStart, Compacting, Ending},
 };
 
 /// Step of a query.
@@ -13,11 +13,6 @@ pub enum Step {
     /// Waits for classification and prompt.
     #[default]
     Preparing,
-    /// Waits for a second opinion.
-    Doubting {
-        /// The first opinion.
-        what: Arc<Doubted>,
-    },
     /// Between turns: while the session is paused, or after a crash between two records.
     Ready,
     /// Waits for the model.
@@ -113,7 +108,6 @@ impl Step {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Preparing => "preparing",
-            Self::Doubting { .. } => "doubting",
             Self::Ready => "ready",
             Self::Calling { .. } => "calling",
             Self::BackingOff { .. } => "backing_off",

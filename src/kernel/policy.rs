@@ -146,17 +146,6 @@ impl Default for RestartPolicy {
     }
 }
 
-/// When to ask a model for the query's type.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SecondOpinionPolicy {
-    /// Confidence of the first opinion below which the model is asked.
-    pub below: BasisPoints,
-    /// The model.
-    pub model: ModelChoice,
-    /// Time limit, after which the first opinion holds.
-    pub within: Duration,
-}
-
 /// The section `[delegation]` of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -203,8 +192,6 @@ pub struct Policy {
     pub fallback: FallbackPolicy,
     /// Handling of a missing signal.
     pub on_missing_signal: OnMissingSignal,
-    /// Second opinion on the query's type, if enabled.
-    pub second_opinion: Option<SecondOpinionPolicy>,
     /// Model chain, best first and not empty.
     pub models: Arc<[ModelChoice]>,
     /// Retries and back-off.
@@ -240,7 +227,6 @@ impl Policy {
             thresholds: Thresholds::default(),
             fallback: FallbackPolicy::default(),
             on_missing_signal: OnMissingSignal::default(),
-            second_opinion: None,
             models: models.into(),
             retry: RetryPolicy::default(),
             restarts: RestartPolicy::default(),
@@ -273,9 +259,7 @@ impl Policy {
     /// The price of a model, if known.
     #[must_use]
     pub fn price(&self, model: &str) -> Option<Price> {
-        let others = self.second_opinion.iter().map(|other| &other.model);
-        let models = self.models.iter().chain(others);
-        let mut asked = models.filter(|choice| *choice.name == *model);
+        let mut asked = self.models.iter().filter(|choice| *choice.name == *model);
         asked.find_map(|model| model.price)
     }
 

@@ -299,11 +299,6 @@ impl Query {
         waits && self.is_at(token.query, token.turn)
     }
 
-    pub(super) fn expects_second_opinion(&self, token: CallToken) -> bool {
-        let doubts = matches!(self.step, Step::Doubting { .. });
-        doubts && self.waits_before(token.query, token.turn) && token.attempt == Attempt(1)
-    }
-
     pub(super) fn compacts_with(&self, token: CallToken) -> bool {
         self.compaction(token).is_some_and(|pause| pause.is_none())
     }

@@ -12,7 +12,7 @@ use super::{
     input::DecisionContext,
     phase::Step,
     query::Query,
-    retry, second_opinion,
+    retry,
     session::{Phase, Session},
     turn_end,
 };
@@ -163,7 +163,6 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
                 previous,
             })
         }
-        Step::Doubting { .. } => second_opinion::end_cut_off(draft),
         Step::Ready if draft.session.paused => draft.wait(),
         Step::Ready => guard::begin_turn(draft, Vec::new()),
         Step::Calling { attempt, .. } => retry::again(draft, attempt, TurnRestartCause::Recovery),

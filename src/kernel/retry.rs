@@ -10,7 +10,7 @@ use super::{
     input::InFlight,
     phase::Step,
     policy::RetryPolicy,
-    second_opinion, turn_end,
+    turn_end,
 };
 use crate::model::{
     Attempt, Fault, FaultClass, FaultCode, Span, Timestamp, Usage,
@@ -114,7 +114,6 @@ pub(super) fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
 
 fn tokens_sent(draft: &Draft<'_>) -> u64 {
     match &draft.query.step {
-        Step::Doubting { .. } => second_opinion::tokens_sent(draft),
         Step::Compacting { what, .. } => compaction::tokens_sent(draft, what),
         _ => draft.query.estimate,
     }
@@ -123,7 +122,6 @@ fn tokens_sent(draft: &Draft<'_>) -> u64 {
 pub(super) fn count_cut_off(draft: &mut Draft<'_>) {
     let (attempt, model) = match &draft.query.step {
         Step::Calling { attempt, .. } => (*attempt, draft.query.model.to_string()),
-        Step::Doubting { what } => (second_opinion::ATTEMPT, what.model.clone()),
         Step::Compacting {
             what, pause: None, ..
         } => (what.attempt, what.model.clone()),

@@ -16,7 +16,7 @@ use super::{
     control, delegation,
     draft::Draft,
     effect::Decision,
-    fork,
+    fork, guard,
     history::Transcript,
     import,
     inbox::{self, Queued},
@@ -26,7 +26,7 @@ use super::{
     policy::Policy,
     query::{Inheritance, Query},
     restart::{self, Quarantine},
-    retry, second_opinion, turn_end,
+    retry, turn_end,
 };
 use crate::model::{
     AnswerOptions, By, Import, Outcome, QueryId, Record, SessionKey, Timestamp, ToolCall, Turn,
@@ -201,7 +201,6 @@ impl Session {
         };
         let fits = match &report {
             Report::Prepared { query: id, .. } => *id == query.id && query.step == Step::Preparing,
-            Report::SecondOpinion { token, .. } => query.expects_second_opinion(*token),
             Report::ModelReplied { token, .. } | Report::ModelFailed { token, .. } => {
                 query.calls_with(*token)
             }
@@ -228,10 +227,7 @@ impl Session {
         }
         let draft = Draft::new(self, query, now);
         match report {
-            Report::Prepared { result, .. } => second_opinion::prepared(draft, result),
-            Report::SecondOpinion { opinion, .. } => {
-                second_opinion::on_second_opinion(draft, opinion)
-            }
+            Report::Prepared { result, .. } => guard::prepared(draft, result),
             Report::ModelReplied { token, reply } => turn_end::replied(draft, token.attempt, reply),
             Report::ModelFailed {
                 token,

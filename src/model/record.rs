@@ -38,8 +38,7 @@ pub use llm::{
     RateLimitCleared, RateLimited, Retried, WaitReason, Waiting,
 };
 pub use query::{
-    Accepted, AnswerRejected, Classified, Doubted, InboxPosition, OpinionOutcome, PromptSummary,
-    QueryFact, QueryFinished, SecondOpinion,
+    Accepted, AnswerRejected, Classified, InboxPosition, PromptSummary, QueryFact, QueryFinished,
 };
 pub use session::{
     Forked, Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact,
@@ -97,10 +96,6 @@ impl Record {
     pub fn usage(&self) -> Usage {
         match &self.fact {
             Fact::Turn(TurnFact::Replied(replied)) => replied.usage,
-            Fact::Query(QueryFact::Classified(classified)) => {
-                let opinion = classified.second_opinion.as_ref();
-                opinion.map(|opinion| opinion.usage).unwrap_or_default()
-            }
             Fact::Budget(BudgetFact::ContextCompacted(compacted)) => compacted.usage,
             Fact::Budget(BudgetFact::ContextCompactionFailed(failed)) => failed.usage,
             Fact::Llm(LlmFact::Retried(retried)) => retried.usage,

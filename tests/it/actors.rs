@@ -30,7 +30,6 @@ mod journals;
 mod listing;
 mod models;
 mod notes;
-mod opinions;
 mod outages;
 mod passivation;
 mod period_budgets;

@@ -16,7 +16,6 @@ mod commands;
 mod compaction;
 mod cut_off;
 mod delegation;
-mod doubts;
 mod ending;
 mod fallback;
 mod faults;

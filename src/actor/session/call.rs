@@ -3,35 +3,31 @@
 use std::{sync::Arc, time::Duration};
 
 use ractor::ActorRef;
-use tokio::{
-    sync::oneshot,
-    time::{Instant, timeout_at},
-};
 use tokio_util::sync::DropGuard;
 
-use super::{SessionMsg, state::SessionShell, work::Work};
+use super::{
+    SessionMsg,
+    state::{OfferedTools, SessionShell},
+    work::Work,
+};
 use crate::{
     actor::{
         ephemeral::MeteredCall,
         gateway::{Caller, Failed, Failover, GatewayMsg, Ticket},
         pool::Pool,
-        profile::PromptSource,
-        services::{Gateways, Services},
+        services::Gateways,
         task::Task,
         workers,
     },
-    kernel::{self, CallToken, Opinion, Query, Report, Session, named_type},
+    kernel::{self, CallToken, Query, Report, Session},
     llm::{Request, ToolChoice},
     model::{
         ClientToolChoice, Fault, FaultCode, Message, QueryType, Reply, Role, record::TurnMode,
     },
-    prompt::ComposedPrompt,
 };
 
 /// How long a finished answer waits for its missing signal.
 const SIGNAL_WITHIN: Duration = Duration::from_secs(30);
-
-type OpinionResult = (Opinion, Option<Arc<ComposedPrompt>>);
 
 impl SessionShell {
     pub(super) fn call_model(
@@ -43,27 +39,18 @@ impl SessionShell {
     ) -> Option<Work> {
         let query = self.session.query()?;
         let query_type = query.query_type().unwrap_or(QueryType::Conversational);
+        let (policy, options) = (self.session.policy(), query.shared_options());
+        let last = self.offered.take().filter(|last| {
+            let is_same = |options| Arc::ptr_eq(&last.options, options);
+            Arc::ptr_eq(&last.own, &policy.tools) && options.is_some_and(is_same)
+        });
         // The same list for all turns, so that it is serialized once.
-        let tools = match (&self.offered, query.shared_options()) {
-            (Some((own, of, tools)), Some(options))
-                if Arc::ptr_eq(own, &self.session.policy().tools) && Arc::ptr_eq(of, options) =>
-            {
-                Arc::clone(tools)
-            }
-            (_, options) => {
-                let policy = self.session.policy();
-                let tools = query.tools(policy);
-                let of = |of| {
-                    (
-                        Arc::clone(&policy.tools),
-                        Arc::clone(of),
-                        Arc::clone(&tools),
-                    )
-                };
-                self.offered = options.map(of);
-                tools
-            }
-        };
+        let tools = last.map_or_else(|| query.tools(policy), |last| last.offered);
+        self.offered = options.map(|options| OfferedTools {
+            own: Arc::clone(&policy.tools),
+            options: Arc::clone(options),
+            offered: Arc::clone(&tools),
+        });
         let request = Request {
             model: name_of(&model),
             system: Arc::default(),
@@ -147,39 +134,6 @@ impl SessionShell {
         ticket.session = Some(me.clone());
         send(ticket, &self.services.gateways);
         Some(Work::of_call(call, None))
-    }
-
-    /// Requests an opinion once. After `within`, the call is dropped.
-    pub(super) fn ask_opinion(
-        &mut self,
-        me: &ActorRef<SessionMsg>,
-        (token, model): (CallToken, Arc<str>),
-        (instruction, text): (&'static str, Arc<str>),
-        within: Duration,
-    ) -> Option<Work> {
-        let (told, answer) = oneshot::channel();
-        let meter = &self.services.meter;
-        let (caller, call) = Caller::new(meter, move |answer| drop(told.send(answer)));
-        let mut ticket = self.aside(token, model, instruction, &text, caller)?;
-        // It has its own deadline, and its wait is not recorded.
-        (ticket.patience, ticket.outage) = (within, within);
-        send(ticket, &self.services.gateways);
-        let (me, services) = (me.clone(), self.services.clone());
-        let prompt_source = self.profile.prompt_source();
-        let asked = Task::spawn(async move {
-            let until = Instant::now() + within;
-            let (opinion, prompt) = match timeout_at(until, answer).await {
-                Ok(Ok(Ok(reply))) => opined(&services, prompt_source, reply, until).await,
-                Ok(Ok(Err(Failed { fault, usage }))) => (Opinion::Failed { fault, usage }, None),
-                Ok(Err(_)) | Err(_) => (Opinion::Late, None),
-            };
-            let _ = me.cast(SessionMsg::OpinionResult {
-                token,
-                opinion,
-                prompt,
-            });
-        });
-        Some(Work::of_call(call, Some(asked)))
     }
 
     /// Creates a caller that reports the end of a call, unless the guard is dropped first.
@@ -293,31 +247,4 @@ fn choice(query: &Query, mode: TurnMode) -> ToolChoice {
 fn name_of(model: &Arc<str>) -> Arc<str> {
     let name = model.split_once('/').map(|(_, name)| name.into());
     name.unwrap_or_else(|| Arc::clone(model))
-}
-
-async fn opined(
-    services: &Services,
-    prompt_source: PromptSource,
-    reply: Reply,
-    until: Instant,
-) -> OpinionResult {
-    let usage = reply.usage;
-    let query_type = match named_type(&reply) {
-        Ok(query_type) => query_type,
-        Err(said) => return (Opinion::NotUnderstood { said, usage }, None),
-    };
-    let left = until.saturating_duration_since(Instant::now());
-    let within = services.timeouts.prepare.min(left);
-    match workers::compose(&services.composers, prompt_source, query_type, within).await {
-        Ok(prompt) => {
-            let summary = prompt.summary();
-            let opinion = Opinion::Named {
-                query_type,
-                prompt: summary,
-                usage,
-            };
-            (opinion, Some(prompt))
-        }
-        Err(fault) => (Opinion::Failed { fault, usage }, None),
-    }
 }

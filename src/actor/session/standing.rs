@@ -87,9 +87,7 @@ fn activity(session: &Session) -> Activity {
     }
     match query.step() {
         Step::Preparing | Step::Ready => Activity::Preparing,
-        Step::Doubting { .. } | Step::Calling { .. } | Step::Compacting { pause: None, .. } => {
-            Activity::Calling
-        }
+        Step::Calling { .. } | Step::Compacting { pause: None, .. } => Activity::Calling,
         Step::BackingOff { .. } | Step::Compacting { pause: Some(_), .. } => Activity::BackingOff,
         Step::Tools { .. } if query.awaits_client() => Activity::Client,
         // A turn that is unfinished with nothing in flight waits for a person.
@@ -140,7 +138,7 @@ impl SessionShell {
                 }
                 // Turns with pauses or failed calls are not measured.
                 Fact::Turn(TurnFact::Restarted(_))
-                | Fact::Query(QueryFact::Doubted(_) | QueryFact::Finished(_))
+                | Fact::Query(QueryFact::Finished(_))
                 | Fact::Llm(
                     LlmFact::Retried(_)
                     | LlmFact::FailedOver(_)

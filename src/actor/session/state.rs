@@ -28,8 +28,8 @@ use crate::{
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
     kernel::{
-        CallToken, Command, Decision, DecisionContext, IssuedCommand, Opinion, Phase, Query,
-        Refusal, Report, Session, Step,
+        Command, Decision, DecisionContext, IssuedCommand, Phase, Query, Refusal, Report, Session,
+        Step,
     },
     model::{
         AnswerOptions, By, CallId, Charge, Day, DayUsage, Fault, Period, QueryClassification,
@@ -59,8 +59,8 @@ pub(in crate::actor) struct SessionShell {
     pub(super) keeping: Option<Task>,
     /// Prompt of the running query; composed again after a restart.
     pub(super) prompt: Option<Arc<ComposedPrompt>>,
-    /// The session's tools, the options of the query, and the tools that both led to.
-    pub(super) offered: Option<(Arc<[ToolSpec]>, Arc<AnswerOptions>, Arc<[ToolSpec]>)>,
+    /// The tools that a query with options offered last.
+    pub(super) offered: Option<OfferedTools>,
     pub(super) work: Option<Work>,
     pub(super) tools: HashMap<CallId, Task>,
     /// Followed to their ends, which may come after the end of the query.
@@ -75,6 +75,13 @@ pub(in crate::actor) struct SessionShell {
     pub(super) origin: Option<Origin>,
     /// Spans of the queries that run or wait in the inbox.
     pub(super) traces: BTreeMap<QueryId, QueryTrace>,
+}
+
+/// Tools, and what they follow from.
+pub(super) struct OfferedTools {
+    pub own: Arc<[ToolSpec]>,
+    pub options: Arc<AnswerOptions>,
+    pub offered: Arc<[ToolSpec]>,
 }
 
 impl SessionShell {
@@ -257,20 +264,6 @@ impl SessionShell {
             (classification, summary)
         });
         self.report(me, Report::Prepared { query, result }).await
-    }
-
-    pub(super) async fn opined(
-        &mut self,
-        me: &ActorRef<SessionMsg>,
-        token: CallToken,
-        opinion: Opinion,
-        prompt: Option<Arc<ComposedPrompt>>,
-    ) -> Result<(), ActorProcessingErr> {
-        if prompt.is_some() {
-            self.prompt = prompt;
-        }
-        let report = Report::SecondOpinion { token, opinion };
-        self.report(me, report).await
     }
 
     pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {

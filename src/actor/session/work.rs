@@ -80,13 +80,6 @@ impl SessionShell {
             Effect::CallModel { token, model, mode } => {
                 self.work = self.call_model(me, token, model, mode);
             }
-            Effect::SecondOpinion {
-                token,
-                model,
-                instruction,
-                text,
-                within,
-            } => self.work = self.ask_opinion(me, (token, model), (instruction, text), within),
             Effect::Compact {
                 token,
                 model,

@@ -37,16 +37,8 @@ query.accepted: continues: {% if p.continues is number %}question {{ p.continues
 query.accepted: limits: {% set l = p.limits %}at most {{ l.max_turns }} turns\
     {% if l.max_tokens is number %}, {{ l.max_tokens|grouped }} tokens{% endif %}\
     {% if l.max_cost is number %}, {{ l.max_cost|usd }}{% endif %}
-query.doubted: doubted: {% set c = p.classification %}{{ c.query_type }}, \
-    {{ c.confidence|percent }} sure, by {{ c.keywords_matched|join(', ') or 'no words of the lexicon' }}; \
-    {{ p.model }} was asked for its type
 query.classified: type: {% set c = p.classification %}{{ c.query_type }}, \
     {{ c.confidence|percent }} sure, by {{ c.keywords_matched|join(', ') or 'no words of the lexicon' }}
-query.classified: opinion: {% set o = p.second_opinion %}{% if o %}{% if o.outcome == 'agreed' %}\
-    {{ o.model }} agrees{% elif o.outcome == 'changed' %}changed by {{ o.model }}, from {{ o.from }}\
-    {% elif o.outcome == 'not_understood' %}{{ o.model }} named no valid type: {{ o.said }}\
-    {% elif o.outcome == 'late' %}{{ o.model }} did not answer in time{% else %}{{ o.model }} failed: \
-    {{ o.detail }} ({{ o.code }}){% endif %}{% endif %}
 query.classified: prompt: {{ p.prompt.segments_included|join(', ') }}: about \
     {{ p.prompt.token_estimate|grouped }} tokens
 query.classified: warning: {{ p.prompt.warnings|join(separator) }}

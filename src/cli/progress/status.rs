@@ -5,8 +5,8 @@ use crate::{
     model::{
         FaultClass, Record, Span, Timestamp,
         record::{
-            AgentFact, ApprovalFact, BudgetFact, Doubted, Fact, LlmFact, QueryFact, Retried,
-            SupervisorFact, ToolFact, TurnFact, WaitReason,
+            AgentFact, ApprovalFact, BudgetFact, Fact, LlmFact, QueryFact, Retried, SupervisorFact,
+            ToolFact, TurnFact, WaitReason,
         },
     },
     tool::ProgressSnapshot,
@@ -25,9 +25,6 @@ pub(super) fn status(record: &Record, most: Option<u32>) -> Option<String> {
     };
     let doing = match &record.fact {
         Fact::Query(QueryFact::Accepted(_)) => return Some("classifying the question".into()),
-        Fact::Query(QueryFact::Doubted(Doubted { model, .. })) => {
-            return Some(format!("classifying the question · asking {model}"));
-        }
         Fact::Query(QueryFact::Classified(classified)) => {
             let kind = classified.classification.query_type;
             return Some(format!("question type: {kind}"));

@@ -17,7 +17,7 @@ use crate::{
     journal::Entry,
     model::{
         Limits, QueryClassification, QueryId, Seq, SessionName, Timestamp, Turn, Usage,
-        record::{Fact, PromptSummary, SecondOpinion, SignalFact},
+        record::{Fact, PromptSummary, SignalFact},
     },
 };
 
@@ -61,8 +61,6 @@ pub(super) struct QueryObject {
     continues: Option<QueryId>,
     /// Its classification; null until classified.
     classification: Option<QueryClassification>,
-    /// A model's second opinion on the classification, if one was requested.
-    second_opinion: Option<Box<SecondOpinion>>,
     /// The composed prompt; null until composed.
     prompt: Option<PromptObject>,
     /// The model's signals, in order.
@@ -169,14 +167,9 @@ fn brief(session: &SessionName, account: &mut QueryAccount) -> QueryBrief {
 
 fn whole(session: &SessionName, mut account: QueryAccount) -> QueryObject {
     let brief = brief(session, &mut account);
-    let (classification, second_opinion, prompt) = match account.classified {
-        Some(of) => (
-            Some(of.classification),
-            of.second_opinion,
-            Some(of.prompt.into()),
-        ),
-        None => (None, None, None),
-    };
+    let classified = account.classified;
+    let classified = classified.map(|of| (of.classification, of.prompt.into()));
+    let (classification, prompt) = classified.unzip();
     let finished = account.finished.map(|(_, of)| (of.answer, of.outcome));
     let (answer, end) = finished.unzip();
     QueryObject {
@@ -185,7 +178,6 @@ fn whole(session: &SessionName, mut account: QueryAccount) -> QueryObject {
         idempotency_key: account.idempotency_key,
         continues: account.continues,
         classification,
-        second_opinion,
         prompt,
         signals: account
             .signals
@@ -283,55 +275,4 @@ pub(super) async fn show(
         Problem::new(StatusCode::NOT_FOUND, "no_query", what).of("query")
     })?;
     Ok(Answer(whole(&session.key().name, account)))
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::model::{QueryType, Usage, record::OpinionOutcome};
-
-    #[test]
-    fn second_opinion_outcomes_serialize_with_their_fields() {
-        for (outcome, want) in [
-            (OpinionOutcome::Agreed, json!({"outcome": "agreed"})),
-            (
-                OpinionOutcome::Changed {
-                    from: QueryType::Code,
-                },
-                json!({"outcome": "changed", "from": "code"}),
-            ),
-            (
-                OpinionOutcome::NotUnderstood { said: "hm".into() },
-                json!({"outcome": "not_understood", "said": "hm"}),
-            ),
-            (OpinionOutcome::Late, json!({"outcome": "late"})),
-            (
-                OpinionOutcome::Failed {
-                    code: "http_401".into(),
-                    detail: "no key".into(),
-                },
-                json!({"outcome": "failed", "code": "http_401", "detail": "no key"}),
-            ),
-        ] {
-            let opinion = SecondOpinion {
-                model: "p/judge".into(),
-                outcome,
-                usage: Usage {
-                    input_tokens: 90,
-                    ..Usage::default()
-                },
-            };
-            let told = serde_json::to_value(opinion).unwrap();
-            let Value::Object(mut told) = told else {
-                panic!("{told}");
-            };
-            assert_eq!(told["model"], "p/judge");
-            assert_eq!(told.remove("usage").unwrap()["input_tokens"], 90);
-            told.remove("model");
-            told.retain(|_, value| !value.is_null());
-            assert_eq!(Value::Object(told), want);
-        }
-    }
 }

@@ -243,12 +243,6 @@ fn event_of(body: &impl Serialize) -> Event {
 fn line(record: &Record) -> Option<String> {
     let turn = record.turn.map_or(0, |turn| turn.0 + 1);
     let in_turn = match &record.fact {
-        Fact::Query(QueryFact::Doubted(doubted)) => {
-            return Some(format!(
-                "Asking {} to classify the question.\n",
-                doubted.model
-            ));
-        }
         Fact::Query(QueryFact::Classified(classified)) => {
             let kind = classified.classification.query_type;
             return Some(format!("Question type: {kind}.\n"));

@@ -23,16 +23,7 @@ use crate::{
 impl Query {
     pub(in crate::kernel) fn evolve(&mut self, record: &Record) {
         match &record.fact {
-            Fact::Query(QueryFact::Doubted(fact)) => {
-                let what = Arc::new(fact.clone());
-                self.step = Step::Doubting { what };
-                self.begin_call();
-            }
             Fact::Query(QueryFact::Classified(fact)) => {
-                self.in_flight = false;
-                if let Some(opinion) = &fact.second_opinion {
-                    self.usage += opinion.usage;
-                }
                 self.query_type = Some(fact.classification.query_type);
                 self.prompt_tokens = fact.prompt.token_estimate;
                 self.step = Step::Ready;

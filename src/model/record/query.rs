@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::facts;
 use crate::model::{
     access::By,
-    classification::{QueryClassification, QueryType},
-    fault::FaultCode,
+    classification::QueryClassification,
     id::QueryId,
     limits::Limits,
     options::{AnswerOptions, Cut},
@@ -65,19 +64,6 @@ pub struct PromptSummary {
     pub warnings: Vec<String>,
 }
 
-/// `query.doubted`: a model is called for a second opinion.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Doubted {
-    /// The first classification.
-    pub classification: QueryClassification,
-    /// The prompt composed for it.
-    pub prompt: PromptSummary,
-    /// The model, as `provider/model`.
-    pub model: String,
-    /// The deadline in milliseconds.
-    pub within_ms: u64,
-}
-
 /// `query.classified`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Classified {
@@ -85,52 +71,6 @@ pub struct Classified {
     pub classification: QueryClassification,
     /// The prompt.
     pub prompt: PromptSummary,
-    /// The second opinion.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub second_opinion: Option<Box<SecondOpinion>>,
-}
-
-/// A model's second opinion on a classification.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
-pub struct SecondOpinion {
-    /// The model, as `provider/model`.
-    pub model: String,
-    /// The outcome.
-    #[serde(flatten)]
-    pub outcome: OpinionOutcome,
-    /// The usage of the call.
-    #[serde(default, skip_serializing_if = "Usage::is_none")]
-    pub usage: Usage,
-}
-
-/// The outcome of a second opinion. Only `changed` replaces the first classification.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
-#[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum OpinionOutcome {
-    /// The model confirmed the type.
-    Agreed,
-    /// The model chose another type.
-    Changed {
-        /// The type of the first classification.
-        from: QueryType,
-    },
-    /// The reply names no type.
-    NotUnderstood {
-        /// The reply, possibly cut.
-        said: String,
-    },
-    /// The reply came too late.
-    Late,
-    /// The call failed, or no prompt could be composed.
-    Failed {
-        /// The fault's code.
-        #[cfg_attr(feature = "server", schema(value_type = String))]
-        code: FaultCode,
-        /// The fault's detail.
-        detail: String,
-    },
 }
 
 /// `query.finished`: exactly one for each accepted query.
@@ -162,8 +102,6 @@ facts! {
     QueryFact in Query {
         /// See [`Accepted`].
         Accepted(Accepted) = "query.accepted",
-        /// See [`Doubted`].
-        Doubted(Doubted) = "query.doubted",
         /// See [`Classified`].
         Classified(Classified) = "query.classified",
         /// See [`AnswerRejected`].
