@@ -7,7 +7,7 @@
 use std::{error::Error, path::Path, sync::Arc, time::Duration};
 
 use oracle_agent::{
-    journal::{ALL, Append, Claim, Journal, Memory, SessionStatus, Sqlite},
+    journal::{ALL, Append, Claim, Journal, Memory, SessionStatus, Sqlite, sqlite::Inspection},
     model::{
         Attempt, Limits, Message, QueryId, Record, Role, Seq, SessionKey, SessionName, StopReason,
         TenantId, Timestamp, Turn, Usage,
@@ -167,13 +167,14 @@ fn start(runtime: &Runtime, directory: &Path, sessions: u64) -> BenchResult<()> 
         hits.len(),
         before.elapsed()
     );
-    let stats = runtime.block_on(journal.stats())?;
+    let inspection = Inspection::open(directory)?;
+    let stats = inspection.stats()?;
     println!(
         "sqlite: {} records, {} bytes",
         stats.records, stats.database_bytes
     );
     let before = Instant::now();
-    let problems = runtime.block_on(journal.verify())?;
+    let problems = inspection.verify()?;
     println!(
         "sqlite: verified in {:.2?}, {} problems",
         before.elapsed(),

@@ -478,7 +478,7 @@ impl Drop for SessionUsage {
 }
 
 /// Pure: time is a value.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Usage {
     limits: Limits,
     requests: Option<Bucket>,
@@ -502,16 +502,8 @@ impl Usage {
         Self {
             limits,
             requests: limits.requests_per_minute.map(Bucket::new),
-            requests_in_flight: 0,
             tokens: limits.tokens_per_minute.map(Bucket::new),
-            running: 0,
-            pending: 0,
-            submitting: 0,
-            sessions: None,
-            counted_at: Duration::ZERO,
-            recount_at: Duration::ZERO,
-            opening: 0,
-            opened_since_count: 0,
+            ..Self::default()
         }
     }
 

@@ -183,12 +183,6 @@ impl<M: Send + 'static> Mailbox<M> {
         let message = move || counted(message(), depth.count());
         drop(self.actor.send_after(pause, message));
     }
-
-    pub(super) fn cast_every(&self, period: Duration, message: impl Fn() -> M + Send + 'static) {
-        let depth = self.depth.clone();
-        let message = move || counted(message(), depth.count());
-        drop(self.actor.send_interval(period, message));
-    }
 }
 
 pub(super) const fn counted<M>(message: M, waiting: DepthGuard) -> Counted<M> {

@@ -21,8 +21,8 @@ pub struct Profile {
     pub prompt: Arc<PreparedVariables>,
     /// Implementations of the tools that the policy lists.
     pub tools: Arc<Registry>,
-    /// Composer that replaces the system's, if set.
-    pub composer: Option<Arc<Composer>>,
+    /// Composer of the prompts.
+    pub composer: Arc<Composer>,
     /// Purpose of the profile, shown to users who choose one.
     pub description: Option<Arc<str>>,
     variables: Arc<Variables>,
@@ -31,29 +31,27 @@ pub struct Profile {
 impl Profile {
     /// Creates a profile whose prompts use these values and name the policy's tools.
     #[must_use]
-    pub fn new(policy: Policy, variables: Variables, tools: Arc<Registry>) -> Self {
+    pub fn new(
+        policy: Policy,
+        variables: Variables,
+        tools: Arc<Registry>,
+        composer: Arc<Composer>,
+    ) -> Self {
         let named = naming(&variables, &policy.tools);
         Self {
             policy: Arc::new(policy),
             prompt: Arc::new(named.prepare()),
             tools,
-            composer: None,
+            composer,
             description: None,
             variables: Arc::new(named),
         }
     }
 
-    /// Sets a composer that replaces the system's.
-    #[must_use]
-    pub fn with_composer(mut self, composer: Arc<Composer>) -> Self {
-        self.composer = Some(composer);
-        self
-    }
-
     pub(super) fn prompt_source(&self) -> PromptSource {
         PromptSource {
             values: Arc::clone(&self.prompt),
-            composer: self.composer.clone(),
+            composer: Arc::clone(&self.composer),
         }
     }
 
@@ -94,11 +92,11 @@ impl Profile {
     }
 }
 
-/// The values for prompts of a profile, and its composer if it has its own.
+/// The values for prompts of a profile, and its composer.
 #[derive(Clone)]
 pub(super) struct PromptSource {
     pub values: Arc<PreparedVariables>,
-    pub composer: Option<Arc<Composer>>,
+    pub composer: Arc<Composer>,
 }
 
 fn naming(variables: &Variables, tools: &[ToolSpec]) -> Variables {
@@ -208,7 +206,8 @@ mod tests {
         ];
         let policy = Policy::new(vec![ModelChoice::new("m/m")], tools.into());
         let registry = Arc::new(Registry::new([]).unwrap());
-        let profile = Profile::new(policy, Variables::default(), registry);
+        let composer = Composer::new(Prompts::builtin().unwrap(), TOKEN_BUDGET);
+        let profile = Profile::new(policy, Variables::default(), registry, composer.into());
         let session = SessionName::new("p").unwrap();
         let parent = Parent {
             session,
@@ -228,15 +227,11 @@ mod tests {
             (names(&profile).len(), names(&child)),
             (2, vec!["look".to_owned()])
         );
-        let composer = Composer::new(Prompts::builtin().unwrap(), TOKEN_BUDGET);
         let mentions_change = |profile: &Profile| {
             let prompt = Arc::clone(&profile.prompt);
             let input = ComposeInput::new(prompt, crate::model::QueryType::Code);
-            composer
-                .compose(&input)
-                .unwrap()
-                .content
-                .contains("`change`")
+            let composed = profile.composer.compose(&input);
+            composed.unwrap().content.contains("`change`")
         };
         assert!(mentions_change(&profile) && !mentions_change(&child));
     }

@@ -71,7 +71,6 @@ pub(super) enum ShardMsg {
         started: u32,
         limit: u32,
     },
-    BeginSweeps,
     Sweep,
     /// Passivate these sessions unless a message has arrived since; each has the idle time, in
     /// milliseconds, at which it was chosen.
@@ -121,7 +120,7 @@ impl Actor for ShardActor {
         args: ShardArgs,
     ) -> Result<ShardState, ActorProcessingErr> {
         let me = Mailbox::new(me, args.depth.clone());
-        me.cast_after(args.sweeps_from, || ShardMsg::BeginSweeps);
+        me.cast_after(args.sweeps_from, || ShardMsg::Sweep);
         Ok(ShardState::new(me, args))
     }
 
@@ -147,11 +146,12 @@ impl Actor for ShardActor {
                 let detail = format!("{started} turns were started, but only {limit} are allowed");
                 state.end_for(&ticket.key, Activation::BudgetViolated { query, detail });
             }
-            ShardMsg::BeginSweeps => {
-                let every = state.settings.sweep;
-                state.me.cast_every(every, || ShardMsg::Sweep);
+            ShardMsg::Sweep => {
+                state
+                    .me
+                    .cast_after(state.settings.sweep, || ShardMsg::Sweep);
+                state.sweep();
             }
-            ShardMsg::Sweep => state.sweep(),
             ShardMsg::Passivate(few) => state.passivate(few),
             ShardMsg::Revive { key, rest } => state.revive(key, rest).await?,
             #[cfg(test)]

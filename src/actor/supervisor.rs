@@ -43,7 +43,6 @@ use crate::{
     journal::Journal,
     llm::Backend,
     model::{By, SessionName},
-    prompt::Composer,
     query::QueryClassifier,
 };
 
@@ -76,8 +75,6 @@ pub struct SystemArgs {
     pub profiles: Profiles,
     /// Classifier of queries.
     pub classifier: Arc<dyn QueryClassifier>,
-    /// Composer of prompts.
-    pub composer: Arc<Composer>,
     /// Path of the project folder, which sessions record when they are opened.
     pub project: Option<Arc<str>>,
 }
@@ -254,7 +251,7 @@ impl SupervisorState {
                 put(&services.classifiers, *index, WorkerActor::NEW, work, me).await?
             }
             ChildRole::Composer(index) => {
-                let work = workers::composer(Arc::clone(&self.args.composer));
+                let work = workers::composer();
                 put(&services.composers, *index, WorkerActor::NEW, work, me).await?
             }
             ChildRole::Bus(index) => {

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     model::{Fault, FaultCode, QueryClassification, QueryId, QueryType},
-    prompt::{Cache, ComposeInput, ComposedPrompt, Composer},
+    prompt::{Cache, ComposeInput, ComposedPrompt},
     query::{QueryClassifier, QueryContext},
 };
 
@@ -130,12 +130,11 @@ fn classify(
     Ok(QueryClassification::new(kind, confidence, keywords))
 }
 
-pub(super) fn composer(composer: Arc<Composer>) -> Handler<ComposerMsg> {
+pub(super) fn composer() -> Handler<ComposerMsg> {
     let mut cache = Cache::default();
     let mut compose = move |prompt_source: PromptSource, query_type| {
         let input = ComposeInput::new(prompt_source.values, query_type);
-        let composer = prompt_source.composer.as_ref().unwrap_or(&composer);
-        let composed = cache.compose(composer, &input);
+        let composed = cache.compose(&prompt_source.composer, &input);
         composed.map_err(|error| Fault::permanent(FaultCode::Prompt, error.to_string()))
     };
     Box::new(move |composition| match composition {

@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 use ractor::ActorCell;
 
 use super::{
-    BuildError, classifier, composer,
+    BuildError, classifier,
     profiles::ProfileFactory,
     reload::{ConfigReader, Reloader},
     settings,
@@ -366,7 +366,6 @@ impl Builder {
             backends: profile_factory.backends.clone(),
             profiles: profile_factory.profiles(&self.config)?,
             classifier,
-            composer: Arc::new(composer(&self.config)?),
             project: self.project_path(),
         };
         Ok((args, profile_factory))

@@ -96,8 +96,8 @@ impl ProfileFactory {
             policy.turn = Arc::clone(turn);
         }
         let variables = variables(config, self.project_name.clone(), iter::empty())?;
-        let profile = Profile::new(policy, variables, Arc::clone(&self.tools));
-        Ok(profile.with_composer(Arc::new(composer(config)?)))
+        let (tools, composer) = (Arc::clone(&self.tools), Arc::new(composer(config)?));
+        Ok(Profile::new(policy, variables, tools, composer))
     }
 
     pub(super) fn problems(&self, config: &Config, no_tools: Option<BuildError>) -> Vec<String> {

@@ -12,6 +12,7 @@ use toml::{Table, Value};
 use super::{
     Config,
     models::{ModelChain, full_name, is_provider},
+    sections::TENANTS,
 };
 use crate::{
     access::KeyName,
@@ -42,8 +43,10 @@ pub(super) enum Rule {
     Headers(Form),
     /// A table of models and their profiles.
     Aliases,
-    Tenants(&'static [Key]),
-    Keys(&'static [Key]),
+    /// A table of tenants and their limits.
+    Tenants,
+    /// A table of key names and their budgets.
+    Keys,
     Section(&'static [Key]),
     List(&'static [Key]),
 }
@@ -58,9 +61,11 @@ use Rule::{
 pub(super) const ROOT: Rule = Section(Config::KEYS);
 
 impl Rule {
-    pub(super) const fn keys(self) -> &'static [Key] {
+    pub(super) fn keys(self) -> &'static [Key] {
         match self {
-            Section(keys) | List(keys) | Tenants(keys) | Keys(keys) => keys,
+            Section(keys) | List(keys) => keys,
+            Tenants => &TENANTS[..10],
+            Keys => &TENANTS[6..10],
             _ => &[],
         }
     }
@@ -137,7 +142,7 @@ impl Rule {
             }
             Headers(form) => table(value, "headers", HEADER, form)?,
             Aliases => table(value, "models", ALIAS, ANY_PROFILE)?,
-            Tenants(_) | Keys(_) => as_is(self.limits(value)?),
+            Tenants | Keys => as_is(self.limits(value)?),
             Section(_) | List(_) => None,
         };
         accepted.ok_or_else(|| self.allowed())
@@ -148,7 +153,7 @@ impl Rule {
             return Ok(false);
         };
         for (name, limits) in tables {
-            if let Keys(_) = self {
+            if let Keys = self {
                 let name = name.parse::<KeyName>();
                 name.map_err(|error| format!("valid key names; {error}"))?;
             } else {
@@ -174,12 +179,10 @@ impl Rule {
             Money => "a positive amount of US dollars, up to 1000000, with at most 6 decimals",
             Rate => "US dollars from 0 to 1000000, with at most 6 decimals",
             Models => "1 to 8 different models, each written provider/model",
-            Tenants(_) => {
+            Tenants => {
                 "tables of limits: write the line `[tenants.named.NAME]` with its keys below"
             }
-            Keys(_) => {
-                "tables of budgets: write the line `[tenants.keys.NAME]` with its keys below"
-            }
+            Keys => "tables of budgets: write the line `[tenants.keys.NAME]` with its keys below",
             Text(form) | Texts(form) | Headers(form) => form.allowed,
             Aliases => ANY_PROFILE.allowed,
             Section(_) => "a section",

@@ -440,37 +440,21 @@ const DELEGATION: &[Key] = &[
     ("max_children", Whole(1, 100)),
     ("default_tokens", Whole(100, 100_000)),
 ];
-const TENANTS: &[Key] = &[
-    OF_TENANT[0],
-    OF_TENANT[1],
-    OF_TENANT[2],
-    OF_TENANT[3],
-    OF_TENANT[4],
-    OF_TENANT[5],
-    BUDGETS[0],
-    BUDGETS[1],
-    BUDGETS[2],
-    BUDGETS[3],
-    ("named", Tenants(&OF_TENANT)),
-    ("keys", Keys(&BUDGETS)),
-];
-const BUDGETS: [Key; 4] = [
-    ("tokens_per_day", PER_PERIOD),
-    ("tokens_per_month", PER_PERIOD),
-    ("cost_usd_per_day", Money),
-    ("cost_usd_per_month", Money),
-];
-const OF_TENANT: [Key; 10] = [
+/// The limits of every tenant, with those of single tenants and the budgets of keys, whose keys are
+/// the same.
+pub(super) const TENANTS: &[Key] = &[
     ("requests_per_minute", PER_MINUTE),
     ("max_requests", Whole(1, 1_000_000)),
     ("max_queries", Whole(1, 1_000_000)),
     ("tokens_per_minute", TOKENS),
     ("max_sessions", Whole(1, 100_000_000)),
     ("max_queued", PER_MINUTE),
-    BUDGETS[0],
-    BUDGETS[1],
-    BUDGETS[2],
-    BUDGETS[3],
+    ("tokens_per_day", PER_PERIOD),
+    ("tokens_per_month", PER_PERIOD),
+    ("cost_usd_per_day", Money),
+    ("cost_usd_per_month", Money),
+    ("named", Tenants),
+    ("keys", Keys),
 ];
 
 impl Profile {

@@ -10,9 +10,9 @@
 //!   sees the state before it, this happens once the reader is done, or when the journal is closed;
 //!   after a crash, at the next opening.
 
-use std::{fmt, io, path::Path, sync::Arc, thread, time::Duration};
+use std::{fmt, io, path::Path, sync::Arc, time::Duration};
 
-use tokio::{sync::oneshot, task::spawn_blocking, time::sleep};
+use tokio::{task::spawn_blocking, time::sleep};
 
 use super::{
     Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids,
@@ -152,39 +152,6 @@ impl Sqlite {
             }
             sleep(PAUSE).await;
         }
-    }
-
-    /// Runs [`Inspection::verify`] on a thread of its own.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] if the file cannot be read at all.
-    pub async fn verify(&self) -> Result<Vec<Problem>, Error> {
-        self.inspect(Inspection::verify).await
-    }
-
-    /// Runs [`Inspection::stats`] on a thread of its own.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] if the file cannot be read.
-    pub async fn stats(&self) -> Result<Stats, Error> {
-        self.inspect(Inspection::stats).await
-    }
-
-    async fn inspect<T: Send + 'static>(
-        &self,
-        look: fn(&Inspection) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let (reply, answer) = oneshot::channel();
-        let files = self.inner.files.clone();
-        let thread = thread::Builder::new().name("journal-inspector".to_owned());
-        let started = thread.spawn(move || {
-            let inspection = Inspection::of(files);
-            let unavailable = |error: OpenError| Error::Unavailable(error.to_string());
-            let _ = reply.send(inspection.map_err(unavailable).and_then(|it| look(&it)));
-        });
-        started.map_err(|error| Error::Unavailable(error.to_string()))?;
-        let ended = || Error::Unavailable("the check was interrupted".to_owned());
-        answer.await.unwrap_or_else(|_| Err(ended()))
     }
 }
 

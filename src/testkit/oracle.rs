@@ -127,8 +127,8 @@ impl TestOracle {
             max_turns: Some(policy.limits.max_turns),
             tools: Vec::new(),
         };
-        let profile = Profile::new(policy, variables, tools);
         let (classifier, composer) = parts()?;
+        let profile = Profile::new(policy, variables, tools, composer);
         let named = self.profiles.into_iter();
         let profiles = named.fold(Profiles::new(profile.clone()), |profiles, name| {
             profiles.with(name, profile.clone())
@@ -141,7 +141,6 @@ impl TestOracle {
             backends: self.backends,
             profiles,
             classifier,
-            composer,
             project: None,
         })
     }

@@ -156,42 +156,32 @@ impl Breaker {
     }
 }
 
-/// Judges the provider as a whole by the end of a call: only connection faults are outages. Client
-/// errors (4xx), rate limits (429), broken streams and our own deadlines are not.
-pub(super) fn of_provider(end: &CallEnd) -> Health {
-    match end {
-        CallEnd::Answered(_) => Health::Fine,
-        CallEnd::GaveUp | CallEnd::Lost => Health::Unknown,
-        CallEnd::Failed(fault) => match fault.code {
-            Code::Connect | Code::Dns | Code::Tls | Code::HungUp => Health::Failed,
-            // The server answered.
-            Code::BadRequest
-            | Code::Unauthorized
-            | Code::Forbidden
-            | Code::ModelNotFound
-            | Code::RequestTimeout
-            | Code::Conflict
-            | Code::TooLarge
-            | Code::RateLimited
-            | Code::ServerError
-            | Code::Overloaded
-            | Code::Context
-            | Code::Quota => Health::Fine,
-            _ => Health::Unknown,
-        },
-    }
-}
-
-pub(super) fn of_model(end: &CallEnd) -> Health {
-    match end {
-        CallEnd::Answered(_) => Health::Fine,
-        CallEnd::Failed(fault) => match fault.code {
-            Code::ServerError | Code::Overloaded | Code::Stall | Code::HeadersTimeout => {
-                Health::Failed
-            }
-            _ => Health::Unknown,
-        },
-        CallEnd::GaveUp | CallEnd::Lost => Health::Unknown,
+/// Judges the provider as a whole and the model by the end of a call. For the provider, only
+/// connection faults are outages. Client errors (4xx), rate limits (429), broken streams and our own
+/// deadlines are not.
+pub(super) fn judge(end: &CallEnd) -> (Health, Health) {
+    use Health::{Failed, Fine, Unknown};
+    let fault = match end {
+        CallEnd::Answered(_) => return (Fine, Fine),
+        CallEnd::GaveUp | CallEnd::Lost => return (Unknown, Unknown),
+        CallEnd::Failed(fault) => fault,
+    };
+    match fault.code {
+        Code::Connect | Code::Dns | Code::Tls | Code::HungUp => (Failed, Unknown),
+        Code::ServerError | Code::Overloaded => (Fine, Failed),
+        Code::Stall | Code::HeadersTimeout => (Unknown, Failed),
+        // The server answered.
+        Code::BadRequest
+        | Code::Unauthorized
+        | Code::Forbidden
+        | Code::ModelNotFound
+        | Code::RequestTimeout
+        | Code::Conflict
+        | Code::TooLarge
+        | Code::RateLimited
+        | Code::Context
+        | Code::Quota => (Fine, Unknown),
+        _ => (Unknown, Unknown),
     }
 }
 
@@ -334,8 +324,7 @@ mod tests {
             (failed("cut"), Unknown, Unknown),
             (failed("bad_stream"), Unknown, Unknown),
         ] {
-            let found = (of_provider(&end), of_model(&end));
-            assert_eq!(found, (provider, model), "{end:?}");
+            assert_eq!(judge(&end), (provider, model), "{end:?}");
         }
     }
 }

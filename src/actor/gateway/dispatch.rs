@@ -140,17 +140,10 @@ impl GatewayState {
             }
         }
         let model_queue = &mut self.model_queues[model];
-        let before = (
-            model_queue.limiter.limits(),
-            model_queue.limiter.held_for(now),
-        );
+        let state = |limiter: &RateLimiter| (limiter.limits(), limiter.held_for(now));
+        let before = state(&model_queue.limiter);
         model_queue.limiter.reported(now, limits, in_flight);
-        if before
-            != (
-                model_queue.limiter.limits(),
-                model_queue.limiter.held_for(now),
-            )
-        {
+        if before != state(&model_queue.limiter) {
             self.publish();
         }
         self.dispatch();
@@ -240,12 +233,11 @@ impl GatewayState {
         let mut soonest: Option<Duration> = None;
         for turn in 0..self.round.len() {
             let model = self.round[turn];
-            let circuit = self.circuit(model, now);
-            let model_queue = &mut self.model_queues[model];
+            let model_queue = &self.model_queues[model];
             let Some(tokens) = model_queue.queue.front().map(|waiter| waiter.tokens) else {
                 continue;
             };
-            if let Err(after) = circuit {
+            if let Err(after) = self.circuit(model, now) {
                 soonest = Some(soonest.map_or(now + after, |soonest| soonest.min(now + after)));
                 continue;
             }
@@ -253,18 +245,14 @@ impl GatewayState {
             if !model_queue.limiter.aimd.allows(model_queue.running) {
                 continue;
             }
-            let (of_model, of_all) = (
-                model_queue.limiter.ready_at(tokens),
-                self.limiter.ready_at(tokens),
-            );
-            let at = of_model.max(of_all);
+            let at = self.ready_at(model_queue, tokens);
             if at <= now {
                 let _ = self.round.remove(turn);
                 self.round.push_back(model);
                 return Ok(model);
             }
             soonest = Some(soonest.map_or(at, |soonest| soonest.min(at)));
-            if of_model <= now {
+            if model_queue.limiter.ready_at(tokens) <= now {
                 // Otherwise smaller calls of other models would take the shared rate and starve
                 // this one.
                 break;
@@ -367,7 +355,7 @@ impl GatewayState {
     }
 
     fn learn(&mut self, run: &RunningCall, end: &CallEnd, now: Duration) {
-        let healths = (breaker::of_provider(end), breaker::of_model(end));
+        let healths = breaker::judge(end);
         let passes = (run.of_provider, run.of_model);
         let mut why = None;
         if let CallEnd::Failed(fault) = end {

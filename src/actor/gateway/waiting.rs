@@ -75,11 +75,9 @@ impl GatewayState {
         let Some(waiter) = model_queue.queue.get_mut(call) else {
             return;
         };
-        let (of_model, of_all) = (
-            model_queue.limiter.ready_at(waiter.tokens),
-            self.limiter.ready_at(waiter.tokens),
-        );
-        let paced = of_model.max(of_all).saturating_sub(now);
+        let ready = model_queue.limiter.ready_at(waiter.tokens);
+        let ready = ready.max(self.limiter.ready_at(waiter.tokens));
+        let paced = ready.saturating_sub(now);
         let (reason, wait) = match circuit {
             Err(after) => (WaitReason::Unavailable, Some(after)),
             Ok(()) if limited && held.is_zero() => (WaitReason::RateLimit, None),

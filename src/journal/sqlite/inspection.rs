@@ -30,10 +30,7 @@ impl Inspection {
     /// # Errors
     /// Returns an [`OpenError`]; [`OpenError::Absent`] if there is no journal yet.
     pub fn open(directory: &Path) -> Result<Self, OpenError> {
-        Self::of(Files::within(directory))
-    }
-
-    pub(super) fn of(files: Files) -> Result<Self, OpenError> {
+        let files = Files::within(directory);
         let connection = connection::inspecting(&files)?;
         Ok(Self { connection, files })
     }

@@ -34,6 +34,12 @@ fn open(directory: &Path) -> Sqlite {
     Sqlite::open(directory, Box::new(|why| panic!("{why}"))).unwrap()
 }
 
+impl Sqlite {
+    fn inspect(&self) -> Inspection {
+        Inspection::open(&self.inner.files.directory).unwrap()
+    }
+}
+
 fn key(name: &str) -> SessionKey {
     SessionKey::local(SessionName::new(name).unwrap())
 }
@@ -155,7 +161,7 @@ async fn sqlite_journal_conforms() {
 async fn stats_describe_the_journal() {
     let fresh = Fresh::new();
     let journal = fresh.journal();
-    let empty = journal.stats().await.unwrap();
+    let empty = journal.inspect().stats().unwrap();
     assert_eq!((empty.sessions, empty.records, empty.oldest), (0, 0, None));
     let by = journal.claim(key("a")).await.unwrap();
     let by = say(&journal, by, &["one", "two"]).await;
@@ -170,7 +176,7 @@ async fn stats_describe_the_journal() {
     };
     journal.save(by.sid, by.epoch, snapshot).await.unwrap();
     journal.claim(key("b")).await.unwrap();
-    let stats = journal.stats().await.unwrap();
+    let stats = journal.inspect().stats().unwrap();
     let at = Some(steering("").at);
     let want = Stats {
         sessions: 2,

@@ -30,7 +30,7 @@ async fn three(directory: &Path) -> Vec<Claim> {
 }
 
 async fn problems(journal: &Sqlite) -> Vec<String> {
-    let problems = journal.verify().await.unwrap();
+    let problems = journal.inspect().verify().unwrap();
     problems.iter().map(ToString::to_string).collect()
 }
 

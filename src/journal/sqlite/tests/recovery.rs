@@ -40,7 +40,7 @@ async fn acknowledged_records_survive_a_crash_at_any_moment() {
         }
         let again = revived.claim(key("a")).await.unwrap();
         assert!(again.epoch > ends[0].epoch, "an epoch was given twice");
-        assert_eq!(revived.verify().await, Ok(vec![]), "{number}");
+        assert_eq!(revived.inspect().verify(), Ok(vec![]), "{number}");
     }
     drop(journal);
     let journal = open(&directory);
@@ -89,7 +89,7 @@ async fn truncated_last_frame_loses_only_the_last_append() {
         assert_eq!(again.last, Seq(want.len() as u64), "cut by {cut}");
         say(&journal, again, &["next"]).await;
         if cut.is_multiple_of(50) {
-            assert_eq!(journal.verify().await, Ok(vec![]), "cut by {cut}");
+            assert_eq!(journal.inspect().verify(), Ok(vec![]), "cut by {cut}");
         }
     }
 }
