@@ -102,16 +102,10 @@ fn lexicon(path: &Path) -> Result<Lexicon, BuildError> {
     let unreadable = BuildError::file("lexicon", keys, path);
     let bytes = bytes_of(path, Lexicon::MAX_BYTES).map_err(&unreadable)?;
     if bytes.len() > Lexicon::MAX_BYTES {
-        let most = Lexicon::MAX_BYTES;
-        let why = format!("it is larger than {most} bytes");
+        let why = format!("it is larger than {} bytes", Lexicon::MAX_BYTES);
         return Err(unreadable(io::Error::new(io::ErrorKind::FileTooLarge, why)));
     }
-    let text = String::from_utf8(bytes).map_err(|_| {
-        unreadable(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "it is not UTF-8",
-        ))
-    })?;
+    let text = io::read_to_string(&*bytes).map_err(&unreadable)?;
     Ok(Lexicon::parse(&text, &path.display().to_string())?)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Key, KeyHash, KeyId, KeyName};
-use crate::model::{Principal, ProfileName, TenantId, Timestamp, access::Role};
+use crate::model::{Principal, ProfileName, TenantId, Timestamp, access::Role, words};
 
 pub(super) const VERSION: u32 = 1;
 /// Most keys in a file, which is read as a whole after each change.
@@ -36,26 +36,15 @@ pub struct StoredKey {
     pub revoked: Option<Timestamp>,
 }
 
-/// Validity of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyState {
-    /// The key is accepted.
-    Valid,
-    /// Its expiry time has passed.
-    Expired,
-    /// It was revoked.
-    Revoked,
-}
-
-impl KeyState {
-    /// The state as a lower-case word, for display.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Valid => "valid",
-            Self::Expired => "expired",
-            Self::Revoked => "revoked",
-        }
+words! {
+    /// Validity of a key.
+    pub enum KeyState {
+        /// The key is accepted.
+        Valid = "valid",
+        /// Its expiry time has passed.
+        Expired = "expired",
+        /// It was revoked.
+        Revoked = "revoked",
     }
 }
 

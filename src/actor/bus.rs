@@ -162,10 +162,6 @@ impl Filter {
         }
     }
 
-    fn wants(&self, record: &SessionRecord) -> bool {
-        self.wants_session(&record.session) && self.wants_fact(&record.fact)
-    }
-
     fn wants_fact(&self, fact: &Fact) -> bool {
         self.facts.as_ref().is_none_or(|wanted| wanted(fact))
     }
@@ -419,7 +415,7 @@ impl Subscriber {
             return;
         }
         self.send_gaps();
-        if !self.filter.wants(record) {
+        if !self.filter.wants_fact(&record.fact) {
             return;
         }
         let told = Notice::Record(Arc::clone(record));

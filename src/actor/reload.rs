@@ -12,7 +12,8 @@ use crate::model::record::{self, ControlFact};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Result of a reload.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Changes {
     /// Keys whose new values apply now.
     pub changed: Vec<String>,

@@ -49,35 +49,28 @@ impl Replayed {
         })
     }
 
-    /// Starts from the newest snapshot, unless there is none or the log is short.
-    pub(super) async fn begin(
+    /// Reads a session's records up to `end`: from the newest snapshot, unless there is none or the
+    /// log is short. Also returns the last record in that snapshot.
+    pub(super) async fn load(
         opening: Opening,
         journal: &dyn Journal,
         profiles: &Profiles,
         (sid, end): (Sid, Seq),
         deadline: Duration,
-    ) -> Result<Self, Error> {
-        if end.0 < SHORT {
-            return Ok(Self::new(opening, profiles));
-        }
-        let kept = within(deadline, journal.snapshot(sid)).await?;
+    ) -> Result<(Self, Seq), Error> {
+        let kept = match end.0 < SHORT {
+            true => None,
+            false => within(deadline, journal.snapshot(sid)).await?,
+        };
         let kept = kept.filter(|kept| kept.seq <= end);
         let rested = kept.and_then(|kept| Self::from_snapshot(&kept, profiles));
-        Ok(rested.unwrap_or_else(|| Self::new(opening, profiles)))
-    }
-
-    pub(super) async fn read(
-        mut self,
-        journal: &dyn Journal,
-        profiles: &Profiles,
-        (sid, end): (Sid, Seq),
-        deadline: Duration,
-    ) -> Result<Self, Error> {
-        while self.last < end {
-            let page = journal.read(sid, self.last, PAGE);
+        let mut read = rested.unwrap_or_else(|| Self::new(opening, profiles));
+        let kept = read.last;
+        while read.last < end {
+            let page = journal.read(sid, read.last, PAGE);
             let page = within(deadline, page).await?;
             if page.is_empty() {
-                let (expected, last) = (end, self.last);
+                let (expected, last) = (end, read.last);
                 return Err(Error::Conflict {
                     sid,
                     expected,
@@ -85,10 +78,10 @@ impl Replayed {
                 });
             }
             for entry in page {
-                self = self.taking_in(entry.seq, &entry.record, profiles);
+                read = read.taking_in(entry.seq, &entry.record, profiles);
             }
         }
-        Ok(self)
+        Ok((read, kept))
     }
 
     /// Replays the next record; the first one names the profile.

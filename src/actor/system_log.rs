@@ -24,14 +24,11 @@ const TRIES: u32 = 8;
 /// Pause before the second attempt; grows with each, so that writers do not keep colliding.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A record to write, with the caller to notify; without a record, a barrier behind all earlier
-/// lines.
-#[derive(Debug)]
-struct QueuedRecord {
-    record: Option<Arc<Record>>,
-    charges: Vec<Charge>,
-    done: Option<oneshot::Sender<Result<(), Error>>>,
-}
+type Done = oneshot::Sender<Result<(), Error>>;
+
+/// A record to write with the usage to count, and the caller to notify; without a record, a barrier
+/// behind all earlier ones.
+type QueuedRecord = (Option<Arc<Record>>, Vec<Charge>, Option<Done>);
 
 /// The sending end of a log. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -65,11 +62,7 @@ impl SystemLog {
     pub(super) fn note(&self, fact: impl Into<Fact>) {
         let record = record(&self.clock, fact);
         let kind = record.fact.kind();
-        let queued = QueuedRecord {
-            record: Some(Arc::new(record)),
-            charges: Vec::new(),
-            done: None,
-        };
+        let queued = (Some(Arc::new(record)), Vec::new(), None);
         if self.facts.try_send(queued).is_err() {
             tracing::warn!(kind, "system log overloaded; dropped a record");
         }
@@ -77,11 +70,8 @@ impl SystemLog {
 
     /// Records a fact with the usage to count, after waiting for room in the queue.
     pub(super) async fn send(&self, fact: impl Into<Fact>, charges: Vec<Charge>) {
-        let queued = QueuedRecord {
-            record: Some(Arc::new(record(&self.clock, fact))),
-            charges,
-            done: None,
-        };
+        let record = record(&self.clock, fact);
+        let queued = (Some(Arc::new(record)), charges, None);
         let _ = self.facts.send(queued).await;
     }
 
@@ -91,8 +81,7 @@ impl SystemLog {
         fact: impl Into<Fact>,
         charges: Vec<Charge>,
     ) -> Result<(), Error> {
-        let record = Some(Arc::new(record(&self.clock, fact)));
-        self.wait(record, charges).await
+        self.wait(Some(record(&self.clock, fact)), charges).await
     }
 
     /// Returns when every fact recorded so far is durable, or has failed.
@@ -100,15 +89,10 @@ impl SystemLog {
         let _ = self.wait(None, Vec::new()).await;
     }
 
-    async fn wait(&self, record: Option<Arc<Record>>, charges: Vec<Charge>) -> Result<(), Error> {
+    async fn wait(&self, record: Option<Record>, charges: Vec<Charge>) -> Result<(), Error> {
         let (done, written) = oneshot::channel();
-        let done = Some(done);
         let ended = || Error::Unavailable("the system log is closed".into());
-        let queued = QueuedRecord {
-            record,
-            charges,
-            done,
-        };
+        let queued = (record.map(Arc::new), charges, Some(done));
         let sent = self.facts.send(queued).await;
         sent.map_err(|_| ended())?;
         written.await.unwrap_or_else(|_| Err(ended()))
@@ -140,11 +124,13 @@ impl Writer {
         while waiting.recv_many(&mut lines, CAPACITY).await > 0 {
             let records: Vec<_> = lines
                 .iter()
-                .filter_map(|line| line.record.clone())
+                .filter_map(|(record, ..)| record.clone())
                 .collect();
             let mut written = Ok(());
             if !records.is_empty() {
-                let charges = lines.iter_mut().flat_map(|line| line.charges.drain(..));
+                let charges = lines
+                    .iter_mut()
+                    .flat_map(|(_, charges, _)| charges.drain(..));
                 let charges: Vec<_> = charges.collect();
                 written = self.write_all(&records, &charges).await;
             }
@@ -153,7 +139,7 @@ impl Writer {
                 let log = &self.key.name;
                 tracing::warn!(%error, ?kinds, %log, "cannot write to the system log");
             }
-            for done in lines.drain(..).filter_map(|line| line.done) {
+            for done in lines.drain(..).filter_map(|(.., done)| done) {
                 let _ = done.send(written.clone());
             }
         }

@@ -8,7 +8,7 @@ use std::{fs, io, net::Ipv6Addr, path::Path};
 use secrecy::SecretString;
 
 use crate::{
-    config::{Config, Environment, PRESETS, Preset, Prices, Provider, base_url},
+    config::{Config, Environment, PRESETS, Preset, Prices, Provider, ProviderModel, base_url},
     kernel::ModelChoice,
     llm::{ModelSettings, ProviderSettings},
 };
@@ -131,30 +131,33 @@ impl<'a> Providers<'a> {
     }
 
     fn model(&self, provider: &str, name: &str) -> ModelSettings {
-        let full = format!("{provider}/{name}");
-        let provider = self.config.provider(provider);
-        let configured = provider.as_ref().and_then(|provider| provider.model(name));
-        let window = configured.and_then(|model| model.context_window);
-        let output = configured.and_then(|model| model.max_output_tokens);
-        let images = configured.and_then(|model| model.images);
         ModelSettings {
             name: name.to_owned(),
-            context_window: window.or_else(|| self.facts.context_window(&full)),
-            max_output: output.or_else(|| self.facts.max_output_tokens(&full)),
-            images: images.or_else(|| self.facts.images(&full)),
+            context_window: self.fact(provider, name, |model| model.context_window),
+            max_output: self.fact(provider, name, |model| model.max_output_tokens),
+            images: self.fact(provider, name, |model| model.images),
         }
     }
 
+    /// A fact about a model, as configured or from the price list.
+    fn fact<T>(
+        &self,
+        provider: &str,
+        name: &str,
+        fact: impl Fn(&ProviderModel) -> Option<T>,
+    ) -> Option<T> {
+        let configured = self.config.provider(provider);
+        let configured = configured.and_then(|configured| fact(configured.model(name)?));
+        configured.or_else(|| self.facts.first(&format!("{provider}/{name}"), fact))
+    }
+
     pub(super) fn choice(&self, provider: &str, model: &str) -> ModelChoice {
-        let full = format!("{provider}/{model}");
         let sizes = self.model(provider, model);
-        let known = self.config.provider(provider);
-        let price = known.and_then(|provider| provider.model(model)?.price());
         ModelChoice {
             context_window: sizes.context_window,
             max_output: sizes.max_output,
-            price: price.or_else(|| self.facts.of(&full)),
-            ..ModelChoice::new(&full)
+            price: self.fact(provider, model, ProviderModel::price),
+            ..ModelChoice::new(&format!("{provider}/{model}"))
         }
     }
 

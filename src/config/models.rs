@@ -359,31 +359,9 @@ impl Prices {
         Self([self.0, others.0].concat())
     }
 
-    /// The price of `provider/model`, if listed.
+    /// A fact about `provider/model`, such as its [price](ProviderModel::price), if listed.
     #[must_use]
-    pub fn of(&self, model: &str) -> Option<Price> {
-        self.first(model, ProviderModel::price)
-    }
-
-    /// The context window of `provider/model` in tokens, sent and received, if listed.
-    #[must_use]
-    pub fn context_window(&self, model: &str) -> Option<u64> {
-        self.first(model, |entry| entry.context_window)
-    }
-
-    /// The most tokens in a reply of `provider/model`, if listed.
-    #[must_use]
-    pub fn max_output_tokens(&self, model: &str) -> Option<u64> {
-        self.first(model, |entry| entry.max_output_tokens)
-    }
-
-    /// Whether `provider/model` takes images, if listed.
-    #[must_use]
-    pub fn images(&self, model: &str) -> Option<bool> {
-        self.first(model, |entry| entry.images)
-    }
-
-    fn first<T>(&self, model: &str, fact: impl Fn(&ProviderModel) -> Option<T>) -> Option<T> {
+    pub fn first<T>(&self, model: &str, fact: impl Fn(&ProviderModel) -> Option<T>) -> Option<T> {
         let fits = |name: &str| match name.strip_suffix('*') {
             Some(stem) => model.starts_with(stem),
             None => name == model,
@@ -551,7 +529,7 @@ mod tests {
     }
 
     fn of(prices: &Prices, model: &str) -> Option<[u64; 4]> {
-        let price = prices.of(model)?;
+        let price = prices.first(model, ProviderModel::price)?;
         Some(
             [price.input, price.cached, price.cache_write, price.output]
                 .map(|part| part.0 / 1_000_000),
@@ -606,8 +584,8 @@ mod tests {
             ("b/b", None, None),
         ] {
             let got = (
-                prices.context_window(model),
-                prices.max_output_tokens(model),
+                prices.first(model, |entry| entry.context_window),
+                prices.first(model, |entry| entry.max_output_tokens),
             );
             assert_eq!(got, (window, reply), "{model}");
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::subject::Subject;
 use crate::{
-    actor::{Approval, SessionRecord, SessionSummary, SessionView},
+    actor::{Changes, SessionPage, SessionRecord, SessionView, TenantPage, WaitingCalls},
     model::{Event, QueryId, Seq, SessionKey, SessionName, TenantId},
 };
 
@@ -16,19 +16,9 @@ use crate::{
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
     /// The answer to `list`.
-    Sessions {
-        /// The sessions, ordered by name.
-        sessions: Vec<SessionSummary>,
-        /// The `after` of the next page; null on the last page.
-        next: Option<SessionName>,
-    },
+    Sessions(SessionPage),
     /// The answer to `tenants`.
-    Tenants {
-        /// The tenants, ordered by name.
-        tenants: Vec<TenantId>,
-        /// The `after` of the next page; null on the last page.
-        next: Option<TenantId>,
-    },
+    Tenants(TenantPage),
     /// The answer to `inspect`.
     Session {
         /// The session's state.
@@ -40,16 +30,7 @@ pub enum Answer {
         events: Vec<Event>,
     },
     /// The answer to `approvals`.
-    Approvals {
-        /// The pending tool calls, the oldest first.
-        approvals: Vec<Approval>,
-        /// Whether some are missing: too many, unreadable, or not read in time.
-        #[serde(default)]
-        incomplete: bool,
-        /// Number of further pending calls.
-        #[serde(default)]
-        more: usize,
-    },
+    Approvals(WaitingCalls),
     /// The answer to verbs that return nothing.
     Done {},
     /// The answer to `continue` and `steer`.
@@ -63,12 +44,7 @@ pub enum Answer {
         session: Subject,
     },
     /// The answer to `reload`.
-    Reloaded {
-        /// Keys whose new values are in effect.
-        changed: Vec<String>,
-        /// Keys whose new values take effect at the next start.
-        waiting: Vec<String>,
-    },
+    Reloaded(Changes),
     /// The answer to `delete`.
     Deleted {
         /// Number of records that the session had.

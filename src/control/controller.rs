@@ -2,7 +2,7 @@
 
 use super::{Answer, Code, Follow, Refused, Verb, Watching, limits, subject::Subject};
 use crate::{
-    actor::{AskError, Changes, Oracle, SessionFilter, SessionHandle, SessionPage, TenantPage},
+    actor::{AskError, Oracle, SessionFilter, SessionHandle},
     journal::{Entry, Only},
     kernel::{Command, CommandReply},
     model::{
@@ -132,22 +132,16 @@ impl TenantController<'_> {
                 };
                 let tenant = tenant.as_ref().unwrap_or(self.tenant);
                 let page = self.oracle.list(tenant, &filter, after, limit as usize);
-                let SessionPage { sessions, next, .. } = page.await?;
-                return Ok(Answer::Sessions { sessions, next });
+                return Ok(Answer::Sessions(page.await?));
             }
             Verb::Tenants { after, limit } => {
                 let page = self.oracle.stored_tenants(after, limit as usize);
-                let TenantPage { tenants, next, .. } = page.await?;
-                return Ok(Answer::Tenants { tenants, next });
+                return Ok(Answer::Tenants(page.await?));
             }
             Verb::Approvals { tenant, limit } => {
                 let tenant = tenant.as_ref().unwrap_or(self.tenant);
                 let waiting = self.oracle.approvals(tenant, limit as usize).await?;
-                return Ok(Answer::Approvals {
-                    approvals: waiting.approvals,
-                    incomplete: waiting.incomplete,
-                    more: waiting.more,
-                });
+                return Ok(Answer::Approvals(waiting));
             }
             Verb::Inspect { session } => {
                 let session = Box::new(self.existing_session(&session).await?.view().await?);
@@ -193,10 +187,7 @@ impl TenantController<'_> {
                 self.oracle.shut_down();
                 return Ok(Answer::Done {});
             }
-            Verb::Reload {} => {
-                let Changes { changed, waiting } = self.oracle.reload().await?;
-                return Ok(Answer::Reloaded { changed, waiting });
-            }
+            Verb::Reload {} => return Ok(Answer::Reloaded(self.oracle.reload().await?)),
             Verb::Pause { session } => (session, Command::Pause),
             Verb::Resume { session } => (session, Command::Resume),
             Verb::Interrupt { session, query } => (session, Command::Cancel { query }),

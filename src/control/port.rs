@@ -16,7 +16,7 @@
 //! let who = Principal::local();
 //! let verb = Verb::from_json(br#"{"verb": "list"}"#)?;
 //! let answer = control.call(|reply| ControlMsg::Do { who, verb, reply }, None).await?;
-//! assert!(matches!(answer.unwrap()?, Answer::Sessions { .. }));
+//! assert!(matches!(answer.unwrap()?, Answer::Sessions(_)));
 //! # Ok(())
 //! # }
 //! ```

@@ -76,41 +76,36 @@ struct CopiedLog {
 
 impl SessionHandle {
     async fn copy(&self, point: ForkPoint) -> Result<CopiedLog, AskError> {
-        let Some(known) = self.known().await? else {
-            let name = self.key.name.clone();
-            return Err(AskError::NoSession { name });
-        };
+        let known = self.require_known().await?;
         let (mut read, mut last, mut bytes) = (Vec::new(), Seq(0), 0);
-        let mut end = None;
-        while last < known.last && end.is_none() {
+        // Query 0 of a session without queries: the copy is the whole log.
+        let mut is_found = point.query == QueryId(0);
+        'log: while last < known.last {
             let page = self.read(known.sid, last, PAGE).await?;
             let Some(newest) = page.last() else { break };
             last = newest.seq;
             for (record, size) in aside(move || measured(page)).await? {
-                end = end_before(point, &record, read.len());
-                if end.is_some() {
-                    break;
+                if ends_before(point, &record) {
+                    is_found = true;
+                    break 'log;
                 }
                 bytes += size;
                 if read.len() == MOST_RECORDS || bytes > MOST_BYTES {
                     let records = read.len();
                     return Err(Refusal::TooLongToFork { records }.into());
                 }
-                let over = ends(point, &record);
+                let ends = ends_with(point, &record);
                 read.push(record);
-                if over {
-                    end = Some(read.len());
-                    break;
+                if ends {
+                    is_found = true;
+                    break 'log;
                 }
             }
         }
-        // Query 0 of a session without queries: the copy is the whole log.
-        let end = end.or_else(|| (point.query == QueryId(0)).then_some(read.len()));
         let ForkPoint { query, turn } = point;
-        let Some(end) = end.filter(|end| *end > 0) else {
+        if !is_found || read.is_empty() {
             return Err(Refusal::NoSuchTurn { query, turn }.into());
-        };
-        read.truncate(end);
+        }
         let (profiles, opening) = (self.router.profiles.now(), self.opening.clone());
         aside(move || {
             let mut replayed = Replayed::new(opening, &profiles);
@@ -144,20 +139,18 @@ fn measured(page: Vec<Entry>) -> Vec<(Arc<Record>, usize)> {
     page.into_iter().map(measured).collect()
 }
 
-/// Length of the copy if it ends before this record, which follows `before` others.
-fn end_before(point: ForkPoint, record: &Record, before: usize) -> Option<usize> {
+fn ends_before(point: ForkPoint, record: &Record) -> bool {
     let ForkPoint { query, turn } = point;
-    let ends = match (&record.fact, turn) {
+    match (&record.fact, turn) {
         (Fact::Query(QueryFact::Accepted(_)), _) => query == QueryId(0),
         (Fact::Turn(TurnFact::Started(_)), Some(turn)) => {
             record.query == Some(query) && record.turn > Some(turn)
         }
         _ => false,
-    };
-    ends.then_some(before)
+    }
 }
 
-fn ends(point: ForkPoint, record: &Record) -> bool {
+fn ends_with(point: ForkPoint, record: &Record) -> bool {
     let Fact::Query(QueryFact::Finished(finished)) = &record.fact else {
         return false;
     };

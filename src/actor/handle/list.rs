@@ -78,7 +78,8 @@ pub struct SessionSummary {
 }
 
 /// A page of sessions.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct SessionPage {
     /// Sessions of the page, in byte order of their names.
     pub sessions: Vec<SessionSummary>,
@@ -88,7 +89,8 @@ pub struct SessionPage {
 }
 
 /// A page of the tenants that have sessions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct TenantPage {
     /// Tenants of the page, in order of their names.
     pub tenants: Vec<TenantId>,

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use super::{AskError, SessionHandle, SessionRouter, ShardMsg};
+use super::{AskError, SessionHandle, ShardMsg};
 use crate::{
     actor::{
         approvals::Approval,
@@ -162,18 +162,12 @@ impl SessionHandle {
     }
 
     pub(in crate::actor) async fn replayed(&self) -> Result<Replayed, AskError> {
-        let SessionRouter {
-            journal,
-            profiles,
-            acknowledge,
-            ..
-        } = &self.router;
         let known = self.require_known().await?;
-        let profiles = &*profiles.now();
+        let (journal, profiles) = (&*self.router.journal, self.router.profiles.now());
         let (opening, to) = (self.opening.clone(), (known.sid, known.last));
-        let begun = Replayed::begin(opening, &**journal, profiles, to, *acknowledge).await?;
-        let replayed = begun.read(&**journal, profiles, to, *acknowledge);
-        Ok(replayed.await?)
+        let deadline = self.router.acknowledge;
+        let (replayed, _) = Replayed::load(opening, journal, &profiles, to, deadline).await?;
+        Ok(replayed)
     }
 
     /// Whether the session's query waits only for a person; false if the session cannot be read.

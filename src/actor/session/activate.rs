@@ -200,17 +200,10 @@ impl SessionShell {
         let profiles = &*all;
         let to = (claim.sid, claim.last);
         let opening = self.opening.clone();
-        let replayed = Replayed::begin(opening, journal, profiles, to, deadline).await?;
-        self.kept = replayed.last;
-        let replayed = replayed.read(journal, profiles, to, deadline).await?;
-        let Replayed {
-            session,
-            opening,
-            profile,
-            last,
-        } = replayed;
-        (self.session, self.last) = (session, last);
-        (self.opening, self.profile) = (opening, profile);
+        let (replayed, kept) = Replayed::load(opening, journal, profiles, to, deadline).await?;
+        (self.session, self.last) = (replayed.session, replayed.last);
+        (self.opening, self.profile) = (replayed.opening, replayed.profile);
+        self.kept = kept;
         self.profiles = all;
         Ok(())
     }

@@ -83,14 +83,13 @@ impl ProviderChecks<'_> {
                 return self.report.add(Finding::ok("provider", seen));
             }
             Scripts::PROVIDER => {
-                return self
-                    .report
-                    .add(match Scripts::read(std::iter::once(model)) {
-                        Ok(_) => Finding::ok("provider", "the script is valid"),
-                        Err(error) => {
-                            Finding::fail("provider", error.to_string(), "see docs/scripts.md")
-                        }
-                    });
+                let script = Scripts::read(std::iter::once(model));
+                return self.report.add(match script {
+                    Ok(_) => Finding::ok("provider", "the script is valid"),
+                    Err(error) => {
+                        Finding::fail("provider", error.to_string(), "see docs/scripts.md")
+                    }
+                });
             }
             name => self.providers.find(name),
         };

@@ -3,7 +3,9 @@
 use std::{fmt::Display, io::Write as _};
 
 use crate::{
-    actor::{Approval, SessionSummary, SessionView},
+    actor::{
+        Approval, Changes, SessionPage, SessionSummary, SessionView, TenantPage, WaitingCalls,
+    },
     cli::{
         CliError,
         terminal::{Terminal, harmless},
@@ -18,7 +20,7 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
         return terminal.out.json(answer);
     }
     match answer {
-        Answer::Sessions { sessions, next } => {
+        Answer::Sessions(SessionPage { sessions, next }) => {
             for listed in sessions {
                 line(terminal, &session(listed))?;
             }
@@ -27,7 +29,7 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
             }
             more(next.as_ref(), terminal);
         }
-        Answer::Tenants { tenants, next } => {
+        Answer::Tenants(TenantPage { tenants, next }) => {
             for tenant in tenants {
                 line(terminal, tenant.as_str())?;
             }
@@ -39,11 +41,11 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
                 line(terminal, &event_line(event))?;
             }
         }
-        Answer::Approvals {
+        Answer::Approvals(WaitingCalls {
             approvals,
             incomplete,
             more,
-        } => {
+        }) => {
             for approval in approvals {
                 line(terminal, &waiting(approval))?;
             }
@@ -63,7 +65,9 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
         Answer::Done {} => line(terminal, "done")?,
         Answer::Query { query } => line(terminal, &format!("query {query} continues"))?,
         Answer::Forked { session } => line(terminal, &format!("forked as {session}"))?,
-        Answer::Reloaded { changed, waiting } => line(terminal, &reloaded(changed, waiting))?,
+        Answer::Reloaded(Changes { changed, waiting }) => {
+            line(terminal, &reloaded(changed, waiting))?;
+        }
         Answer::Deleted {
             records,
             sub_agents: agents,

@@ -5,7 +5,7 @@ use futures_util::stream::{self, SelectAll, Stream, StreamExt as _, TryStreamExt
 
 use super::{Server, output};
 use crate::{
-    actor::{Approval, SessionState, SessionSummary},
+    actor::{SessionPage, SessionState, SessionSummary, WaitingCalls},
     cli::{CliError, interrupts::Interrupts, terminal::Terminal},
     control::{Answer, Client, Events, Subject, Verb, Watching, WireUpdate},
     model::{Owner, SessionKey, SessionName, TenantId},
@@ -104,14 +104,10 @@ fn sessions(answers: Vec<Answer>, wanted: Option<SessionState>, limit: u32) -> A
     let servers = answers.len();
     let (mut all, mut next) = (Vec::<SessionSummary>::new(), None::<SessionName>);
     for answer in answers {
-        if let Answer::Sessions {
-            sessions,
-            next: other,
-        } = answer
-        {
-            all.extend(sessions);
+        if let Answer::Sessions(page) = answer {
+            all.extend(page.sessions);
             // Pages are complete only up to the smallest cursor.
-            next = next.into_iter().chain(other).min();
+            next = next.into_iter().chain(page.next).min();
         }
     }
     all.retain(|listed| next.as_ref().is_none_or(|end| listed.key.name <= *end));
@@ -126,33 +122,24 @@ fn sessions(answers: Vec<Answer>, wanted: Option<SessionState>, limit: u32) -> A
         sessions.truncate(limit);
         next = sessions.last().map(|listed| listed.key.name.clone());
     }
-    Answer::Sessions { sessions, next }
+    Answer::Sessions(SessionPage { sessions, next })
 }
 
 /// Merges pending calls, without duplicates: every server reports those of passivated sessions.
 fn approvals(answers: Vec<Answer>) -> Answer {
-    let (mut approvals, mut incomplete, mut more) = (Vec::<Approval>::new(), false, 0);
+    let mut all = WaitingCalls::default();
     for answer in answers {
-        let Answer::Approvals {
-            approvals: some,
-            incomplete: unread,
-            more: others,
-        } = answer
-        else {
+        let Answer::Approvals(some) = answer else {
             continue;
         };
-        for approval in some {
-            if !approvals.contains(&approval) {
-                approvals.push(approval);
+        for approval in some.approvals {
+            if !all.approvals.contains(&approval) {
+                all.approvals.push(approval);
             }
         }
-        incomplete |= unread;
-        more = more.max(others);
+        all.incomplete |= some.incomplete;
+        all.more = all.more.max(some.more);
     }
-    approvals.sort_by_key(|one| one.since);
-    Answer::Approvals {
-        approvals,
-        incomplete,
-        more,
-    }
+    all.approvals.sort_by_key(|one| one.since);
+    Answer::Approvals(all)
 }

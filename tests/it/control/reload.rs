@@ -59,7 +59,7 @@ fn admin() -> Principal {
 async fn reload(system: &System) -> Result<(Vec<String>, Vec<String>), (Code, String)> {
     let controller = Controller::new(system.oracle().clone());
     match controller.carry_out(&admin(), Verb::Reload {}).await {
-        Ok(Answer::Reloaded { changed, waiting }) => Ok((changed, waiting)),
+        Ok(Answer::Reloaded(changes)) => Ok((changes.changed, changes.waiting)),
         Ok(other) => panic!("{other:?}"),
         Err(refused) => Err((refused.code, refused.message)),
     }

@@ -88,12 +88,11 @@ async fn socket_is_private_and_exclusive() {
     assert_eq!(beside.path(), deep.join("control-2.sock"));
     drop(beside);
     let client = Client::unix(&path).await.unwrap();
-    let Answer::Sessions { sessions, .. } =
-        client.carry_out(&verb(r#"{"verb":"list"}"#)).await.unwrap()
+    let Answer::Sessions(page) = client.carry_out(&verb(r#"{"verb":"list"}"#)).await.unwrap()
     else {
         panic!("no list")
     };
-    assert_eq!(sessions.len(), 3);
+    assert_eq!(page.sessions.len(), 3);
     server.close().await;
     assert_eq!(file_names(&deep), ["control-2.lock", "control.lock"]);
     let gone = client.carry_out(&verb(r#"{"verb":"list"}"#)).await;

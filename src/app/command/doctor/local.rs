@@ -20,6 +20,8 @@ use crate::{
     journal::sqlite::{Inspection, OpenError},
 };
 
+const OTHER_DIRECTORY: &str = "or choose another directory with --data-dir";
+
 pub(super) fn check(
     args: &Args,
     loaded: &Loaded,
@@ -64,12 +66,7 @@ pub(super) fn check(
     let folder = match stored::directory(config, environment) {
         Ok(folder) => folder,
         Err(stop) => {
-            return report.add(Finding::fail(
-                "data",
-                stop.to_string(),
-                "or choose a directory with \
-                                                                       --data-dir",
-            ));
+            return report.add(Finding::fail("data", stop.to_string(), OTHER_DIRECTORY));
         }
     };
     report.add(writable(&folder))?;
@@ -90,12 +87,8 @@ fn writable(folder: &Path) -> Finding {
         ),
         Err(error) => {
             let seen = format!("`{}` is not writable: {error}", existing.display());
-            Finding::fail(
-                "data",
-                seen,
-                "change its permissions, or choose another directory with \
-                                         --data-dir",
-            )
+            let mend = format!("change its permissions, {OTHER_DIRECTORY}");
+            Finding::fail("data", seen, mend)
         }
     }
 }
@@ -111,14 +104,7 @@ fn journal(folder: &Path) -> Finding {
     let inspection = match Inspection::open(folder) {
         Ok(inspection) => inspection,
         Err(OpenError::Absent { .. }) => return Finding::ok(CHECK, "no journal yet"),
-        Err(error) => {
-            return Finding::fail(
-                CHECK,
-                error.to_string(),
-                "or choose another directory with \
-                                                            --data-dir",
-            );
-        }
+        Err(error) => return Finding::fail(CHECK, error.to_string(), OTHER_DIRECTORY),
     };
     match inspection.verify() {
         Ok(problems) if problems.is_empty() => Finding::ok(CHECK, "no corruption found"),
