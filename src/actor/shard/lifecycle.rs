@@ -39,21 +39,14 @@ pub(super) struct Live {
 }
 
 pub(super) struct Ending {
-    pub why: EndReason,
+    /// The activation of the next actor, if the shard killed this one. Otherwise it was asked to
+    /// leave memory, and may stay.
+    pub killed_for: Option<Activation>,
     /// When the end was requested, in monotonic milliseconds.
     pub since: u64,
     /// Requests for the next actor, or for this one if it stays.
     pub waiting: Vec<SessionMsg>,
     pub gone: Vec<RpcReplyPort<()>>,
-}
-
-/// Why an actor is about to end.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum EndReason {
-    /// The shard asked it to leave memory; it may stay.
-    Asked,
-    /// The shard killed it, to restart the session with this activation.
-    Killed(Activation),
 }
 
 #[derive(Debug, Clone)]
@@ -250,7 +243,7 @@ impl ShardState {
     }
 
     pub(super) fn end_for(&mut self, key: &SessionKey, activation: Activation) {
-        if let Some(actor) = self.ending(key, EndReason::Killed(activation)) {
+        if let Some(actor) = self.ending(key, Some(activation)) {
             actor.kill();
         }
     }
@@ -259,7 +252,7 @@ impl ShardState {
     pub(super) fn ending(
         &mut self,
         key: &SessionKey,
-        why: EndReason,
+        killed_for: Option<Activation>,
     ) -> Option<ActorRef<SessionMsg>> {
         let since = self.now();
         let Some(Slot::Live(live)) = self.slots.get_mut(key) else {
@@ -268,16 +261,9 @@ impl ShardState {
         if live.ending.is_some() {
             return None;
         }
-        let why = match why {
-            EndReason::Killed(found) => {
-                let activation =
-                    kill_for(live.progress_tracker.stage(), &live.start.activation, found);
-                EndReason::Killed(activation)
-            }
-            EndReason::Asked => EndReason::Asked,
-        };
+        let at = live.progress_tracker.stage();
         live.ending = Some(Ending {
-            why,
+            killed_for: killed_for.map(|found| kill_for(at, &live.start.activation, found)),
             since,
             waiting: Vec::new(),
             gone: Vec::new(),
@@ -301,19 +287,16 @@ impl ShardState {
         let Some(Slot::Live(live)) = self.slots.remove(&key) else {
             return Ok(());
         };
-        let (why, waiting, gone) = match live.ending {
-            Some(ending) => (Some(ending.why), ending.waiting, ending.gone),
+        let was_asked = |ending: &Ending| ending.killed_for.is_none();
+        let left = end == ActorEnd::Stopped && live.ending.as_ref().is_some_and(was_asked);
+        let (killed_for, waiting, gone) = match live.ending {
+            Some(ending) => (ending.killed_for, ending.waiting, ending.gone),
             None => (None, Vec::new(), Vec::new()),
         };
-        let left = end == ActorEnd::Stopped && why == Some(EndReason::Asked);
         if left || self.parked.is_some() {
             // Pending work resumes at the next activation.
             self.ledger.remove(&key);
         } else {
-            let killed_for = match why {
-                Some(EndReason::Killed(activation)) => Some(activation),
-                Some(EndReason::Asked) | None => None,
-            };
             self.follow(
                 key.clone(),
                 live.start,

@@ -12,7 +12,7 @@ use ractor::{ActorId, RpcReplyPort};
 
 use super::{
     ShardMsg, ShardState,
-    lifecycle::{EndReason, Ending, Live, Slot},
+    lifecycle::{Ending, Live, Slot},
 };
 use crate::{
     actor::{
@@ -70,28 +70,22 @@ impl ShardState {
         let Some(Slot::Live(live)) = self.slots.get_mut(&key) else {
             return;
         };
-        let Some(Ending {
-            why,
-            since,
-            waiting,
-            ..
-        }) = &mut live.ending
-        else {
+        let Some(ending) = &mut live.ending else {
             return;
         };
-        if *why == EndReason::Asked {
+        if ending.killed_for.is_none() {
             let activation = match live.progress_tracker.stage() {
                 Stage::Waking => live.start.activation.clone(),
                 _ if live.progress_tracker.is_busy() => stall,
                 // A session that only waits for a person has not stalled.
                 _ => Activation::Again,
             };
-            (*why, *since) = (EndReason::Killed(activation), now);
+            (ending.killed_for, ending.since) = (Some(activation), now);
             return live.actor.kill();
         }
         let limit = self.settings.stall_limit;
         let reason = format!("it was killed but did not end within {limit:?}");
-        for request in std::mem::take(waiting) {
+        for request in std::mem::take(&mut ending.waiting) {
             let reason = reason.clone();
             request.refuse(Refusal::Quarantined { reason });
         }
@@ -160,7 +154,7 @@ impl ShardState {
     }
 
     pub(super) fn ask_to_leave(&mut self, key: &SessionKey, ask: SessionMsg) {
-        if let Some(actor) = self.ending(key, EndReason::Asked) {
+        if let Some(actor) = self.ending(key, None) {
             let _ = actor.cast(ask);
         }
     }
@@ -200,7 +194,7 @@ impl ShardState {
         if live.actor.get_id() != who {
             return;
         }
-        let was_asked = |ending: &mut Ending| ending.why == EndReason::Asked;
+        let was_asked = |ending: &mut Ending| ending.killed_for.is_none();
         let Some(ending) = live.ending.take_if(was_asked) else {
             return;
         };

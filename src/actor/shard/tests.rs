@@ -8,7 +8,7 @@ use tokio::sync::{
 };
 
 use super::{
-    lifecycle::{EndReason, Live, Slot},
+    lifecycle::{Live, Slot},
     *,
 };
 use crate::{
@@ -167,7 +167,7 @@ impl Bench {
 
     /// Marks the session as asked to leave, without asking it.
     fn mark_asked_to_leave(&mut self) -> ActorId {
-        let gone = self.state.ending(&key(), EndReason::Asked);
+        let gone = self.state.ending(&key(), None);
         gone.unwrap().get_id()
     }
 
@@ -183,8 +183,11 @@ impl Bench {
         self.slot().and_then(Slot::live)
     }
 
-    fn ending(&self) -> Option<&EndReason> {
-        self.live()?.ending.as_ref().map(|ending| &ending.why)
+    fn ending(&self) -> Option<&Option<Activation>> {
+        self.live()?
+            .ending
+            .as_ref()
+            .map(|ending| &ending.killed_for)
     }
 
     fn is_quarantined(&self) -> bool {
@@ -413,13 +416,13 @@ async fn session_that_ignores_a_kill_is_quarantined() {
     let waits = bench.submit("and?").await;
     tokio::time::advance(limit - Duration::from_secs(1)).await;
     bench.say(ShardMsg::Sweep).await;
-    assert_eq!(bench.ending(), Some(&EndReason::Asked));
+    assert_eq!(bench.ending(), Some(&None));
     tokio::time::advance(Duration::from_secs(1)).await;
     bench.say(ShardMsg::Sweep).await;
     let cause = RestartCause::Stall;
     let detail = "no progress for 900s".to_owned();
     let stall = Activation::Restart { cause, detail };
-    assert_eq!(bench.ending(), Some(&EndReason::Killed(stall)));
+    assert_eq!(bench.ending(), Some(&Some(stall)));
     tokio::time::advance(limit).await;
     bench.say(ShardMsg::Sweep).await;
     let refused = waits.await.unwrap().unwrap_err();

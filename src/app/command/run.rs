@@ -171,21 +171,18 @@ fn quoted(word: &str) -> String {
 }
 
 fn profile(config: &Config, wanted: Option<&ProfileName>) -> Result<ProfileName, CliError> {
-    let configured = config.profiles.iter().map(|profile| profile.name.clone());
-    let there: Vec<ProfileName> = std::iter::once(ProfileName::oracle())
-        .chain(configured)
-        .collect();
-    match wanted {
-        None => Ok(ProfileName::oracle()),
-        Some(wanted) if there.contains(wanted) => Ok(wanted.clone()),
-        Some(wanted) => {
-            let there: Vec<String> = there.iter().map(|name| format!("`{name}`")).collect();
-            let there = there.join(", ");
-            Err(CliError::usage(format_args!(
-                "unknown profile `{wanted}`: use {there}, or add a profile in `[[profiles]]`"
-            )))
-        }
+    let oracle = ProfileName::oracle();
+    let wanted = wanted.unwrap_or(&oracle);
+    let configured = config.profiles.iter().map(|profile| &profile.name);
+    let there: Vec<&ProfileName> = std::iter::once(&oracle).chain(configured).collect();
+    if there.contains(&wanted) {
+        return Ok(wanted.clone());
     }
+    let there: Vec<String> = there.iter().map(|name| format!("`{name}`")).collect();
+    let there = there.join(", ");
+    Err(CliError::usage(format_args!(
+        "unknown profile `{wanted}`: use {there}, or add a profile in `[[profiles]]`"
+    )))
 }
 
 pub(super) fn replay(
