@@ -122,14 +122,14 @@ impl PendingCalls {
     }
 }
 
-/// Result of [`Oracle::approvals`]: known tool calls of a tenant that wait for approval.
+/// Tool calls of a tenant that wait for approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct WaitingCalls {
     /// The calls, oldest first.
     pub approvals: Vec<Approval>,
-    /// Whether other calls may be waiting: beyond the limit, or in sessions that could not be read
-    /// in time. Repeating the request makes progress.
+    /// Whether some are missing: too many, unreadable, or not read in time. A repeated request makes
+    /// progress.
     #[serde(default)]
     pub incomplete: bool,
     /// How many known calls the limit left out.

@@ -79,12 +79,11 @@ pub struct SessionSummary {
 
 /// A page of sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema), schema(as = SummaryPage))]
 pub struct SessionPage {
-    /// Sessions of the page, in byte order of their names.
+    /// The sessions, in byte order of their names.
     pub sessions: Vec<SessionSummary>,
-    /// Where the next page begins, or `None` after the last. A page may be short, even empty,
-    /// without being the last.
+    /// The `after` of the next page; null on the last page. A page may be short and not the last.
     pub next: Option<SessionName>,
 }
 
@@ -92,9 +91,9 @@ pub struct SessionPage {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct TenantPage {
-    /// Tenants of the page, in order of their names.
+    /// The tenants, in order of their names.
     pub tenants: Vec<TenantId>,
-    /// Where the next page begins, or `None` after the last.
+    /// The `after` of the next page; null on the last page.
     pub next: Option<TenantId>,
 }
 
