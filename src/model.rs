@@ -64,7 +64,6 @@ pub mod outcome;
 pub mod price;
 pub mod record;
 pub mod reply;
-pub mod shared_list;
 pub mod signal;
 pub mod time;
 pub mod tool;
@@ -89,7 +88,6 @@ pub use outcome::{ForcedBy, Outcome};
 pub use price::Price;
 pub use record::{Record, Utterance};
 pub use reply::{Reply, StopReason};
-pub use shared_list::SharedList;
 pub use signal::{Rejection, Signal, SignalFields, SignalType};
 pub use time::{Span, Timestamp};
 pub use tool::{

@@ -251,8 +251,7 @@ impl<'a> Draft<'a> {
 }
 
 fn accumulated(query: &Query) -> String {
-    let texts = query.texts.oldest_first().into_iter();
-    texts.map(|text| &**text).collect::<Vec<_>>().join("\n\n")
+    query.texts.join("\n\n")
 }
 
 /// docs/protocol.md, "A turn", defines the answer.

@@ -25,8 +25,7 @@ use super::{
 use crate::{
     model::{
         AnswerOptions, Attempt, By, CallId, ClientToolChoice, Cut, Limits, QueryId, QueryType,
-        SessionName, SharedList, Signal, SignalFields, StopReason, Timestamp, ToolSpec, Turn,
-        Usage,
+        SessionName, Signal, SignalFields, StopReason, Timestamp, ToolSpec, Turn, Usage,
         command::Author,
         record::{Accepted, ChildEnd, Ending, Steered, TurnMode},
         signal::SignalClass,
@@ -78,7 +77,7 @@ pub struct Query {
     pub(super) usage: Usage,
     /// The part of `usage` from the query that this one continues.
     pub(super) inherited: Usage,
-    pub(super) texts: SharedList<Arc<str>>,
+    pub(super) texts: Arc<Vec<Arc<str>>>,
     pub(super) accumulated_chars: usize,
     pub(super) signals: SignalState,
     pub(super) repetition: Repetition,

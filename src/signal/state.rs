@@ -4,8 +4,6 @@
 
 use std::sync::Arc;
 
-use memchr::memrchr;
-
 use crate::model::{
     record::LoopKind,
     signal::{Signal, SignalFields},
@@ -92,31 +90,8 @@ impl<'a> Topic<'a> {
 
     /// Ignores letter case and white space.
     fn is(&self, other: &Self) -> bool {
-        self.kind == other.kind && same_words(self.words, other.words)
-    }
-}
-
-/// Compares word by word from the first difference, back to a space.
-fn same_words(one: &str, other: &str) -> bool {
-    let pairs = one.bytes().zip(other.bytes());
-    let alike = pairs.take_while(|(one, other)| one == other).count();
-    let cut = memrchr(b' ', &one.as_bytes()[..alike]).unwrap_or(0);
-    let mut ones = one[cut..].split_whitespace();
-    let mut others = other[cut..].split_whitespace();
-    loop {
-        match (ones.next(), others.next()) {
-            (Some(one), Some(other)) if same_word(one, other) => {}
-            (None, None) => return true,
-            (Some(_) | None, _) => return false,
-        }
-    }
-}
-
-fn same_word(one: &str, other: &str) -> bool {
-    if one.is_ascii() && other.is_ascii() {
-        one.eq_ignore_ascii_case(other)
-    } else {
-        one.to_lowercase() == other.to_lowercase()
+        let words = |topic: &Self| topic.words.split_whitespace().map(str::to_lowercase);
+        self.kind == other.kind && words(self).eq(words(other))
     }
 }
 

@@ -112,7 +112,7 @@ impl Query {
             let text = Arc::clone(&replied.text);
             let joint = if self.texts.is_empty() { 0 } else { 2 };
             self.accumulated_chars += joint + text.chars().count();
-            self.texts.push(Arc::clone(&text));
+            Arc::make_mut(&mut self.texts).push(Arc::clone(&text));
             self.current.text = Some(text);
         }
         if self.current.calls == 0 {
