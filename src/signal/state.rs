@@ -90,9 +90,16 @@ impl<'a> Topic<'a> {
 
     /// Ignores letter case and white space.
     fn is(&self, other: &Self) -> bool {
-        let words = |topic: &Self| topic.words.split_whitespace().map(str::to_lowercase);
-        self.kind == other.kind && words(self).eq(words(other))
+        self.kind == other.kind && same_words(self.words, other.words)
     }
+}
+
+fn same_words(one: &str, other: &str) -> bool {
+    let words = |text: &str| {
+        let words = text.split_whitespace();
+        words.map(str::to_lowercase).collect::<Vec<_>>()
+    };
+    words(one) == words(other)
 }
 
 #[cfg(test)]
