@@ -10,11 +10,11 @@ use tokio::time::Instant;
 use super::{
     anthropic::{self, Anthropic},
     damage::{self, Step},
-    fault::{self, After, Fault, FaultKind, Problem, Salt},
+    fault::{self, Fault, FaultKind, Problem, Salt},
     openai::{self, OpenAi},
     reply::Reply,
     request::{self, Breach, ParsedRequest, Rule},
-    server::Server,
+    server::{HOLD, Server},
     voice::{self, PlannedReply},
 };
 use crate::{llm::Dialect, model::StopReason};
@@ -24,27 +24,19 @@ const STREAM: &str = "text/event-stream";
 const HTML: &str = "text/html";
 const PROXY_PAGE: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n\
                           <center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n";
-/// In seconds. Bounds dates, because HTTP dates have years of four digits.
-const CENTURY: u64 = 100 * 365 * 86_400;
 /// A request asks for a fault with this header.
 pub(super) const FAULT: &str = "x-mock-fault";
 
 #[derive(Debug)]
 pub(super) struct Answer {
-    pub(super) wait: Wait,
+    /// Delay before the answer's headers.
+    pub(super) wait: Duration,
     pub(super) status: u16,
     pub(super) kind: &'static str,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Sent,
     pub(super) fault: Option<Fault>,
     pub(super) breaches: Vec<Breach>,
-}
-
-/// Delay before the answer's headers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wait {
-    For(Duration),
-    Stall,
 }
 
 #[derive(Debug)]
@@ -60,13 +52,12 @@ impl Answer {
 
     /// Whether the connection closes before the answer begins.
     pub(super) fn never_begins(&self) -> bool {
-        let cut = matches!(&self.body, Sent::Steps(steps) if steps.first() == Some(&Step::Cut));
-        cut || self.wait == Wait::Stall
+        matches!(&self.body, Sent::Steps(steps) if steps.first() == Some(&Step::Cut))
     }
 
     fn new(status: u16, kind: &'static str, body: Sent) -> Self {
         Self {
-            wait: Wait::For(Duration::ZERO),
+            wait: Duration::ZERO,
             status,
             kind,
             headers: Vec::new(),
@@ -97,9 +88,9 @@ impl MockRequest<'_> {
         };
         answer.breaches = breaches;
         let settings = &server.settings;
-        if answer.wait == Wait::For(Duration::ZERO) {
+        if answer.wait.is_zero() {
             let chance = fault::chance(settings.seed, self.number, Salt::Latency);
-            answer.wait = Wait::For(settings.latency.at(chance));
+            answer.wait = settings.latency.at(chance);
         }
         if let Some(limits) = &server.limits {
             let date = |time| rfc3339(self.date + time);
@@ -144,9 +135,7 @@ impl MockRequest<'_> {
         let fault = utterance.fault.or(fault);
         let mut answer = self.damaged(server, &asked, &utterance, fault);
         answer.fault = fault;
-        if !utterance.delay.is_zero() && answer.wait != Wait::Stall {
-            answer.wait = Wait::For(utterance.delay);
-        }
+        answer.wait = answer.wait.max(utterance.delay);
         Ok(answer)
     }
 
@@ -170,9 +159,9 @@ impl MockRequest<'_> {
             let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX) + 1;
             let what = format!("the limit per minute is reached for {wait} ms");
             breaches.push(Rule::Limits.broken(&*what));
-            let mut problem = Problem::new(429, what);
-            problem.after = After::Both(wait);
-            problem
+            Problem::new(429, what)
+                .with("retry-after", wait.div_ceil(1_000))
+                .with("retry-after-ms", wait)
         })
     }
 
@@ -246,14 +235,14 @@ impl MockRequest<'_> {
             FaultKind::Html => Some(Answer::new(502, HTML, Sent::Whole(PROXY_PAGE.into()))),
             FaultKind::HangUp => Some(cut()),
             FaultKind::StallHeaders => Some(Answer {
-                wait: Wait::Stall,
+                wait: HOLD,
                 ..cut()
             }),
             // Without a stream, an error after the status can only be the body.
             FaultKind::ErrorFirst | FaultKind::ErrorLate if !asked.stream => {
-                Some(self.refusal(&Problem::of_fault(FaultKind::ErrorOk.into())?))
+                Some(self.refusal(&Problem::of_fault(FaultKind::ErrorOk.into(), self.date)?))
             }
-            _ => Some(self.refusal(&Problem::of_fault(fault)?)),
+            _ => Some(self.refusal(&Problem::of_fault(fault, self.date)?)),
         }
     }
 
@@ -263,23 +252,10 @@ impl MockRequest<'_> {
             Dialect::Anthropic => (anthropic::status(problem), anthropic::error(problem)),
         };
         let mut answer = Answer::new(status, JSON, Sent::Whole(body.to_string().into()));
-        let mut header = |name: &str, value: String| answer.headers.push((name.to_owned(), value));
-        match problem.after {
-            After::Unspecified => {}
-            After::Seconds(seconds) => header("retry-after", seconds.to_string()),
-            After::Date(seconds) => {
-                let date = self.date + Duration::from_secs(seconds.min(CENTURY));
-                header("retry-after", httpdate::fmt_http_date(date));
-            }
-            After::Millis(millis) => header("retry-after-ms", millis.to_string()),
-            After::Both(millis) => {
-                header("retry-after", millis.div_ceil(1_000).to_string());
-                header("retry-after-ms", millis.to_string());
-            }
-        }
-        if let Some(should) = problem.should_retry {
-            header("x-should-retry", should.to_owned());
-        }
+        let headers = problem.headers.iter();
+        answer.headers = headers
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect();
         answer
     }
 }

@@ -2,12 +2,19 @@
 //!
 //! The command's help, the documentation's test and the header `x-mock-fault` use this list.
 
-use std::{fmt, ops::RangeInclusive, str::FromStr};
+use std::{
+    fmt,
+    ops::RangeInclusive,
+    str::FromStr,
+    time::{Duration, SystemTime},
+};
 
 use crate::model::{FaultCode, SPLITMIX_STEP, splitmix};
 
 /// As the number of a fault: after all content.
 pub(super) const AFTER_CONTENT: u64 = u64::MAX;
+/// In seconds. Bounds dates, because HTTP dates have years of four digits.
+const CENTURY: u64 = 100 * 365 * 86_400;
 
 macro_rules! faults {
     ($($variant:ident $name:literal $(= $number:literal)?: $what:literal;)+) => {
@@ -309,9 +316,7 @@ pub(super) struct Problem {
     pub(super) status: u16,
     pub(super) cause: Cause,
     pub(super) message: String,
-    pub(super) after: After,
-    /// The header `x-should-retry`.
-    pub(super) should_retry: Option<&'static str>,
+    pub(super) headers: Vec<(&'static str, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -321,44 +326,44 @@ pub(super) enum Cause {
     Quota,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum After {
-    Unspecified,
-    Seconds(u64),
-    /// Seconds from now, sent as a date.
-    Date(u64),
-    Millis(u64),
-    /// Milliseconds, sent in both headers.
-    Both(u64),
-}
-
 impl Problem {
     pub(super) fn new(status: u16, message: impl Into<String>) -> Self {
         Self {
             status,
             cause: Cause::Status,
             message: message.into(),
-            after: After::Unspecified,
-            should_retry: None,
+            headers: Vec::new(),
         }
     }
 
-    /// The refusal by this fault; `None` if it does not refuse.
-    pub(super) fn of_fault(fault: Fault) -> Option<Self> {
+    /// Adds a header.
+    pub(super) fn with(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.headers.push((name, value.to_string()));
+        self
+    }
+
+    /// The refusal by this fault at a time; `None` if it does not refuse.
+    pub(super) fn of_fault(fault: Fault, now: SystemTime) -> Option<Self> {
         let status = fault.status()?;
         let message = format!("mock fault {fault}: {}", fault.kind.what());
-        let mut problem = Self::new(status, message);
-        match fault.kind {
-            FaultKind::Context => problem.cause = Cause::Context,
-            FaultKind::Quota => problem.cause = Cause::Quota,
-            FaultKind::RetrySeconds => problem.after = After::Seconds(fault.number_or(1)),
-            FaultKind::RetryDate => problem.after = After::Date(fault.number_or(2)),
-            FaultKind::RetryMs => problem.after = After::Millis(fault.number_or(250)),
-            FaultKind::ShouldRetry => problem.should_retry = Some("true"),
-            FaultKind::ShouldNotRetry => problem.should_retry = Some("false"),
-            _ => {}
-        }
-        Some(problem)
+        let problem = Self::new(status, message);
+        Some(match fault.kind {
+            FaultKind::Context => problem.because(Cause::Context),
+            FaultKind::Quota => problem.because(Cause::Quota),
+            FaultKind::RetrySeconds => problem.with("retry-after", fault.number_or(1)),
+            FaultKind::RetryDate => {
+                let date = now + Duration::from_secs(fault.number_or(2).min(CENTURY));
+                problem.with("retry-after", httpdate::fmt_http_date(date))
+            }
+            FaultKind::RetryMs => problem.with("retry-after-ms", fault.number_or(250)),
+            FaultKind::ShouldRetry => problem.with("x-should-retry", true),
+            FaultKind::ShouldNotRetry => problem.with("x-should-retry", false),
+            _ => problem,
+        })
+    }
+
+    fn because(self, cause: Cause) -> Self {
+        Self { cause, ..self }
     }
 
     /// The refusal for a script's fault, by its code.
@@ -381,14 +386,15 @@ impl Problem {
             _ if permanent => 400,
             _ => 500,
         };
-        let mut problem = Self::new(status, format!("{code}: {detail}"));
-        problem.cause = match code {
+        let problem = Self::new(status, format!("{code}: {detail}")).because(match code {
             FaultCode::Quota => Cause::Quota,
             FaultCode::Context => Cause::Context,
             _ => Cause::Status,
-        };
-        problem.after = after_ms.map_or(After::Unspecified, After::Millis);
-        problem
+        });
+        match after_ms {
+            Some(millis) => problem.with("retry-after-ms", millis),
+            None => problem,
+        }
     }
 }
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Token buckets for requests and tokens per minute. Time is an input.
 
-use std::{fmt::Write as _, num::NonZeroU32, time::Duration};
+use std::{num::NonZeroU32, time::Duration};
 
 use tokio::time::Instant;
 
@@ -105,21 +105,13 @@ impl Limits {
 
 /// A duration in OpenAI's format: `1m30s`, `1.5s`, `20ms`.
 fn short(time: Duration) -> String {
-    if time < Duration::from_secs(1) {
-        return format!("{}ms", time.as_millis());
+    let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let seconds = Duration::from_millis(millis % 60_000).as_secs_f64();
+    match millis {
+        0..1_000 => format!("{millis}ms"),
+        1_000..60_000 => format!("{seconds}s"),
+        _ => format!("{}m{seconds}s", millis / 60_000),
     }
-    let mut text = String::new();
-    let minutes = time.as_secs() / 60;
-    if minutes > 0 {
-        let _ = write!(text, "{minutes}m");
-    }
-    let millis = time.as_millis() % 60_000;
-    let _ = write!(text, "{}", millis / 1_000);
-    if !millis.is_multiple_of(1_000) {
-        let part = format!("{:03}", millis % 1_000);
-        let _ = write!(text, ".{}", part.trim_end_matches('0'));
-    }
-    text + "s"
 }
 
 #[cfg(test)]

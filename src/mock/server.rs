@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     anthropic,
     damage::Step,
-    decide::{self, Answer, MockRequest, Sent, Wait},
+    decide::{self, Answer, MockRequest, Sent},
     fault::Problem,
     limits::Limits,
     log::{InFlight, Log, LoggedRequest},
@@ -36,7 +36,7 @@ use crate::llm::Dialect;
 
 const MOST: usize = 64 << 20;
 /// Upper bound of every wait.
-const HOLD: Duration = Duration::from_secs(600);
+pub(super) const HOLD: Duration = Duration::from_secs(600);
 /// The listed model if settings name none.
 const MODEL: &str = "mock-model";
 const CHAT: &str = "/v1/chat/completions";
@@ -174,11 +174,7 @@ async fn answer(
         breaches: std::mem::take(&mut answer.breaches),
     };
     server.log.decided(kept, answer.is_stream());
-    let time = match answer.wait {
-        Wait::For(time) => time,
-        Wait::Stall => HOLD,
-    };
-    if wait(time, &server.stop).await.is_err() {
+    if wait(answer.wait, &server.stop).await.is_err() {
         answer.body = Sent::Steps(vec![Step::Cut]);
     }
     into_response(answer, arrived, server.stop.clone())

@@ -3,7 +3,7 @@ use std::{num::NonZeroU32, path::Path};
 use super::*;
 use crate::{
     llm::{Dialect, script::Script},
-    mock::{fault::After, request},
+    mock::request,
 };
 
 fn voice(settings: Settings) -> ReplySource {
@@ -141,7 +141,8 @@ fn scripted_voice_fails_before_its_reply() {
     }, { "faults": [fault("overloaded")] }]));
     for status in [429, 500] {
         let problem = say(&voice, 0).unwrap_err();
-        assert_eq!((problem.status, problem.after), (status, After::Millis(70)));
+        let headers = vec![("retry-after-ms", "70".to_owned())];
+        assert_eq!((problem.status, problem.headers), (status, headers));
     }
     for (kind, text) in [
         (FaultKind::Stall, "\"s\""),
