@@ -23,7 +23,7 @@ pub mod training;
 mod weights;
 
 pub use classifier::{Basis, Classifier, Explanation, Part, QueryClassifier, QueryContext};
-pub use error::{LexiconError, LexiconProblem, WeightsError};
+pub use error::{LexiconError, LexiconProblem, WeightsError, WeightsProblem};
 pub use evaluation::{Evaluation, LabelError, LabelledQuery, Mistake, Tally};
 pub use lexicon::Lexicon;
 pub use weights::Weights;

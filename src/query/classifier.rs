@@ -348,8 +348,6 @@ pub struct Explanation {
     pub classification: QueryClassification,
     /// What decided. Shares and parts count only under [`Basis::Weights`].
     pub basis: Basis,
-    /// The second most likely type.
-    pub second: Option<QueryType>,
     /// Share of each type by the weights, highest first.
     pub shares: Vec<(QueryType, f64)>,
     /// Evidence of the lexicon: entry, type, weight.
@@ -384,7 +382,6 @@ impl Classifier {
             let mut found = Explanation {
                 classification: self.to_classification(reading, &decision),
                 basis: decision.basis,
-                second: None,
                 shares: Vec::new(),
                 lexicon: lexicon.collect(),
                 parts: Vec::new(),
@@ -394,9 +391,7 @@ impl Classifier {
                 let opinion = asked.unwrap_or_else(|| weights.judge(text, reading, &score));
                 found.shares = QueryType::ALL.into_iter().zip(opinion.shares).collect();
                 found.shares.sort_by(|a, b| b.1.total_cmp(&a.1));
-                let mut likely = found.shares.iter().map(|(of, _)| *of);
-                if let (Some(first), Some(second)) = (likely.next(), likely.next()) {
-                    found.second = Some(second);
+                if let [(first, _), (second, _), ..] = found.shares[..] {
                     let parts = weights.parts(text, reading, &score);
                     found.parts = heaviest(parts.into_iter().map(|(feature, part)| Part {
                         feature,
@@ -437,8 +432,7 @@ impl fmt::Display for Explanation {
         for (query_type, share) in &self.shares {
             writeln!(f, "  {:14} {share:.3}", query_type.as_str())?;
         }
-        let likely = self.shares.first().map(|(first, _)| *first);
-        if let (Some(first), Some(second)) = (likely, self.second) {
+        if let [(first, _), (second, _), ..] = self.shares[..] {
             writeln!(f, "for {first} (+) or {second} (-):")?;
         }
         for part in &self.parts {

@@ -41,31 +41,30 @@ pub enum LexiconProblem {
 
 /// Invalid weights.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{origin}` {problem}")]
+pub struct WeightsError {
+    /// File name.
+    pub origin: String,
+    /// Kind of problem.
+    pub problem: WeightsProblem,
+}
+
+/// Kinds of problems of weights.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum WeightsError {
+pub enum WeightsProblem {
     /// Another kind of file.
-    #[error("`{origin}` is not a weights file: use a file that the training wrote")]
-    NotWeights {
-        /// File name.
-        origin: String,
-    },
+    #[error("is not a weights file: use a file that the training wrote")]
+    NotWeights,
     /// Another version.
-    #[error(
-        "`{origin}` has version {found}, but this version of Oracle reads {wanted}: train it \
-             again"
-    )]
+    #[error("has version {found}, but this version of Oracle reads {wanted}: train it again")]
     Version {
-        /// File name.
-        origin: String,
         /// Version found.
         found: String,
         /// Version that this program reads.
         wanted: String,
     },
     /// Wrong checksum or content.
-    #[error("`{origin}` is corrupt: copy it again, or train it again")]
-    Damaged {
-        /// File name.
-        origin: String,
-    },
+    #[error("is corrupt: copy it again, or train it again")]
+    Damaged,
 }

@@ -116,7 +116,10 @@ impl Weights {
     /// # Errors
     /// Another kind of file, another version, or damage.
     pub fn parse(bytes: &[u8], origin: &str) -> Result<Self, WeightsError> {
-        file::read(bytes).map_err(|fault| fault.at(origin))
+        file::read(bytes).map_err(|problem| WeightsError {
+            origin: origin.to_owned(),
+            problem,
+        })
     }
 
     /// Digest of the training data and the lexicon.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use sha2::{Digest, Sha256};
 
 use super::{PackedFeature, TYPES, Weights, WeightsHeader};
-use crate::query::error::WeightsError;
+use crate::query::error::WeightsProblem;
 use crate::query::features::{SHAPES, VERSION as FEATURES};
 
 const MAGIC: &[u8; 8] = b"ORACLEQC";
@@ -20,45 +20,26 @@ pub(super) const MAX_BYTES: usize = MAX_ROWS * ROW + BUCKETS + (1 << 12);
 /// Rest of the key, rarity, weights.
 const ROW: usize = 2 + 1 + TYPES;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WeightsFault {
-    NotWeights,
-    Version { format: u32, features: u32 },
-    Damaged,
-}
-
-impl WeightsFault {
-    pub(super) fn at(self, origin: &str) -> WeightsError {
-        let origin = origin.to_owned();
-        match self {
-            Self::NotWeights => WeightsError::NotWeights { origin },
-            Self::Version { format, features } => WeightsError::Version {
-                origin,
-                found: format!("{format}.{features}"),
-                wanted: format!("{FORMAT}.{FEATURES}"),
-            },
-            Self::Damaged => WeightsError::Damaged { origin },
-        }
-    }
-}
-
-pub(super) fn read(bytes: &[u8]) -> Result<Weights, WeightsFault> {
+pub(super) fn read(bytes: &[u8]) -> Result<Weights, WeightsProblem> {
     let parts = bytes.split_last_chunk::<CHECKSUM>();
-    let (body, checksum) = parts.ok_or(WeightsFault::NotWeights)?;
+    let (body, checksum) = parts.ok_or(WeightsProblem::NotWeights)?;
     let mut rest = ByteReader(body);
-    if &rest.take::<8>().map_err(|_| WeightsFault::NotWeights)? != MAGIC {
-        return Err(WeightsFault::NotWeights);
+    if &rest.take::<8>().map_err(|_| WeightsProblem::NotWeights)? != MAGIC {
+        return Err(WeightsProblem::NotWeights);
     }
     let (format, features) = (rest.number()?, rest.number()?);
     if (format, features) != (FORMAT, FEATURES) {
-        return Err(WeightsFault::Version { format, features });
+        return Err(WeightsProblem::Version {
+            found: format!("{format}.{features}"),
+            wanted: format!("{FORMAT}.{FEATURES}"),
+        });
     }
     if Sha256::digest(body)[..] != checksum[..] {
-        return Err(WeightsFault::Damaged);
+        return Err(WeightsProblem::Damaged);
     }
     let count = rest.number()? as usize;
     if count > MAX_ROWS {
-        return Err(WeightsFault::Damaged);
+        return Err(WeightsProblem::Damaged);
     }
     let head = WeightsHeader {
         stamp: rest.take()?,
@@ -90,7 +71,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Weights, WeightsFault> {
     // A matching checksum does not prove that the content is plausible.
     let sound = TEMPERATURES.contains(&head.temperature) && head.is_plausible();
     if !rest.0.is_empty() || sum as usize != count || !sound {
-        return Err(WeightsFault::Damaged);
+        return Err(WeightsProblem::Damaged);
     }
     Ok(Weights { head, starts, rows })
 }
@@ -98,27 +79,30 @@ pub(super) fn read(bytes: &[u8]) -> Result<Weights, WeightsFault> {
 struct ByteReader<'a>(&'a [u8]);
 
 impl<'a> ByteReader<'a> {
-    fn bytes(&mut self, len: usize) -> Result<&'a [u8], WeightsFault> {
-        let (head, rest) = self.0.split_at_checked(len).ok_or(WeightsFault::Damaged)?;
+    fn bytes(&mut self, len: usize) -> Result<&'a [u8], WeightsProblem> {
+        let (head, rest) = self
+            .0
+            .split_at_checked(len)
+            .ok_or(WeightsProblem::Damaged)?;
         self.0 = rest;
         Ok(head)
     }
 
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], WeightsFault> {
-        let (head, rest) = self.0.split_first_chunk().ok_or(WeightsFault::Damaged)?;
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], WeightsProblem> {
+        let (head, rest) = self.0.split_first_chunk().ok_or(WeightsProblem::Damaged)?;
         self.0 = rest;
         Ok(*head)
     }
 
-    fn number(&mut self) -> Result<u32, WeightsFault> {
+    fn number(&mut self) -> Result<u32, WeightsProblem> {
         self.take().map(u32::from_le_bytes)
     }
 
-    fn real(&mut self) -> Result<f32, WeightsFault> {
+    fn real(&mut self) -> Result<f32, WeightsProblem> {
         self.take().map(f32::from_le_bytes)
     }
 
-    fn reals<const N: usize>(&mut self) -> Result<[f32; N], WeightsFault> {
+    fn reals<const N: usize>(&mut self) -> Result<[f32; N], WeightsProblem> {
         let mut all = [0.0; N];
         for real in &mut all {
             *real = self.real()?;
@@ -126,7 +110,7 @@ impl<'a> ByteReader<'a> {
         Ok(all)
     }
 
-    fn table<const N: usize>(&mut self) -> Result<[[f32; TYPES]; N], WeightsFault> {
+    fn table<const N: usize>(&mut self) -> Result<[[f32; TYPES]; N], WeightsProblem> {
         let mut all = [[0.0; TYPES]; N];
         for row in &mut all {
             *row = self.reals()?;

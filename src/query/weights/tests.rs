@@ -2,7 +2,7 @@ use sha2::{Digest, Sha256};
 
 use super::*;
 use crate::query::Lexicon;
-use crate::query::error::WeightsError;
+use crate::query::error::{WeightsError, WeightsProblem};
 use crate::query::matcher::Matcher;
 
 /// Offset of the layout version, and one in the middle.
@@ -80,7 +80,10 @@ fn invalid_weights_are_refused_by_name() {
         assert!(error.contains(want), "{name}: {error}");
     }
     let empty = Weights::parse(&[], "x");
-    let want = WeightsError::NotWeights { origin: "x".into() };
+    let want = WeightsError {
+        origin: "x".into(),
+        problem: WeightsProblem::NotWeights,
+    };
     assert_eq!(empty, Err(want));
 }
 
