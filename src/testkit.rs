@@ -39,7 +39,7 @@ mod tool;
 pub mod tool_conformance;
 
 pub use crate::{http::described as router, mock};
-pub use backend::{Probe, SilentBackend, SlowStream};
+pub use backend::{Probe, SilentBackend};
 pub use crashing::{
     AppendPoint, AppendedKinds, CrashPointError, CrashTarget, CrashingJournal, Side,
 };

@@ -1,11 +1,8 @@
 //! Models for tests.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use futures_util::{StreamExt, stream};
@@ -91,7 +88,7 @@ impl<B: Backend> Backend for Probe<B> {
         let pieces = stream::unfold((stream, running), |(mut stream, mut running)| async move {
             tokio::task::yield_now().await;
             let piece = stream.next().await;
-            running.ended = matches!(piece, None | Some(Err(_) | Ok(crate::llm::Delta::Done(_))));
+            running.ended = matches!(piece, None | Some(Err(_) | Ok(Delta::Done(_))));
             piece.map(|piece| (piece, (stream, running)))
         });
         pieces.boxed()
@@ -138,27 +135,5 @@ impl<B: Backend> Backend for SilentBackend<B> {
             return stream::pending().boxed();
         }
         self.inner.call(request)
-    }
-}
-
-/// A model whose reply never ends.
-#[derive(Debug, Clone, Copy)]
-pub struct SlowStream {
-    /// Interval between words.
-    pub every: Duration,
-}
-
-impl Backend for SlowStream {
-    fn provider(&self) -> &'static str {
-        "scripted"
-    }
-
-    fn call(&self, _: Request) -> DeltaStream {
-        let every = self.every;
-        let word = move |()| async move {
-            tokio::time::sleep(every).await;
-            Some((Ok(Delta::Text("word ".into())), ()))
-        };
-        stream::unfold((), word).boxed()
     }
 }

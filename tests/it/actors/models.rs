@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use oracle_agent::{
-    llm::{Backend, DeltaStream, Request, Scripted, script::Script},
+    llm::{Backend, DeltaStream, Request, Scripted, script::Script, scripted::ScriptedReply},
     model::{Fault, FaultClass, Seq},
-    testkit::{Panics, Probe, SilentBackend, SlowStream, TestOracle},
+    testkit::{Panics, Probe, SilentBackend, TestOracle},
 };
 
 use super::{answered, counts, done, end, last};
@@ -58,9 +58,11 @@ async fn deadlines_cover_first_token_idle_and_total_time() {
         ),
         (
             "it never ends",
-            Box::new(SlowStream {
-                every: Duration::from_secs(50),
-            }),
+            Box::new(
+                Scripted::new()
+                    .play(ScriptedReply::chunks(["word "; 1_000]))
+                    .slowly(Duration::from_secs(50)),
+            ),
             "total_timeout",
             Duration::from_secs(60),
             600,

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use oracle_agent::{
     kernel::Command,
-    llm::Scripted,
+    llm::{Scripted, scripted::ScriptedReply},
     model::{Fault, FaultClass, Seq, Submission, command::Author, record::ApprovalVerdict},
-    testkit::{SilentBackend, SlowStream, TestOracle, TestSession, TestTool, advance_time},
+    testkit::{SilentBackend, TestOracle, TestSession, TestTool, advance_time},
 };
 use serde_json::json;
 
@@ -167,7 +167,8 @@ async fn a_back_off_is_no_stall() {
 #[tokio::test(start_paused = true)]
 async fn waiting_in_a_queue_is_no_stall() {
     // One call at a time, and the first one takes hours.
-    let oracle = TestOracle::new(SlowStream { every: HOUR / 6 })
+    let endless = ScriptedReply::chunks(["word "; 1_000]);
+    let oracle = TestOracle::new(Scripted::new().play(endless).slowly(HOUR / 6))
         .settings(|settings| {
             settings.gateway.concurrency = 1;
             settings.gateway.idle = HOUR;
