@@ -2,8 +2,6 @@
 //!
 //! No tokenizer: a text has the same estimate everywhere.
 
-use std::{fmt, fmt::Write};
-
 use super::Request;
 use crate::model::{NanoUsd, Part, Usage};
 
@@ -19,7 +17,9 @@ pub fn estimate_tokens(text: &str) -> u64 {
 pub fn estimate_usage(request: &Request, reply: &[Part]) -> Usage {
     let messages = request.messages.iter().flat_map(|message| &message.parts);
     let tools = request.tools.iter().map(|tool| {
-        characters(&tool.name) + characters(&tool.description) + displayed(&tool.schema)
+        characters(&tool.name)
+            + characters(&tool.description)
+            + characters(&tool.schema.to_string())
     });
     let sent = characters(&request.system)
         + messages.map(part_characters).sum::<u64>()
@@ -49,21 +49,6 @@ fn part_characters(part: &Part) -> u64 {
         Part::Image(_) => Part::IMAGE_CHARS as u64,
         Part::Opaque(opaque) => characters(&opaque.body),
     }
-}
-
-/// Characters of the displayed `value`, without building the text.
-fn displayed(value: &impl fmt::Display) -> u64 {
-    struct Counter(u64);
-    impl Write for Counter {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            self.0 += characters(text);
-            Ok(())
-        }
-    }
-    let mut counter = Counter(0);
-    // The counter never fails.
-    let _ = write!(counter, "{value}");
-    counter.0
 }
 
 #[cfg(test)]

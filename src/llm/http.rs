@@ -16,6 +16,7 @@ use reqwest::{
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
+use rustls::ClientConfig;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Dialect, ProviderSettings, anthropic, secrets::Secrets};
@@ -144,20 +145,13 @@ impl Connection {
 }
 
 fn client(settings: &ProviderSettings, base: &Url) -> Result<Client, SetupError> {
-    let mut builder = Client::builder()
-        .tls_backend_preconfigured(trust::tls(settings)?)
-        .user_agent(USER_AGENT)
-        .referer(false)
-        .redirect(redirect::Policy::none())
+    let builder = Client::builder()
         .connect_timeout(settings.connect)
         .pool_idle_timeout(POOL_IDLE)
-        .tcp_keepalive(KEEP_ALIVE)
         .http2_keep_alive_interval(KEEP_ALIVE)
         .http2_adaptive_window(true);
-    if is_here(base) {
-        builder = builder.no_proxy();
-    }
-    builder.build().map_err(|error| SetupError::Client {
+    let client = secured(builder, trust::tls(settings)?, base).build();
+    client.map_err(|error| SetupError::Client {
         provider: settings.name.clone(),
         why: error.without_url().to_string(),
     })
@@ -165,18 +159,22 @@ fn client(settings: &ProviderSettings, base: &Url) -> Result<Client, SetupError>
 
 /// A client with the same trust and proxies for a server that is no provider.
 pub(crate) fn plain_client(builder: ClientBuilder, base: &Url) -> Result<Client, String> {
-    let mut builder = builder
-        .tls_backend_preconfigured(trust::plain()?)
+    let builder = builder.connect_timeout(KEEP_ALIVE);
+    let client = secured(builder, trust::plain()?, base).build();
+    client.map_err(|error| error.without_url().to_string())
+}
+
+fn secured(builder: ClientBuilder, tls: ClientConfig, base: &Url) -> ClientBuilder {
+    let builder = builder
+        .tls_backend_preconfigured(tls)
         .user_agent(USER_AGENT)
         .referer(false)
         .redirect(redirect::Policy::none())
-        .connect_timeout(KEEP_ALIVE)
         .tcp_keepalive(KEEP_ALIVE);
-    if is_here(base) {
-        builder = builder.no_proxy();
+    match is_here(base) {
+        true => builder.no_proxy(),
+        false => builder,
     }
-    let client = builder.build();
-    client.map_err(|error| error.without_url().to_string())
 }
 
 /// Whether the server is on this machine, where no proxy can reach it.

@@ -37,26 +37,13 @@ impl Secrets {
         for secret in &self.0 {
             text = text.replace(secret.expose_secret().trim(), HIDDEN);
         }
-        let mut clean = String::new();
-        let mut length = 0;
-        for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
-            if word.is_empty() {
-                continue;
-            }
-            if length > 0 {
-                clean.push(' ');
-                length += 1;
-            }
-            for c in word.chars() {
-                if length == DETAIL {
-                    clean.push('…');
-                    return clean;
-                }
-                clean.push(c);
-                length += 1;
-            }
+        let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let clean = words.join(" ");
+        match clean.char_indices().nth(DETAIL) {
+            Some((end, _)) => format!("{}…", &clean[..end]),
+            None => clean,
         }
-        clean
     }
 }
 

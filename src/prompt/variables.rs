@@ -5,8 +5,6 @@
 //!
 //! **Invariant:** a [`PreparedVariables`] never changes, and its fingerprint identifies it.
 
-use std::borrow::Cow;
-
 use minijinja::{context, value::Value};
 use sha2::{Digest, Sha256};
 
@@ -203,15 +201,15 @@ pub(super) fn sample_values() -> Vec<Value> {
 }
 
 fn as_line(text: &str) -> String {
-    neutralize(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
+    neutralize(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 fn as_block(text: &str) -> String {
-    neutralize(text.replace("\r\n", "\n").trim()).into_owned()
+    neutralize(text.replace("\r\n", "\n").trim())
 }
 
 /// Escapes the `<` of signal tags and of the context's tags.
-fn neutralize(text: &str) -> Cow<'_, str> {
+fn neutralize(text: &str) -> String {
     let mut out = String::new();
     let mut done = 0;
     for (at, _) in text.match_indices('<') {
@@ -221,11 +219,7 @@ fn neutralize(text: &str) -> Cow<'_, str> {
             done = at + 1;
         }
     }
-    if done == 0 {
-        return Cow::Borrowed(text);
-    }
-    out.push_str(&text[done..]);
-    Cow::Owned(out)
+    out + &text[done..]
 }
 
 /// `<signal.h>` is not reserved.

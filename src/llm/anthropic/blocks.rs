@@ -3,7 +3,13 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::llm::lenient::{MOST, Text};
+use crate::{
+    llm::{
+        Delta, fault,
+        lenient::{MOST, Text},
+    },
+    model::Fault,
+};
 
 #[derive(Deserialize)]
 pub(super) struct Start<'a> {
@@ -53,16 +59,6 @@ pub(super) enum Block {
     Opaque(String),
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum BlockEvent {
-    Text(String),
-    Thinking(String),
-    Hidden,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooManyBlocks;
-
 #[derive(Debug, Default)]
 pub(super) struct Blocks(Vec<Placed>);
 
@@ -80,7 +76,7 @@ impl Blocks {
         index: Option<u64>,
         start: &Start<'_>,
         raw: &str,
-    ) -> Result<Option<BlockEvent>, TooManyBlocks> {
+    ) -> Result<Option<Delta>, Fault> {
         let block = match &*start.kind.0 {
             "text" => Block::Text(start.text.0.to_string()),
             "tool_use" => Block::Call {
@@ -106,15 +102,15 @@ impl Blocks {
         let news = match &block {
             Block::Text(text) => some_text(text),
             Block::Thinking { text, .. } => some_thinking(text),
-            Block::Call { .. } | Block::Opaque(_) => Some(BlockEvent::Hidden),
+            Block::Call { .. } | Block::Opaque(_) => Some(Delta::Progress),
         };
         self.push(index, block)?;
         Ok(news)
     }
 
-    fn push(&mut self, index: Option<u64>, block: Block) -> Result<(), TooManyBlocks> {
+    fn push(&mut self, index: Option<u64>, block: Block) -> Result<(), Fault> {
         if self.0.len() == MOST {
-            return Err(TooManyBlocks);
+            return Err(fault::too_much("the reply has too many blocks"));
         }
         self.0.push(Placed {
             index,
@@ -128,7 +124,7 @@ impl Blocks {
         &mut self,
         index: Option<u64>,
         piece: &BlockDelta<'_>,
-    ) -> Result<Option<BlockEvent>, TooManyBlocks> {
+    ) -> Result<Option<Delta>, Fault> {
         match &*piece.kind.0 {
             "text_delta" => {
                 let text = &*piece.text.0;
@@ -179,7 +175,7 @@ impl Blocks {
         }
     }
 
-    fn thinking(&mut self, index: Option<u64>) -> Result<Option<&mut Block>, TooManyBlocks> {
+    fn thinking(&mut self, index: Option<u64>) -> Result<Option<&mut Block>, Fault> {
         let is_thinking = |block: &Block| matches!(block, Block::Thinking { .. });
         if self.open(index, is_thinking).is_none() {
             let (text, signature) = (String::new(), String::new());
@@ -222,14 +218,14 @@ fn same_call(one: &Block, other: &Block) -> bool {
     }
 }
 
-fn some_text(text: &str) -> Option<BlockEvent> {
-    (!text.is_empty()).then(|| BlockEvent::Text(text.to_owned()))
+fn some_text(text: &str) -> Option<Delta> {
+    (!text.is_empty()).then(|| Delta::Text(text.to_owned()))
 }
 
-fn hidden(text: &str) -> Option<BlockEvent> {
-    (!text.is_empty()).then_some(BlockEvent::Hidden)
+fn hidden(text: &str) -> Option<Delta> {
+    (!text.is_empty()).then_some(Delta::Progress)
 }
 
-fn some_thinking(text: &str) -> Option<BlockEvent> {
-    (!text.is_empty()).then(|| BlockEvent::Thinking(text.to_owned()))
+fn some_thinking(text: &str) -> Option<Delta> {
+    (!text.is_empty()).then(|| Delta::Reasoning(text.to_owned()))
 }

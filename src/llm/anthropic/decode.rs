@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::blocks::{Block, BlockDelta, BlockEvent, Blocks, Start, TooManyBlocks};
+use super::blocks::{Block, BlockDelta, Blocks, Start};
 use crate::{
     llm::{
         Delta,
@@ -120,8 +120,7 @@ impl AnthropicDecoder {
                 if let Some(raw) = event.delta {
                     let piece: Object<BlockDelta<'_>> = parsed(raw.get())?;
                     if let Some(piece) = piece.0 {
-                        let news = self.blocks.piece(event.index.0, &piece);
-                        push_event(news.map_err(too_many)?, out);
+                        out.extend(self.blocks.piece(event.index.0, &piece)?);
                     }
                 }
             }
@@ -159,8 +158,7 @@ impl AnthropicDecoder {
     ) -> Result<(), Fault> {
         let start: Object<Start<'_>> = parsed(raw.get())?;
         if let Some(start) = start.0 {
-            let news = self.blocks.start(index, &start, raw.get());
-            push_event(news.map_err(too_many)?, out);
+            out.extend(self.blocks.start(index, &start, raw.get())?);
         }
         Ok(())
     }
@@ -226,18 +224,6 @@ fn opaque(context: &Context, body: String) -> Part {
         provider: context.provider.to_string(),
         body,
     })
-}
-
-fn push_event(news: Option<BlockEvent>, out: &mut Vec<Delta>) {
-    out.extend(news.map(|news| match news {
-        BlockEvent::Text(text) => Delta::Text(text),
-        BlockEvent::Thinking(text) => Delta::Reasoning(text),
-        BlockEvent::Hidden => Delta::Progress,
-    }));
-}
-
-fn too_many(_: TooManyBlocks) -> Fault {
-    fault::too_much("the reply has too many blocks")
 }
 
 fn parsed<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {

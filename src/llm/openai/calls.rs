@@ -7,7 +7,13 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::llm::lenient::{Count, MOST, Object, Text};
+use crate::{
+    llm::{
+        fault,
+        lenient::{Count, MOST, Object, Text},
+    },
+    model::Fault,
+};
 
 #[derive(Debug, Deserialize)]
 pub(super) struct CallDelta<'a> {
@@ -45,9 +51,6 @@ pub(super) enum Added {
     Nothing,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooManyCalls;
-
 #[derive(Debug, Default)]
 pub(super) struct Calls(Vec<Call>);
 
@@ -56,7 +59,7 @@ impl Calls {
         self.0.is_empty()
     }
 
-    pub(super) fn add(&mut self, piece: &CallDelta<'_>) -> Result<Added, TooManyCalls> {
+    pub(super) fn add(&mut self, piece: &CallDelta<'_>) -> Result<Added, Fault> {
         let nothing = CalledFunction::default();
         let function = piece.function.0.as_ref().unwrap_or(&nothing);
         let (id, name) = (&*piece.id.0, &*function.name.0);
@@ -77,7 +80,9 @@ impl Calls {
         };
         let call = match place {
             Some(at) => &mut self.0[at],
-            None if self.0.len() == MOST => return Err(TooManyCalls),
+            None if self.0.len() == MOST => {
+                return Err(fault::too_much("the reply has too many tool calls"));
+            }
             None => {
                 self.0.push(Call {
                     index: piece.index.0,

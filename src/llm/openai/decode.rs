@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    calls::{Added, Call, CallDelta, Calls, TooManyCalls},
-    thoughts::{self, Thoughts},
+    calls::{Added, Call, CallDelta, Calls},
+    thoughts::Thoughts,
 };
 use crate::{
     llm::{
@@ -145,11 +145,7 @@ impl OpenAiDecoder {
         let told = reasoning.into_iter().find(|text| !text.is_empty());
         let mut detailed = String::new();
         for block in &said.reasoning_details.0 {
-            let added = self.thoughts.add(block);
-            let text = added.map_err(|thoughts::TooManyThoughts| {
-                fault::too_much("the reply has too many reasoning blocks")
-            })?;
-            detailed.push_str(&text);
+            detailed.push_str(&self.thoughts.add(block)?);
         }
         let reasoning = told.map_or(detailed, |told| told.0.into_owned());
         if !reasoning.is_empty() {
@@ -165,10 +161,7 @@ impl OpenAiDecoder {
         let mut news = false;
         let pieces = said.tool_calls.0.iter();
         for piece in pieces.filter_map(|piece| piece.0.as_ref()) {
-            let added = self.calls.add(piece);
-            let added = added
-                .map_err(|TooManyCalls| fault::too_much("the reply has too many tool calls"))?;
-            news |= added == Added::News;
+            news |= self.calls.add(piece)? == Added::News;
         }
         out.extend(news.then_some(Delta::Progress));
         Ok(())

@@ -10,10 +10,13 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::llm::lenient::{Count, MOST, Text};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooManyThoughts;
+use crate::{
+    llm::{
+        fault,
+        lenient::{Count, MOST, Text},
+    },
+    model::Fault,
+};
 
 #[derive(Debug, Default)]
 pub(super) struct Thoughts(Vec<Thought>);
@@ -51,7 +54,7 @@ struct ThoughtDelta<'a> {
 }
 
 impl Thoughts {
-    pub(super) fn add(&mut self, raw: &RawValue) -> Result<String, TooManyThoughts> {
+    pub(super) fn add(&mut self, raw: &RawValue) -> Result<String, Fault> {
         let piece = serde_json::from_str::<ThoughtDelta<'_>>(raw.get());
         let Some(piece) = piece.ok().filter(|_| raw.get().starts_with('{')) else {
             return Ok(String::new());
@@ -60,7 +63,9 @@ impl Thoughts {
         let at = known.and_then(|key| Some((self.place(&piece)?, key)));
         match at {
             Some((at, key)) => self.0[at].join(key, raw),
-            None if self.0.len() == MOST => return Err(TooManyThoughts),
+            None if self.0.len() == MOST => {
+                return Err(fault::too_much("the reply has too many reasoning blocks"));
+            }
             None => self.0.push(Thought {
                 kind: piece.kind.0.to_string(),
                 index: piece.index.0,
@@ -221,6 +226,7 @@ mod tests {
         for _ in 0..MOST {
             thoughts.add(&sealed).unwrap();
         }
-        assert_eq!(thoughts.add(&sealed), Err(TooManyThoughts));
+        let want = fault::too_much("the reply has too many reasoning blocks");
+        assert_eq!(thoughts.add(&sealed), Err(want));
     }
 }

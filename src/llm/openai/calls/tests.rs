@@ -168,5 +168,6 @@ fn calls_are_bounded() {
         assert_eq!(added, Ok(Added::News));
     }
     let one_more = serde_json::from_str(r#"{"index":9999}"#).unwrap();
-    assert_eq!(calls.add(&one_more), Err(TooManyCalls));
+    let want = fault::too_much("the reply has too many tool calls");
+    assert_eq!(calls.add(&one_more), Err(want));
 }
