@@ -279,20 +279,13 @@ const WRITE: u32 = 0o022;
 const READ: u32 = 0o044;
 const STICKY: u32 = 0o1000;
 
-#[cfg(unix)]
 fn owner_and_mode(found: &fs::Metadata) -> (bool, u32) {
     use std::os::unix::fs::MetadataExt as _;
     let own = rustix::process::geteuid().as_raw();
     (is_trusted(found.uid(), own), found.mode())
 }
 
-#[cfg(not(unix))]
-fn owner_and_mode(_: &fs::Metadata) -> (bool, u32) {
-    (true, 0)
-}
-
 /// Root is trusted because it can replace any file anyway.
-#[cfg(unix)]
 const fn is_trusted(owner: u32, own: u32) -> bool {
     owner == own || owner == 0
 }
@@ -300,7 +293,6 @@ const fn is_trusted(owner: u32, own: u32) -> bool {
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
 }
@@ -308,7 +300,6 @@ fn open(path: &Path) -> io::Result<File> {
 fn private_directory(path: &Path) -> io::Result<()> {
     let new = path.ancestors().take_while(|path| !path.exists()).count();
     let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.recursive(true).create(path)?;
     let path = path.canonicalize()?;
@@ -318,27 +309,15 @@ fn private_directory(path: &Path) -> io::Result<()> {
         .try_for_each(sync_directory)
 }
 
-#[cfg(unix)]
 fn number(found: &fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::ino(found)
 }
 
-#[cfg(not(unix))]
-fn number(_: &fs::Metadata) -> u64 {
-    0
-}
-
 /// A rename, or a new directory, is durable once the directory above is synced.
-#[cfg(unix)]
 fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
 /// Other systems cannot open a directory, and need no sync.
-#[cfg(not(unix))]
-fn sync_directory(_: &Path) -> io::Result<()> {
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests;

@@ -115,9 +115,7 @@ impl Listener {
             SocketAddr::V4(_) => TcpSocket::new_v4(),
             SocketAddr::V6(_) => TcpSocket::new_v6(),
         }?;
-        // A restart need not wait for old connections. On Windows the option would let two servers
-        // listen.
-        #[cfg(unix)]
+        // A restart need not wait for old connections.
         socket.set_reuseaddr(true)?;
         // Each connection inherits both.
         socket.set_send_buffer_size(SEND_BUFFER)?;

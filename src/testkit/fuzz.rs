@@ -143,7 +143,6 @@ impl Project {
             fs::create_dir_all(path(name).parent().unwrap_or(Path::new("")))?;
             fs::write(path(name), text)?;
         }
-        #[cfg(unix)]
         std::os::unix::fs::symlink("../outside", path("project/link"))?;
         let root = ProjectRoot::open(&path("project")).map_err(io::Error::other)?;
         Ok(Self { folder, root })

@@ -44,7 +44,6 @@ fn key_file_is_private_and_stores_no_secrets() {
     let text = fs::read_to_string(file.path()).unwrap();
     assert!(text.contains(key.id().as_str()));
     assert!(!text.contains(&key.reveal()[16..]), "{text}");
-    #[cfg(unix)]
     for (path, mode) in [(file.path(), 0o600), (file.path().parent().unwrap(), 0o700)] {
         use std::os::unix::fs::PermissionsExt as _;
         let found = fs::metadata(path).unwrap().permissions().mode();
@@ -97,7 +96,6 @@ fn unreadable_key_file_is_named_and_never_overwritten() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn key_file_writable_by_others_is_rejected() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -111,7 +109,6 @@ fn key_file_writable_by_others_is_rejected() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn key_file_in_a_writable_folder_is_rejected() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -142,7 +139,6 @@ fn key_file_in_a_writable_folder_is_rejected() {
 }
 
 /// Only root can change a file's owner, so without root this test checks nothing.
-#[cfg(unix)]
 #[test]
 fn key_file_of_a_foreign_owner_is_rejected() {
     use std::os::unix::fs::chown;
@@ -209,7 +205,6 @@ fn concurrent_writers_lose_no_keys() {
     assert_eq!(names.len(), 32);
 }
 
-#[cfg(unix)]
 #[test]
 fn only_root_and_the_current_user_are_trusted_owners() {
     for (owner, own, trusted) in [

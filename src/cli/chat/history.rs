@@ -151,7 +151,6 @@ mod tests {
         let mut history = History::open(Some(file.clone()), &mut there);
         assert_eq!(all(&there), ["one", "two\nlines \\n é", "one", "three"]);
         assert_eq!(history.warning(), None);
-        #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(
@@ -222,7 +221,6 @@ mod tests {
         assert_eq!(all(&there), ["before"]);
     }
 
-    #[cfg(unix)]
     #[test]
     fn history_linked_to_dev_null_is_disabled_silently() {
         let folder = tempfile::tempdir().unwrap();

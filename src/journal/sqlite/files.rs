@@ -126,7 +126,6 @@ fn network(_: &Path) -> io::Result<Option<&'static str>> {
 
 pub(super) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.read(true).write(true);
     options
@@ -135,33 +134,20 @@ pub(super) fn private() -> OpenOptions {
 const ANYTHING: u32 = 0o077;
 const WRITE: u32 = 0o022;
 
-#[cfg(unix)]
 fn others_may(path: &Path, what: u32) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     fs::metadata(path).is_ok_and(|found| found.permissions().mode() & what != 0)
 }
 
-#[cfg(not(unix))]
-fn others_may(_: &Path, _: u32) -> bool {
-    false
-}
-
-#[cfg(unix)]
 fn make_private(file: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(file, fs::Permissions::from_mode(0o600))
-}
-
-#[cfg(not(unix))]
-fn make_private(_: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 /// Makes a directory for this user alone, and makes it durable.
 pub(super) fn private_directory(path: &Path) -> io::Result<()> {
     let new = path.ancestors().take_while(|path| !path.exists()).count();
     let mut private = fs::DirBuilder::new();
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
     private.recursive(true).create(path)?;
     let path = path.canonicalize()?;
@@ -172,12 +158,6 @@ pub(super) fn private_directory(path: &Path) -> io::Result<()> {
 }
 
 /// A rename, or a new directory, is durable once the directory above is synced.
-#[cfg(unix)]
 fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_directory(_: &Path) -> io::Result<()> {
-    Ok(())
 }
