@@ -331,6 +331,11 @@ impl<'a> Head<'a> {
         })
     }
 
+    pub(super) fn top(&self) -> Top<'a> {
+        let outer = self.pieces.iter().filter(|piece| piece.nest == 0);
+        Top(outer.map(|piece| piece.token).collect())
+    }
+
     pub(super) fn first_group(&self) -> impl Iterator<Item = Token<'a>> {
         let from = self.pieces.iter().position(|piece| piece.token.is("("));
         let inside = self
@@ -341,5 +346,146 @@ impl<'a> Head<'a> {
             .take_while(|piece| piece.nest > 0)
             .filter(|piece| piece.nest == 1)
             .map(|piece| piece.token)
+    }
+}
+
+/// The tokens of a statement's head outside of its brackets.
+#[derive(Debug)]
+pub(super) struct Top<'a>(pub(super) Vec<Token<'a>>);
+
+impl<'a> Top<'a> {
+    pub(super) fn get(&self, at: usize) -> Option<Token<'a>> {
+        self.0.get(at).copied()
+    }
+
+    pub(super) fn is(&self, at: usize, text: &str) -> bool {
+        self.get(at).is_some_and(|token| token.is(text))
+    }
+
+    pub(super) fn is_any(&self, at: usize, texts: &[&str]) -> bool {
+        self.get(at)
+            .is_some_and(|token| token.kind != TokenKind::Text && texts.contains(&token.text))
+    }
+
+    pub(super) fn is_one_of(&self, at: usize, words: &str) -> bool {
+        self.get(at).is_some_and(|token| token.is_one_of(words))
+    }
+
+    pub(super) fn word(&self, at: usize) -> Option<Token<'a>> {
+        self.get(at).filter(Token::is_word)
+    }
+
+    pub(super) fn has(&self, text: &str) -> bool {
+        self.0.iter().any(|token| token.is(text))
+    }
+
+    pub(super) fn find(&self, from: usize, text: &str) -> Option<usize> {
+        (from..self.0.len()).find(|&at| self.is(at, text))
+    }
+
+    /// The index after `<…>` if it begins at `at`, else `at`.
+    pub(super) fn past_angles(&self, at: usize) -> usize {
+        if !self.is(at, "<") {
+            return at;
+        }
+        let mut depth = 0_usize;
+        for (next, token) in self.0.iter().enumerate().skip(at) {
+            match token.text {
+                "<" => depth += 1,
+                ">" => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                return next + 1;
+            }
+        }
+        self.0.len()
+    }
+
+    /// Whether a `<` is unclosed.
+    pub(super) fn has_open_angle(&self) -> bool {
+        let open = self.0.iter().fold(0_usize, |open, token| match token.text {
+            "<" => open + 1,
+            ">" => open.saturating_sub(1),
+            _ => open,
+        });
+        open > 0
+    }
+
+    /// The index after `(…)` or `[…]` if it begins at `at`, else `at`.
+    pub(super) fn past_group(&self, at: usize) -> usize {
+        // The top level omits what is inside.
+        if self.is_any(at, &["(", "["]) && self.is_any(at + 1, &[")", "]"]) {
+            at + 2
+        } else {
+            at
+        }
+    }
+
+    pub(super) fn past_prelude(&self, modifiers: &str) -> usize {
+        let mut at = 0;
+        loop {
+            let before = at;
+            if self.is(at, "#") {
+                let bracket = if self.is(at + 1, "!") { at + 2 } else { at + 1 };
+                if self.is(bracket, "[") {
+                    at = self.past_group(bracket);
+                }
+            } else if self.is(at, "@") && !self.is(at + 1, "interface") {
+                at = self.past_annotation(at);
+            } else if self.is(at, "[") || self.is(at, ",") {
+                at = if self.is(at, ",") {
+                    at + 1
+                } else {
+                    self.past_group(at)
+                };
+            } else if self.is_one_of(at, modifiers) {
+                at += 1;
+                let scopes = "pub private public internal fileprivate unowned nonisolated";
+                if self.is_one_of(at - 1, scopes) {
+                    at = self.past_group(at);
+                }
+            }
+            if at == before {
+                return at;
+            }
+        }
+    }
+
+    /// Skips `@a.b.C(…)` and `@get:C`.
+    fn past_annotation(&self, at: usize) -> usize {
+        let mut next = at + 1;
+        while self.word(next).is_some() {
+            next += 1;
+            if self.is_any(next, &[".", ":"]) && self.word(next + 1).is_some() {
+                next += 1;
+            } else {
+                break;
+            }
+        }
+        self.past_group(next)
+    }
+
+    /// The last word of a path that begins here (`a::b::C<…>`, `&'a mut C`, `a.b.C`), without
+    /// generics.
+    pub(super) fn path_end(&self, from: usize) -> Option<Token<'a>> {
+        let mut at = from;
+        let mut last = None;
+        while let Some(token) = self.get(at) {
+            const JOINTS: &str = "& * dyn mut const ! :: . ?";
+            match token.text {
+                _ if token.is_one_of(JOINTS) => at += 1,
+                "<" => at = self.past_angles(at),
+                _ if token.is_word() => {
+                    if at > from && !self.is_one_of(at - 1, JOINTS) {
+                        break;
+                    }
+                    last = Some(token);
+                    at += 1;
+                }
+                _ => break,
+            }
+        }
+        last
     }
 }

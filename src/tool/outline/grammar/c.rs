@@ -1,12 +1,12 @@
 //! C and C++, where a function is a name before parentheses.
 
-use std::sync::LazyLock;
+use super::{
+    Definition, Head, Opening, Role, SymbolKind, Top, body, define, define_in, function_of,
+    has_before,
+};
+use crate::tool::outline::lex::{Token, TokenKind};
 
-use regex::Regex;
-
-use super::{Opening, Role, Statement, body, define, define_in, function_of};
-use crate::tool::outline::{SymbolKind, collect::Definition, lex::Token};
-
+const MODIFIERS: &str = "static inline virtual explicit friend constexpr consteval extern export";
 /// Words before parentheses that are no function names.
 const NO_NAMES: &str = "if for while switch catch return sizeof do else decltype alignas \
     __attribute__ __declspec noexcept throw requires asm defined static_assert _Static_assert";
@@ -14,185 +14,226 @@ const NO_NAMES: &str = "if for while switch catch return sizeof do else decltype
 const TRAILS: &str =
     "const noexcept override final throw volatile requires __attribute__ mutable try asm";
 
-static FUNCTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let operator = r"(?<operator>operator) (?:\S+ ){1,3}?";
-    let owner = r"(?:(?<owner>\w+) :: )?(?<inverse>~ )?";
-    Regex::new(&format!(r"{owner}(?:(?<name>\w+) |{operator})\( \) ")).ok()
-});
-
-/// A name before its value.
-static VALUE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"^(?:[^\s=]+ )*?(?<name>\w+) (?:\[ \] )*= ").ok());
-
-static NAMESPACE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"^namespace (?:\w+ :: (?:inline )?)*(?<name>\w+) ").ok());
-
-pub(super) fn opening<'a>(statement: &Statement<'a>, place: Role<'a>) -> Opening<'a> {
-    let part = Opening::Part(Role::Other);
-    let (rest, has_value) = (statement.rest(), statement.text.contains(" = "));
-    match statement.first_word() {
-        "namespace" => {
-            let captures = NAMESPACE
-                .as_ref()
-                .and_then(|namespace| namespace.captures(rest));
-            let name = captures.and_then(|captures| statement.token(&captures, "name"));
-            let module = name.map(|name| define(SymbolKind::Module, name));
-            return module.map_or(Opening::Block(Role::Module), body);
-        }
-        // `extern "C" {` is a block at file level.
-        "\"\"" => return Opening::Block(place),
-        "typedef" => return part,
-        _ => {}
+pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
+    let at = start(top);
+    if top.is(at, "namespace") {
+        let name = top.path_end(at + 1);
+        let module = name.map(|name| define(SymbolKind::Module, name));
+        return module.map_or(Opening::Block(Role::Module), body);
     }
-    if place == Role::Function {
-        let local = type_definition(statement).filter(|_| !rest.contains("( "));
+    // `extern "C" {` is a block at file level.
+    if top.get(at).is_some_and(|name| name.kind == TokenKind::Text) {
+        return Opening::Block(place);
+    }
+    if top.is(at, "typedef") {
+        return Opening::Part(Role::Other);
+    }
+    if matches!(place, Role::Function) {
+        let local = type_definition(top, at).filter(|_| !top.has("("));
         return local.map_or(Opening::Block(Role::Function), body);
     }
-    if let Some((found, after)) = function(statement, place) {
+    if let Some((found, after)) = function(top, at, place) {
         // In `Foo::Foo() : a{1}, b{2} {`, the members' braces come first.
-        let is_word = statement.last().is_some_and(|last| last.is_word());
-        return if after.starts_with(": ") && is_word {
-            part
+        let in_members = top.is(after, ":") && top.0.last().is_some_and(Token::is_word);
+        return if in_members {
+            Opening::Part(Role::Other)
         } else {
             body(found)
         };
     }
-    let is_open = matches!(place, Role::File | Role::Module);
-    if let Some(found) = macro_definition(statement).filter(|_| is_open) {
+    if let Some(found) = macro_definition(head, top, at).filter(|_| place.is_open()) {
         return body(found);
     }
-    match (type_definition(statement), statement.first_word()) {
-        (Some(found), _) => body(found),
-        _ if has_value => part,
-        (None, "struct" | "union" | "class") => Opening::Part(place),
-        (None, "enum") => part,
-        _ => Opening::Block(Role::Other),
+    match type_definition(top, at) {
+        Some(found) => body(found),
+        None if top.has("=") => Opening::Part(Role::Other),
+        None if top.is_any(at, &["struct", "union", "class"]) => Opening::Part(place),
+        None if top.is(at, "enum") => Opening::Part(Role::Other),
+        None => Opening::Block(Role::Other),
     }
 }
 
-pub(super) fn ended<'a>(statement: &Statement<'a>, place: Role<'a>) -> Option<Definition<'a>> {
+pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
+    let at = start(top);
     if matches!(place, Role::Function | Role::Other | Role::Group(_)) {
         return None;
     }
-    let (rest, text) = (statement.rest(), &statement.text);
-    let named = || {
-        let captures = VALUE.as_ref()?.captures(rest)?;
-        statement.token(&captures, "name")
-    };
-    match statement.first_word() {
-        "typedef" => {
-            // `typedef int (*name)(…);`
-            let is_pointer = rest.contains("( ) ( ) ");
-            let last = statement.tokens.iter().rfind(|(_, token)| token.is_word());
-            let name = match is_pointer {
-                true => statement
-                    .group
-                    .iter()
-                    .rfind(|token| token.is_word())
-                    .copied(),
-                false => last.map(|(_, token)| *token),
-            };
-            return name.map(|name| define(SymbolKind::Type, name));
-        }
-        "using" => return named().map(|name| define(SymbolKind::Type, name)),
-        _ => {}
+    if top.is(at, "typedef") {
+        return typedef(head, top);
     }
-    let value = rest.split_once("= ").map(|(_, value)| value);
-    let is_pure = value.is_none_or(|value| {
-        value.starts_with(|c: char| c.is_ascii_digit()) || ["default ", "delete "].contains(&value)
-    });
-    if let Some((found, _)) = function(statement, place).filter(|_| is_pure) {
+    if top.is(at, "using") {
+        return top
+            .word(at + 1)
+            .filter(|_| top.is(at + 2, "="))
+            .map(|name| define(SymbolKind::Type, name));
+    }
+    let value = top.find(at, "=");
+    if let Some((found, _)) = function(top, at, place).filter(|_| {
+        value.is_none_or(|at| {
+            top.get(at + 1).is_some_and(|token| {
+                token.kind == TokenKind::Number || token.is("default") || token.is("delete")
+            })
+        })
+    }) {
         return Some(found);
     }
-    let is_constant = text
-        .split(' ')
-        .any(|word| matches!(word, "const" | "constexpr"));
-    let kind = match is_constant {
-        true => SymbolKind::Constant,
-        false if matches!(place, Role::File | Role::Module) => SymbolKind::Variable,
-        false => return None,
+    let end = value.filter(|_| place.is_open() || top.has("constexpr") || top.has("const"))?;
+    let mut name = end.checked_sub(1)?;
+    while name >= 2 && top.is(name, "]") {
+        name -= 2;
+    }
+    let kind = if top.has("const") || top.has("constexpr") {
+        SymbolKind::Constant
+    } else {
+        SymbolKind::Variable
     };
-    let is_first = |name: &Token<'_>| statement.tokens[0].1.at == name.at;
-    let name = named().filter(|name| !is_first(name))?;
-    Some(define(kind, name))
+    top.word(name)
+        .filter(|_| name > 0)
+        .map(|name| define(kind, name))
+}
+
+fn start(top: &Top<'_>) -> usize {
+    let mut at = 0;
+    loop {
+        let before = at;
+        if top.is(at, "template") {
+            at = top.past_angles(at + 1);
+        } else if top.is(at, "[") {
+            at = top.past_group(at);
+        } else if top.is_any(at, &["__attribute__", "__declspec", "alignas"]) {
+            at = top.past_group(at + 1);
+        } else if top.is_one_of(at, MODIFIERS) {
+            at += 1;
+        } else if top.is_any(at, &["public", "private", "protected"]) && top.is(at + 1, ":") {
+            at += 2;
+        }
+        if at == before {
+            return at;
+        }
+    }
 }
 
 /// Matches `struct name`, `enum class name : int`, `class EXPORT name final : public base`.
-fn type_definition<'a>(statement: &Statement<'a>) -> Option<Definition<'a>> {
-    const NO_TYPES: &str = "class struct final";
-    if !["struct", "class", "union", "enum"].contains(&statement.first_word()) {
+fn type_definition<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
+    if !top.is_any(at, &["struct", "class", "union", "enum"]) {
         return None;
     }
-    let tokens = statement
-        .tokens
-        .iter()
-        .filter(|(at, _)| *at > statement.prelude);
-    let before = tokens.take_while(|(_, token)| !token.is_one_of(": ="));
-    let words = before.filter(|(_, token)| token.is_word() && !token.is_one_of(NO_TYPES));
-    let (_, name) = words.last()?;
-    Some(define(SymbolKind::Type, *name))
+    let mut next = at + 1 + usize::from(top.is_any(at + 1, &["class", "struct"]));
+    let mut name = None;
+    while let Some(token) = top.get(next) {
+        match token.text {
+            ":" | "{" | "=" => break,
+            "[" | "(" => next = top.past_group(next).max(next + 1),
+            "<" => next = top.past_angles(next),
+            "final" => next += 1,
+            _ => {
+                name = token.is_word().then_some(token).or(name);
+                next += 1;
+            }
+        }
+    }
+    name.map(|name| define(SymbolKind::Type, name))
 }
 
-/// Finds a name before parentheses, and returns what follows them.
-fn function<'a, 's>(
-    statement: &'s Statement<'a>,
-    place: Role<'a>,
-) -> Option<(Definition<'a>, &'s str)> {
-    let rest = statement.rest();
+fn function<'a>(top: &Top<'a>, from: usize, place: Role<'a>) -> Option<(Definition<'a>, usize)> {
+    let mut at = from;
     let mut found = None;
-    for captures in FUNCTION.as_ref()?.captures_iter(rest) {
-        let (before, after) = (
-            &rest[..captures.get(0)?.start()],
-            &rest[captures.get(0)?.end()..],
-        );
-        let is_behind = before.contains("= ") || before.contains(" : ");
-        if is_behind && !before.contains("operator ") {
-            break;
-        }
-        let name = statement.token(&captures, "name");
-        let Some(name) = name.or_else(|| statement.token(&captures, "operator")) else {
-            continue;
-        };
-        // A name alone is a call or a macro, unless it is a constructor.
-        let is_typed = !before.is_empty()
-            || captures
-                .name("owner")
-                .or(captures.name("inverse"))
-                .is_some()
-            || place == Role::Type(name.text);
-        if !is_typed || name.is_one_of(NO_NAMES) {
-            continue;
-        }
-        let definition = function_of(statement.token(&captures, "owner"), place, name);
-        found = Some((definition, after));
-        // A macro on its own line is separate from what follows.
-        let next = statement
-            .tokens
-            .iter()
-            .find(|(at, _)| *at + after.len() == statement.text.len());
-        let is_alone = next.is_some_and(|(_, next)| {
-            next.is_line_start && next.is_word() && !next.is_one_of(TRAILS)
-        });
-        if !is_alone || !after.contains("( ") {
-            break;
+    while let Some(token) = top.get(at) {
+        match token.text {
+            "=" if !has_before(top, "operator", at) => break,
+            "<" if !top.is(at.wrapping_sub(1), "operator") => {
+                at = top.past_angles(at);
+                continue;
+            }
+            "(" => {
+                if let Some(definition) = named(top, from, at, place) {
+                    let after = top.past_group(at);
+                    found = Some((definition, after));
+                    // A macro on its own line is separate from what follows.
+                    let next = top
+                        .get(after)
+                        .filter(|next| next.is_line_start && next.is_word());
+                    let alone = next.is_some_and(|next| !next.is_one_of(TRAILS));
+                    if !alone || top.find(after, "(").is_none() {
+                        return found;
+                    }
+                }
+                at = top.past_group(at).max(at + 1);
+            }
+            _ => at += 1,
         }
     }
     found
 }
 
-/// Macros that define a function: `TEST(Suite, Name) {`, `SYSCALL_DEFINE2(name, …) {`.
-fn macro_definition<'a>(statement: &Statement<'a>) -> Option<Definition<'a>> {
-    let (name, brackets) = statement.rest().split_once(' ')?;
-    if name.contains(char::is_lowercase) || brackets != "( ) " {
+fn named<'a>(top: &Top<'a>, from: usize, open: usize, place: Role<'a>) -> Option<Definition<'a>> {
+    let before = open.checked_sub(1).filter(|&at| at >= from)?;
+    let mut nearest = (from..open).rev().take(4);
+    let operator = nearest.find(|&at| top.is(at, "operator"));
+    let at = operator.unwrap_or(before);
+    let name = top.word(at).filter(|name| !name.is_one_of(NO_NAMES))?;
+    let inverse = at > from && top.is(at - 1, "~");
+    let head = if inverse { at - 1 } else { at };
+    let (owner, first) = owner(top, from, head);
+    // A name alone is a call or a macro, unless it is a constructor.
+    let is_typed = first > from
+        || matches!(place, Role::Type(of) if of == name.text)
+        || owner.is_some()
+        || inverse;
+    if !is_typed {
         return None;
     }
-    let mut words = statement.group.iter().copied().filter(Token::is_word);
-    let first = words.next()?;
-    let second = words.next().filter(|_| name.starts_with("TEST"));
+    Some(function_of(owner, place, name))
+}
+
+/// Macros that define a function: `TEST(Suite, Name) {`, `SYSCALL_DEFINE2(name, …) {`.
+fn macro_definition<'a>(head: &Head<'a>, top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
+    let name = top
+        .word(at)
+        .filter(|name| !name.text.contains(char::is_lowercase))?;
+    if !top.is(at + 1, "(") || top.0.len() != at + 3 {
+        return None;
+    }
+    let mut words = head.first_group().filter(Token::is_word);
+    let first = words.next().unwrap_or(name);
+    let second = words.next().filter(|_| name.text.starts_with("TEST"));
     let owner = second.map(|_| first);
     Some(define_in(
         owner,
         SymbolKind::Function,
         second.unwrap_or(first),
     ))
+}
+
+/// The last name of `A::B<T>::` before a name, and the start of the path.
+fn owner<'a>(top: &Top<'a>, from: usize, name: usize) -> (Option<Token<'a>>, usize) {
+    let mut owner = None;
+    let mut first = name;
+    while first >= from + 2 && top.is(first - 1, "::") {
+        let mut at = first - 2;
+        if top.is(at, ">") {
+            while at > from && !top.is(at, "<") {
+                at -= 1;
+            }
+            at = at.saturating_sub(1).max(from);
+        }
+        let Some(word) = top.word(at) else { break };
+        owner = owner.or(Some(word));
+        first = at;
+    }
+    (owner, first)
+}
+
+/// Matches `typedef … name;` and `typedef int (*name)(…);`.
+fn typedef<'a>(head: &Head<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
+    let pointer = head
+        .pieces
+        .windows(2)
+        .find(|two| two[0].token.is("*") && two[0].nest == 1 && two[1].token.is_word());
+    let is_pointer = top.find(0, "(").is_some_and(|at| top.is(at + 2, "("));
+    if let Some(two) = pointer.filter(|_| is_pointer) {
+        return Some(define(SymbolKind::Type, two[1].token));
+    }
+    let last = top.0.iter().rev().find(|token| token.is_word())?;
+    Some(define(SymbolKind::Type, *last))
 }

@@ -1,0 +1,88 @@
+//! Definitions in Rust.
+
+use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, define_in};
+
+const MODIFIERS: &str = "pub default async unsafe crate auto safe";
+
+pub(super) fn opening<'a>(top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
+    let at = keyword(top);
+    if top.is_any(at, &["const", "static", "type", "let", "use"]) {
+        return Opening::Part(Role::Other);
+    }
+    match definition(top, at, place) {
+        Some(found) => body(found),
+        None if top.is(at, "mod") => Opening::Block(Role::Module),
+        // Items of a foreign block belong to the file.
+        None if top.is(at, "extern") => Opening::Block(place),
+        None => Opening::Block(Role::Other),
+    }
+}
+
+pub(super) fn ended<'a>(top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
+    let at = keyword(top);
+    // A module declaration without a body defines nothing here.
+    let here = !top.is_any(at, &["mod", "impl"]);
+    here.then(|| definition(top, at, place)).flatten()
+}
+
+/// `cfg_if!(…)` at file level may contain items.
+pub(super) fn group<'a>(head: &Head<'a>, place: Role<'a>) -> Option<Role<'a>> {
+    let is_call = head.last.is_some_and(|last| last.is("!")) && head.pieces.len() <= 8;
+    let is_macro = is_call
+        && head
+            .pieces
+            .first()
+            .is_some_and(|piece| piece.token.is_word());
+    (is_macro && matches!(place, Role::File | Role::Module | Role::Type(_))).then_some(place)
+}
+
+fn keyword(top: &Top<'_>) -> usize {
+    let mut at = top.past_prelude(MODIFIERS);
+    loop {
+        let next = match top.get(at).map(|token| token.text) {
+            Some("const") if top.is_any(at + 1, &["fn", "unsafe", "async", "extern"]) => at + 1,
+            Some("pub" | "async" | "unsafe" | "default" | "safe") => top.past_group(at + 1),
+            Some("extern") if top.is_any(at + 1, &["fn"]) => at + 1,
+            Some("extern") if top.is(at + 2, "fn") => at + 2,
+            _ => return at,
+        };
+        at = next;
+    }
+}
+
+fn definition<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Definition<'a>> {
+    let kind = match top.get(at)?.text {
+        "fn" => place.function(),
+        "struct" | "enum" | "type" => SymbolKind::Type,
+        "union" if top.word(at + 1).is_some() => SymbolKind::Type,
+        "trait" => SymbolKind::Interface,
+        "mod" => SymbolKind::Module,
+        "macro" => SymbolKind::Macro,
+        "macro_rules" if top.is(at + 1, "!") => {
+            return top.define(SymbolKind::Macro, at + 2);
+        }
+        "const" | "static" => {
+            let at = at + 1 + usize::from(top.is(at + 1, "mut"));
+            let name = top
+                .word(at)
+                .filter(|name| name.text != "_" && top.is(at + 1, ":"))?;
+            return Some(define(SymbolKind::Constant, name));
+        }
+        "impl" => return implementation(top, at + 1),
+        _ => return None,
+    };
+    top.define(kind, at + 1)
+}
+
+/// Matches `impl<…> Trait<…> for Type<…> where …`: the type is its name, the trait its owner.
+fn implementation<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
+    let start = top.past_angles(at);
+    let end = top.find(start, "where").unwrap_or(top.0.len());
+    let of = (start..end).find(|&at| top.is(at, "for") && !top.is(at + 1, "<"));
+    let owner = of.and_then(|_| top.path_end(start));
+    let name = match of {
+        Some(of) => top.path_end(of + 1).or(owner)?,
+        None => top.path_end(start)?,
+    };
+    Some(define_in(owner, SymbolKind::Implementation, name))
+}

@@ -1,0 +1,212 @@
+//! Definitions in JavaScript and TypeScript.
+
+use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, define_in};
+use crate::tool::outline::lex::{Token, TokenKind};
+
+pub(super) const MODIFIERS: &str = "export default declare async abstract public private protected \
+    static readonly override accessor";
+/// Words before a block that only look like calls.
+const CONTROL: &str = "if for while switch catch with function return super await";
+
+pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
+    let at = top.past_prelude(MODIFIERS);
+    let last = top.0.last();
+    let found = definition(head, top, at, place, true);
+    // In `function f(): {a: string} {`, the first brace is a type.
+    let in_type = last.is_some_and(|last| {
+        matches!(last.text, ":" | "|" | "&" | "<" | "," | "?" | "=") && last.kind == TokenKind::Sign
+    });
+    // In `pick<T extends {a: string}>() {`, the first brace is a bound.
+    let bounds = last.is_some_and(|last| last.is("extends") || last.is("keyof"));
+    match found {
+        Some(_) if in_type || bounds || top.has_open_angle() => Opening::Part(Role::Other),
+        None if bounds && top.has_open_angle() => Opening::Part(Role::Other),
+        Some(found) => match found.kind {
+            SymbolKind::Constant | SymbolKind::Variable => Opening::Part(Role::Other),
+            SymbolKind::Type if top.is(at, "type") => Opening::Part(Role::Other),
+            _ => body(found),
+        },
+        None if last.is_some_and(|last| {
+            last.is("=>") || last.is(")") || last.is("else") || last.is("try")
+        }) =>
+        {
+            Opening::Block(Role::Function)
+        }
+        None if last.is_some_and(|last| {
+            last.kind == TokenKind::Sign || last.is("default") || last.is("return")
+        }) =>
+        {
+            Opening::Part(Role::Other)
+        }
+        None if top.is_any(at, &["import", "export"]) || top.is(0, "export") => {
+            Opening::Part(Role::Other)
+        }
+        // A static block in a class: `static {`.
+        None => Opening::Block(Role::Other),
+    }
+}
+
+pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
+    let at = top.past_prelude(MODIFIERS);
+    definition(head, top, at, place, false)
+}
+
+fn definition<'a>(
+    head: &Head<'a>,
+    top: &Top<'a>,
+    at: usize,
+    place: Role<'a>,
+    opens: bool,
+) -> Option<Definition<'a>> {
+    let word = top.get(at)?;
+    let next = top.word(at + 1);
+    let is_default = at > 0 && top.is(at - 1, "default");
+    let default = || top.get(at.checked_sub(1)?).filter(|_| is_default);
+    let or_default = |kind, name: Option<Token<'a>>| Some(define(kind, name.or_else(default)?));
+    let named = |kind| next.map(|name| define(kind, name));
+    match word.text {
+        _ if word.kind == TokenKind::Text => None,
+        "function" => {
+            let at = if top.is(at + 1, "*") { at + 2 } else { at + 1 };
+            or_default(place.function(), top.word(at))
+        }
+        "class" => or_default(SymbolKind::Type, next.filter(|name| !name.is("extends"))),
+        "interface" if next.is_some() => named(SymbolKind::Interface),
+        "enum" if next.is_some() => named(SymbolKind::Type),
+        "type" if top.is(top.past_angles(at + 2), "=") => named(SymbolKind::Type),
+        "namespace" | "module" if next.is_some() => top
+            .path_end(at + 1)
+            .map(|name| define(SymbolKind::Module, name)),
+        "const" if top.is(at + 1, "enum") => top.define(SymbolKind::Type, at + 2),
+        "const" | "let" | "var" => variable(head, top, at, place),
+        _ if is_default && top.has("=>") => or_default(SymbolKind::Function, None),
+        _ => member(head, top, at, place, opens).or_else(|| assigned(top, at)),
+    }
+}
+
+/// Matches `const name = …`, classified by its value.
+fn variable<'a>(
+    head: &Head<'a>,
+    top: &Top<'a>,
+    at: usize,
+    place: Role<'a>,
+) -> Option<Definition<'a>> {
+    let name = top.word(at + 1)?;
+    let Some(equals) = equals(top, at) else {
+        let is_plain = place.is_open() && top.is(0, "export");
+        return is_plain.then(|| define(SymbolKind::Variable, name));
+    };
+    let kind = value(top, equals + 1).or_else(|| wrapped(head, top, equals + 1));
+    let plain = match top.is(at, "const") {
+        true => SymbolKind::Constant,
+        false => SymbolKind::Variable,
+    };
+    let kind = kind.or_else(|| place.is_open().then_some(plain))?;
+    Some(define(kind, name))
+}
+
+/// The `=` of an assignment (`=>` is one piece, `==` two).
+fn equals(top: &Top<'_>, from: usize) -> Option<usize> {
+    let at = top.find(from, "=")?;
+    // A merge conflict marker, `=======`, has nothing before it.
+    let before = at.checked_sub(1)?;
+    let compared = top.is(at + 1, "=") || top.is_any(before, &["!", "<", ">", "=", "+", "-"]);
+    (!compared || top.is(before, ">")).then_some(at)
+}
+
+fn value(top: &Top<'_>, at: usize) -> Option<SymbolKind> {
+    let at = if top.is(at, "async") { at + 1 } else { at };
+    if top.is(at, "function") {
+        return Some(SymbolKind::Function);
+    }
+    if top.is(at, "class") {
+        return Some(SymbolKind::Type);
+    }
+    let after = top.past_angles(at);
+    let after = if top.is(after, "(") {
+        top.past_group(after)
+    } else {
+        after + 1
+    };
+    let is_arrow = top.is(after, "=>") || (top.is(after, ":") && top.find(after, "=>").is_some());
+    is_arrow.then_some(SymbolKind::Function)
+}
+
+/// A function inside a call: `useCallback(() => …)`, `React.memo(function …)`.
+fn wrapped(head: &Head<'_>, top: &Top<'_>, at: usize) -> Option<SymbolKind> {
+    let is_react = top.is(at, "React") && top.is(at + 1, ".");
+    let at = at + 2 * usize::from(is_react);
+    top.word(at)?;
+    let open = top
+        .get(top.past_angles(at + 1))
+        .filter(|open| open.is("("))?;
+    let inside = head
+        .pieces
+        .iter()
+        .skip_while(|piece| piece.token.at <= open.at);
+    let mut texts = inside
+        .take_while(|piece| piece.nest > 0)
+        .filter(|piece| piece.nest == 1);
+    let mut next = || texts.next().map_or("", |piece| piece.token.text);
+    let first = match next() {
+        "async" => next(),
+        other => other,
+    };
+    let is_function = first == "function"
+        || (first == "(" && next() == ")" && matches!(next(), "=>" | ":"))
+        || (first.starts_with(char::is_alphabetic) && next() == "=>");
+    is_function.then_some(SymbolKind::Function)
+}
+
+/// Matches `name(…) {` and `name = (…) => {` in classes and objects, and `name(…): T;` in
+/// interfaces.
+fn member<'a>(
+    head: &Head<'a>,
+    top: &Top<'a>,
+    at: usize,
+    place: Role<'a>,
+    opens: bool,
+) -> Option<Definition<'a>> {
+    let accessor = top.is_any(at, &["get", "set"]) && top.word(at + 1).is_some();
+    let at = at + usize::from(accessor || top.is(at, "*"));
+    let name = top.word(at).filter(|name| !name.is_one_of(CONTROL))?;
+    let after = if top.is(at + 1, "?") { at + 2 } else { at + 1 };
+    let after = top.past_angles(after);
+    let in_type = matches!(place, Role::Type(_));
+    if top.is(after, "(") {
+        let end = top.past_group(after);
+        let is_signature = end == top.0.len() || top.is(end, ":");
+        // Elsewhere only a body distinguishes it from a call.
+        let opens = opens && (head.last.is_some_and(|last| last.is(")")) || top.is(end, ":"));
+        let fits = in_type || (place == Role::Other && opens);
+        return (is_signature && fits).then(|| define(SymbolKind::Method, name));
+    }
+    let gives = match top.get(after)?.text {
+        "=" if in_type => Some(after),
+        ":" if in_type => equals(top, after),
+        ":" if place == Role::Other => Some(after),
+        _ => None,
+    }?;
+    value(top, gives + 1).map(|_| define(SymbolKind::Method, name))
+}
+
+/// Matches `exports.name = function` and `Type.prototype.name = (…) => `.
+fn assigned<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
+    let equals = equals(top, at)?;
+    let name = top
+        .word(equals.checked_sub(1)?)
+        .filter(|_| equals >= at + 3)?;
+    let path = &top.0[at..equals];
+    let is_path = path
+        .iter()
+        .enumerate()
+        .all(|(at, token)| (at % 2 == 0) == token.is_word())
+        && path.iter().skip(1).step_by(2).all(|token| token.is("."));
+    let kind = value(top, equals + 1).filter(|_| is_path)?;
+    let prototype = path.iter().position(|token| token.is("prototype"));
+    let owner = prototype
+        .and_then(|at| path.get(at.checked_sub(2)?))
+        .copied();
+    let kind = owner.map_or(kind, |_| SymbolKind::Method);
+    Some(define_in(owner, kind, name))
+}
