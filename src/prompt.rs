@@ -15,10 +15,10 @@ mod cache;
 mod compose;
 mod error;
 mod files;
-#[cfg(test)]
-mod fixture;
 pub mod segment;
 mod template;
+#[cfg(test)]
+mod tests;
 mod variables;
 
 pub use cache::Cache;

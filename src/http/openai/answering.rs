@@ -34,8 +34,6 @@ pub(super) struct Session {
     pub memory: Option<Ephemeral>,
     /// Keeps the session while its query waits for results, unless the caller named it.
     keeper: Option<Keeper>,
-    /// The query that waits for results.
-    waits: Option<QueryId>,
 }
 
 #[derive(Clone)]
@@ -47,21 +45,12 @@ struct Keeper {
 }
 
 impl Session {
-    /// Keeps the session for the results of the calls that its query handed over.
-    async fn keep(mut self, end: &End) {
-        self.waits = Some(end.query);
-        let calls = end.calls.iter().map(|call| call.id.clone());
+    /// Keeps the session for the results of these calls.
+    fn keep(self, calls: &[ToolCall]) {
+        let calls = calls.iter().map(|call| call.id.clone());
         if let Some(keeper) = self.keeper.clone() {
             let key = Key::new(&keeper.caller, keeper.profile, calls);
-            keeper.continuations.keep(key, self, keeper.drain).await;
-        }
-    }
-
-    /// Cancels the query that waits for results; in memory, the whole session.
-    pub(super) async fn cancel(self) {
-        if self.memory.is_none() {
-            // It may have ended meanwhile.
-            let _ = self.handle.cancel(self.waits).await;
+            keeper.continuations.keep(key, self, keeper.drain);
         }
     }
 }
@@ -101,7 +90,7 @@ impl Begun {
             if !self.is_text {
                 end.text.clear();
             }
-            self.session.keep(&end).await;
+            self.session.keep(&end.calls);
             return Ok(ControlFlow::Break(end));
         }
         Ok(ControlFlow::Continue((self, progress)))
@@ -142,14 +131,12 @@ impl Wanted<'_> {
         let returns = !self.asked.conversation.results.is_empty();
         if !is_named {
             self.chosen.check(self.asked, self.parameter)?;
-            match host.continuations().take(&self.key()) {
-                Some(session) if returns => {
-                    if let Some(begun) = self.resume_kept(session).await? {
-                        return Ok(begun);
-                    }
-                }
-                Some(session) => session.cancel().await,
-                None => {}
+            // A session whose results did not come ends here.
+            let waiting = host.continuations().take(&self.key());
+            if let Some(session) = waiting.filter(|_| returns)
+                && let Some(begun) = self.resume_kept(session).await?
+            {
+                return Ok(begun);
             }
         }
         let session = self.session();
@@ -224,7 +211,6 @@ impl Wanted<'_> {
             handle: handle.detail(self.detail),
             memory,
             keeper,
-            waits: None,
         }
     }
 
@@ -238,8 +224,7 @@ impl Wanted<'_> {
             Err(AskError::Refused(_)) => Ok(None),
             Err(error) => {
                 let drain = self.host.drain().clone();
-                let continuations = self.host.continuations();
-                continuations.keep(self.key(), session, drain).await;
+                self.host.continuations().keep(self.key(), session, drain);
                 Err(error.into())
             }
         }

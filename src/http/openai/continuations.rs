@@ -1,11 +1,11 @@
 //! Queries that wait for the results of their caller's tools, in sessions that the caller did not
 //! name. The next request finds them by the ids of their calls.
 //!
-//! An entry owns its session: the query is cancelled when the entry expires or makes room for
-//! another.
+//! An entry owns its session: a session in memory, and its query, end with the entry.
 
 use std::{
     collections::{HashMap, VecDeque},
+    mem,
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -31,7 +31,7 @@ pub(in crate::http) struct Continuations(Arc<Mutex<VecDeque<Entry>>>);
 struct Entry {
     key: Key,
     session: Session,
-    expiry: AbortOnDropHandle<()>,
+    _expiry: AbortOnDropHandle<()>,
 }
 
 /// Only the key that asked the question continues it.
@@ -63,39 +63,32 @@ impl Key {
 
 impl Continuations {
     /// Keeps a session whose query waits, until its results arrive, it expires or the server ends.
-    pub(super) async fn keep(&self, key: Key, session: Session, drain: DrainSignal) {
+    pub(super) fn keep(&self, key: Key, session: Session, drain: DrainSignal) {
         let expiry = expiry(Arc::downgrade(&self.0), key.clone(), drain);
         let entry = Entry {
             key,
             session,
             #[expect(clippy::disallowed_methods, reason = "ends with the entry")]
-            expiry: AbortOnDropHandle::new(tokio::spawn(expiry)),
+            _expiry: AbortOnDropHandle::new(tokio::spawn(expiry)),
         };
-        if let Some(oldest) = self.add(entry) {
-            oldest.session.cancel().await;
-        }
+        let mut entries = self.0.lock();
+        entries.push_back(entry);
+        let oldest = (entries.len() > MAX_WAITING).then(|| {
+            let at = oldest_of_the_largest_tenant(&entries);
+            entries.remove(at)
+        });
+        mem::drop(entries);
+        // Ends a session, so not under the lock.
+        mem::drop(oldest);
     }
 
     /// Takes the session whose query waits for exactly these calls.
     pub(super) fn take(&self, key: &Key) -> Option<Session> {
-        self.remove(key).map(|entry| entry.session)
-    }
-
-    /// Adds an entry, and removes another if there are too many.
-    fn add(&self, entry: Entry) -> Option<Entry> {
-        let mut entries = self.0.lock();
-        entries.push_back(entry);
-        if entries.len() <= MAX_WAITING {
-            return None;
-        }
-        let oldest = oldest_of_the_largest_tenant(&entries);
-        entries.remove(oldest)
-    }
-
-    fn remove(&self, key: &Key) -> Option<Entry> {
         let mut entries = self.0.lock();
         let at = entries.iter().position(|entry| entry.key == *key)?;
-        entries.remove(at)
+        let taken = entries.remove(at);
+        mem::drop(entries);
+        taken.map(|entry| entry.session)
     }
 }
 
@@ -111,18 +104,11 @@ fn oldest_of_the_largest_tenant(entries: &VecDeque<Entry>) -> usize {
 }
 
 async fn expiry(entries: Weak<Mutex<VecDeque<Entry>>>, key: Key, drain: DrainSignal) {
-    let is_drained = tokio::select! {
-        () = tokio::time::sleep(LIFETIME) => false,
-        () = drain.over() => true,
-    };
-    let entries = entries.upgrade().map(Continuations);
-    let Some(entry) = entries.and_then(|entries| entries.remove(&key)) else {
-        return;
-    };
-    // This task, which must not end with its entry.
-    drop(entry.expiry.detach());
-    // A durable session waits on after the server's end.
-    if !is_drained {
-        entry.session.cancel().await;
+    tokio::select! {
+        () = tokio::time::sleep(LIFETIME) => {}
+        () = drain.over() => {}
+    }
+    if let Some(entries) = entries.upgrade() {
+        Continuations(entries).take(&key);
     }
 }

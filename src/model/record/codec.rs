@@ -136,6 +136,13 @@ mod tests {
     }
 
     #[test]
+    fn retired_records_are_read() {
+        let doubted = r#"{"v":2,"at":"2026-01-01T00:00:00.000Z","query":1,"turn":null,"type":"query.doubted","payload":{"model":"p/m"}}"#;
+        let record = decode(doubted).unwrap();
+        assert!(matches!(record.fact, Fact::Query(QueryFact::Doubted(_))));
+    }
+
+    #[test]
     fn records_round_trip() {
         let accepted = record(QueryFact::Accepted(Accepted {
             text: "where?".into(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::facts;
 use crate::model::{
@@ -102,6 +103,8 @@ facts! {
     QueryFact in Query {
         /// See [`Accepted`].
         Accepted(Accepted) = "query.accepted",
+        /// Of earlier versions, without effect.
+        Doubted(Value) = "query.doubted",
         /// See [`Classified`].
         Classified(Classified) = "query.classified",
         /// See [`AnswerRejected`].

@@ -3,7 +3,7 @@ use crate::{
     model::tool::ToolNeed,
     prompt::{
         Variables,
-        fixture::{composer, query, tool},
+        tests::{composer, query, tool},
     },
 };
 

@@ -3,7 +3,7 @@ use crate::{
     model::tool::ToolNeed,
     prompt::{
         FileFault, Variables,
-        fixture::{REQUIRED, composer, query, tool},
+        tests::{REQUIRED, composer, query, tool},
         variables::ToolLine,
     },
 };

@@ -2,7 +2,7 @@ use super::*;
 use crate::model::{QueryType, tool::ToolNeed};
 use crate::prompt::{
     Variables,
-    fixture::{prompts, tool},
+    tests::{prompts, tool},
     variables::ToolDetail,
 };
 

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::tool::{ToolApproval, ToolEffect, ToolRepeat};
-use crate::prompt::fixture::tool;
+use crate::prompt::tests::tool;
 
 #[test]
 fn tool_line_has_the_name_and_first_sentence() {

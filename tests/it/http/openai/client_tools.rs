@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use oracle_agent::{
-    actor::{SessionFilter, SessionState, SessionSummary},
+    actor::SessionFilter,
     journal::{Journal, Memory},
     llm::ToolChoice,
     model::{AnswerFormat, TenantId},
@@ -317,20 +317,20 @@ async fn history_counts_for_another_key_after_expiry_and_for_unknown_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn query_that_waits_ends_when_it_expires_or_a_question_follows() {
-    for (follows, stored) in [(false, false), (false, true), (true, false), (true, true)] {
+    for follows in [false, true] {
         let served = Served::start(TestOracle::new(forecast())).await;
-        let mut asked = with_tools(chat(&["how is it?"]));
-        asked["store"] = json!(stored);
+        let asked = with_tools(chat(&["how is it?"]));
         let first = served.post(&[], asked.clone()).await;
-        let state = || async {
+        let listed = || async {
             let oracle = served.system.oracle();
             let all = SessionFilter::default();
             let page = oracle.list(&TenantId::local(), &all, None, 100).await;
-            let mut sessions = page.unwrap().sessions.into_iter();
-            let is_first = |one: &SessionSummary| one.key.name.to_string() == first.session();
-            sessions.find(is_first).map(|session| session.state)
+            let sessions = page.unwrap().sessions.into_iter();
+            sessions
+                .map(|one| one.key.name.to_string())
+                .collect::<Vec<_>>()
         };
-        assert_eq!(state().await, Some(SessionState::Waiting));
+        assert!(listed().await.contains(&first.session()));
         if follows {
             let mut next = returning(asked, &message(&first), &["rain", "noon"]);
             let question = json!({ "role": "user", "content": "and then?" });
@@ -341,8 +341,7 @@ async fn query_that_waits_ends_when_it_expires_or_a_question_follows() {
         } else {
             advance_time(Duration::from_secs(16 * 60)).await;
         }
-        let ended = stored.then_some(SessionState::Idle);
-        assert_eq!(state().await, ended, "{follows} {stored}");
+        assert!(!listed().await.contains(&first.session()), "{follows}");
     }
 }
 
