@@ -22,7 +22,7 @@ mod text;
 pub mod training;
 mod weights;
 
-pub use classifier::{Basis, Classifier, Explanation, Part, QueryClassifier, QueryContext};
+pub use classifier::{Basis, Classifier, QueryClassifier, QueryContext};
 pub use error::{LexiconError, LexiconProblem, WeightsError, WeightsProblem};
 pub use evaluation::{Evaluation, LabelError, LabelledQuery, Mistake, Tally};
 pub use lexicon::Lexicon;

@@ -1,5 +1,5 @@
-//! `oracle dev classify`: classifies queries, one JSON line each, explains the result, and measures
-//! accuracy on labelled queries.
+//! `oracle dev classify`: classifies queries, one JSON line each, and measures accuracy on labelled
+//! queries.
 
 use std::{
     fmt::Display,
@@ -30,11 +30,8 @@ pub struct ClassifyArgs {
     /// Accept JSON lines on standard input, besides plain queries: {"query": "…", "context": "…"}
     #[arg(long)]
     pub jsonl: bool,
-    /// Print the evidence for and against the result
-    #[arg(long)]
-    pub explain: bool,
     /// Measure accuracy and calibration on the labeled queries in this file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["query", "context", "jsonl", "explain"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["query", "context", "jsonl"])]
     pub evaluate: Option<PathBuf>,
 }
 
@@ -67,34 +64,21 @@ pub fn run(
     let Terminal {
         input, out, err, ..
     } = terminal;
+    let mut answer = |query: &str, before: Option<&str>| {
+        let context = QueryContext::from(before);
+        out.json(&classifier.classify(query, context))
+    };
     if let Some(query) = &args.query {
-        return answer(args, classifier, (query, before), out);
+        return answer(query, before);
     }
     if input.is_terminal() {
         err.say("enter one query per line; end with Ctrl-D");
     }
     let mut source = Source::standard(input);
     while let Some(line) = next(args, &mut source)? {
-        let before = line.context.as_deref().or(before);
-        answer(args, classifier, (&line.query, before), out)?;
-        if args.explain {
-            show(&"\n", out)?;
-        }
+        answer(&line.query, line.context.as_deref().or(before))?;
     }
     Ok(())
-}
-
-fn answer(
-    args: &ClassifyArgs,
-    classifier: &Classifier,
-    (query, before): (&str, Option<&str>),
-    out: &mut OutputStream,
-) -> Result<(), CliError> {
-    let context = QueryContext::from(before);
-    if args.explain {
-        return show(&classifier.explain(query, context), out);
-    }
-    out.json(&classifier.classify(query, context))
 }
 
 fn evaluate(path: &Path, classifier: &Classifier, out: &mut OutputStream) -> Result<(), CliError> {

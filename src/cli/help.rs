@@ -153,16 +153,14 @@ one line of JSON: query_type, needs_code, needs_vault, needs_web, confidence, ke
 With --jsonl, a line may also be a JSON object {\"query\": \"…\", \"context\": \"…\"} or a JSON \
 string. `context` is optional, other keys are ignored, and a blank line is an empty query.
 
-With --explain, the output is text with the evidence instead of JSON. With --evaluate, every line \
-of FILE is a type, a tab, optionally a language and a tab, and a query; the output is accuracy, \
-confusion and calibration.
+With --evaluate, every line of FILE is a type, a tab, optionally a language and a tab, and a query; \
+the output is accuracy, confusion and calibration.
 
 Examples:
   oracle dev classify \"where is the parser?\"
   oracle dev classify --context \"The parser is in src/read.rs.\" \"and the second one?\"
   oracle dev classify < queries.txt
   oracle dev classify --jsonl < queries.jsonl
-  oracle dev classify --explain \"why did we drop the cache?\"
   oracle dev classify --evaluate labeled.tsv";
 
 pub(super) const SIGNAL: &str = "\

@@ -127,7 +127,6 @@ fn command_arguments_are_parsed() {
             query: query.map(str::to_owned),
             context: context.map(str::to_owned),
             jsonl: false,
-            explain: false,
             evaluate: None,
         }))
     };

@@ -2,14 +2,12 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::fmt;
 use std::sync::Arc;
 
 use super::lexicon::Lexicon;
 use super::matcher::{Evidence, Matcher};
 use super::prose::prose;
 use super::reading::{Reading, Token, word_hash};
-use super::score::Score;
 use super::text::{is_unspaced, normalized};
 #[cfg(feature = "train")]
 use super::weights::PerType;
@@ -112,7 +110,7 @@ impl Classifier {
     /// Classifies a query by its first 4,000 characters.
     #[must_use]
     pub fn classify(&self, query: &str, context: QueryContext<'_>) -> QueryClassification {
-        self.classify_by(query, context).0
+        self.decided(query, context).0
     }
 
     /// Classifies a query and returns the basis of the decision.
@@ -122,10 +120,15 @@ impl Classifier {
         query: &str,
         context: QueryContext<'_>,
     ) -> (QueryClassification, Basis) {
+        let (classification, decision) = self.decided(query, context);
+        (classification, decision.basis)
+    }
+
+    fn decided(&self, query: &str, context: QueryContext<'_>) -> (QueryClassification, Decision) {
         READING.with_borrow_mut(|reading| {
             let text = self.relevant_text(reading, query);
             let decision = self.decide(reading, &text, context);
-            (self.to_classification(reading, &decision), decision.basis)
+            (self.to_classification(reading, &decision), decision)
         })
     }
 
@@ -155,7 +158,7 @@ impl Classifier {
             return Decision::by(Basis::Short, None);
         }
         let none = positive.count() == 0;
-        let score = score(self.matcher.evidence(reading));
+        let score = self.matcher.score(reading);
         let weights = self.weights.as_ref();
         let weights = weights.filter(|_| !is_terse(text, reading, none));
         let opinion = weights.map(|weights| weights.judge(text, reading, &score));
@@ -195,7 +198,7 @@ impl Classifier {
             Basis::Weights | Basis::Lexicon => {
                 let of_best = |e: &&Evidence| is_positive(e) && e.query_type == decision.query_type;
                 let of_best = self.matcher.evidence(reading).filter(of_best);
-                of_best.map(|e| (*e.label).to_owned()).collect()
+                of_best.map(|e| e.label.clone()).collect()
             }
         };
         QueryClassification::new(decision.query_type, decision.confidence, keywords)
@@ -204,10 +207,7 @@ impl Classifier {
     /// The weights' shares, if the weights decided.
     #[cfg(feature = "train")]
     pub(super) fn shares(&self, query: &str) -> Option<PerType> {
-        let decision = READING.with_borrow_mut(|reading| {
-            let text = self.relevant_text(reading, query);
-            self.decide(reading, &text, QueryContext::Fresh)
-        });
+        let (_, decision) = self.decided(query, QueryContext::Fresh);
         let by_weights = decision.basis == Basis::Weights;
         let opinion = decision.opinion.filter(|_| by_weights);
         opinion.map(|opinion| opinion.shares)
@@ -242,14 +242,6 @@ fn contradicts(opinion: &Opinion) -> bool {
 
 fn round_share(share: f64) -> f64 {
     (share * 1e4).round() / 1e4
-}
-
-fn score<'a>(evidence: impl Iterator<Item = &'a Evidence>) -> Score {
-    let mut score = Score::default();
-    for found in evidence {
-        score.add(found.query_type, found.weight);
-    }
-    score
 }
 
 /// In scripts without spaces, a few characters can be a sentence.
@@ -302,19 +294,6 @@ impl Basis {
     }
 }
 
-impl fmt::Display for Basis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Blank => "its emptiness",
-            Self::Short => "its shortness",
-            Self::FollowUp => "following up on what was said",
-            Self::Weights => "the weights",
-            Self::Lexicon => "the lexicon alone",
-            Self::Nothing => "a guess: nothing of it is known",
-        })
-    }
-}
-
 #[derive(Debug, Clone, Copy)]
 struct Decision {
     basis: Basis,
@@ -338,107 +317,6 @@ impl Decision {
             confidence,
             opinion,
         }
-    }
-}
-
-/// A classification with its evidence.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Explanation {
-    /// The result.
-    pub classification: QueryClassification,
-    /// What decided. Shares and parts count only under [`Basis::Weights`].
-    pub basis: Basis,
-    /// Share of each type by the weights, highest first.
-    pub shares: Vec<(QueryType, f64)>,
-    /// Evidence of the lexicon: entry, type, weight.
-    pub lexicon: Vec<(String, QueryType, f64)>,
-    /// The heaviest features between the two likeliest types.
-    pub parts: Vec<Part>,
-}
-
-/// The contribution of one feature.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Part {
-    /// Description of the feature.
-    pub feature: String,
-    /// Positive for the likeliest type, negative for the second.
-    pub weight: f64,
-}
-
-const MAX_SHOWN: usize = 16;
-
-impl Classifier {
-    /// Classifies a query and explains the result. Slower than [`Classifier::classify`].
-    #[must_use]
-    pub fn explain(&self, query: &str, context: QueryContext<'_>) -> Explanation {
-        READING.with_borrow_mut(|reading| {
-            let text = &*self.relevant_text(reading, query);
-            // `decide` does not read a blank text; the previous reading would remain.
-            self.matcher.read(text, reading);
-            let decision = self.decide(reading, text, context);
-            let evidence = self.matcher.evidence(reading);
-            let lexicon = evidence.map(|e| ((*e.label).to_owned(), e.query_type, e.weight));
-            let score: Score = score(self.matcher.evidence(reading));
-            let mut found = Explanation {
-                classification: self.to_classification(reading, &decision),
-                basis: decision.basis,
-                shares: Vec::new(),
-                lexicon: lexicon.collect(),
-                parts: Vec::new(),
-            };
-            if let Some(weights) = self.weights.as_ref().filter(|_| !text.is_empty()) {
-                let asked = decision.opinion;
-                let opinion = asked.unwrap_or_else(|| weights.judge(text, reading, &score));
-                found.shares = QueryType::ALL.into_iter().zip(opinion.shares).collect();
-                found.shares.sort_by(|a, b| b.1.total_cmp(&a.1));
-                if let [(first, _), (second, _), ..] = found.shares[..] {
-                    let parts = weights.parts(text, reading, &score);
-                    found.parts = heaviest(parts.into_iter().map(|(feature, part)| Part {
-                        feature,
-                        weight: part[first as usize] - part[second as usize],
-                    }));
-                }
-            }
-            found
-        })
-    }
-}
-
-fn heaviest(parts: impl Iterator<Item = Part>) -> Vec<Part> {
-    let mut parts: Vec<Part> = parts.filter(|part| part.weight.abs() >= 0.005).collect();
-    parts.sort_by(|a, b| b.weight.abs().total_cmp(&a.weight.abs()));
-    parts.truncate(MAX_SHOWN);
-    parts
-}
-
-impl fmt::Display for Explanation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let got = &self.classification;
-        let (query_type, confidence) = (got.query_type, got.confidence);
-        let basis = self.basis;
-        writeln!(f, "{query_type}, confidence {confidence:.2}, by {basis}")?;
-        if !self.lexicon.is_empty() {
-            writeln!(f, "lexicon:")?;
-        }
-        for (entry, query_type, weight) in &self.lexicon {
-            writeln!(f, "  {weight:+.1} {query_type}: \"{entry}\"")?;
-        }
-        if self.basis != Basis::Weights && !self.shares.is_empty() {
-            writeln!(f, "scores of the weights, which did not decide:")?;
-        }
-        if self.basis == Basis::Weights {
-            writeln!(f, "weights:")?;
-        }
-        for (query_type, share) in &self.shares {
-            writeln!(f, "  {:14} {share:.3}", query_type.as_str())?;
-        }
-        if let [(first, _), (second, _), ..] = self.shares[..] {
-            writeln!(f, "for {first} (+) or {second} (-):")?;
-        }
-        for part in &self.parts {
-            writeln!(f, "  {:+.2} {}", part.weight, part.feature)?;
-        }
-        Ok(())
     }
 }
 

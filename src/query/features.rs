@@ -7,7 +7,7 @@
 
 mod shape;
 
-pub(super) use shape::{SHAPES, Shapes, shapes};
+pub(super) use shape::{SHAPES, shapes};
 
 use super::reading::{Reading, mix};
 
@@ -22,13 +22,8 @@ pub(super) enum FeatureGroup {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FeatureKind {
     Word,
-    Pair,
-    /// Two words around a third.
-    Around,
-    /// The first one or two words of a clause.
-    Opening,
-    First,
-    Last,
+    /// Two words, or a word at a certain place.
+    Phrase,
     Letters,
     /// Letters of a script without spaces.
     Run,
@@ -73,19 +68,6 @@ impl Feature {
                 is_long && (begins || letters.iter().copied().all(is_hangul))
             }
             _ => false,
-        }
-    }
-
-    pub(super) fn name(&self, reading: &Reading) -> String {
-        let text: String = reading.letters[self.begin..self.end].iter().collect();
-        match self.kind {
-            FeatureKind::Word => format!("word \"{text}\""),
-            FeatureKind::Pair => format!("words \"{text}\""),
-            FeatureKind::Around => format!("words around \"{text}\""),
-            FeatureKind::Opening => format!("clause begins \"{text}\""),
-            FeatureKind::First => format!("begins \"{text}\""),
-            FeatureKind::Last => format!("ends \"{text}\""),
-            FeatureKind::Letters | FeatureKind::Run => format!("letters \"{text}\""),
         }
     }
 }
@@ -141,25 +123,25 @@ fn words(reading: &Reading, at: usize, sink: &mut impl FnMut(Feature)) {
     emit(FeatureKind::Word, mix(seed::WORD, token.hash), token.end);
     if let Some(next) = next.filter(|next| !next.alone && (token.opens || !next.opens)) {
         let pair = mix(mix(seed::PAIR, token.hash), next.hash);
-        emit(FeatureKind::Pair, pair, next.end);
+        emit(FeatureKind::Phrase, pair, next.end);
     }
     if let Some(second) = tokens.get(at + 2).filter(|second| !second.alone) {
         let around = mix(mix(seed::AROUND, token.hash), second.hash);
-        emit(FeatureKind::Around, around, second.end);
+        emit(FeatureKind::Phrase, around, second.end);
     }
     if token.opens {
         let opening = mix(seed::OPENING, token.hash);
-        emit(FeatureKind::Opening, opening, token.end);
+        emit(FeatureKind::Phrase, opening, token.end);
         if let Some(next) = next {
             let pair = mix(mix(seed::OPENING_PAIR, token.hash), next.hash);
-            emit(FeatureKind::Opening, pair, next.end);
+            emit(FeatureKind::Phrase, pair, next.end);
         }
     }
     if at == 0 {
-        emit(FeatureKind::First, mix(seed::FIRST, token.hash), token.end);
+        emit(FeatureKind::Phrase, mix(seed::FIRST, token.hash), token.end);
     }
     if next.is_none() {
-        emit(FeatureKind::Last, mix(seed::LAST, token.hash), token.end);
+        emit(FeatureKind::Phrase, mix(seed::LAST, token.hash), token.end);
     }
 }
 

@@ -7,20 +7,19 @@
 
 mod hash;
 
-use std::sync::Arc;
-
 use self::hash::Table;
 use super::forms;
 use super::lexicon::{Grammar, Lexicon};
 use super::pattern::Pattern;
 use super::reading::{Reading, Token};
+use super::score::Score;
 use crate::model::QueryType;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Evidence {
     pub(super) query_type: QueryType,
     pub(super) weight: f64,
-    pub(super) label: Arc<str>,
+    pub(super) label: String,
 }
 
 #[derive(Debug, Clone)]
@@ -76,9 +75,7 @@ impl Matcher {
         });
         let (tokens, found, seen) = (&mut reading.tokens, &mut reading.found, &mut reading.seen);
         found.clear();
-        // A bit per entry, because bytes would take long to clear.
-        seen.clear();
-        seen.resize(self.evidence.len() / u64::BITS as usize + 1, 0);
+        seen.clear_for(self.evidence.len());
         let mut covered = 0;
         for at in 0..tokens.len() {
             let Token { word, opens, .. } = tokens[at];
@@ -92,13 +89,8 @@ impl Matcher {
                 continue;
             };
             covered = end;
-            for &entry in &self.nodes[node as usize].ends {
-                let seen = &mut seen[(entry / u64::BITS) as usize];
-                if *seen & bit(entry) == 0 {
-                    *seen |= bit(entry);
-                    found.push(entry);
-                }
-            }
+            let ends = self.nodes[node as usize].ends.iter();
+            found.extend(ends.filter(|entry| seen.insert(**entry as usize)));
         }
     }
 
@@ -108,6 +100,14 @@ impl Matcher {
     ) -> impl Iterator<Item = &'a Evidence> + Clone {
         let found = reading.found.iter();
         found.map(|&entry| &self.evidence[entry as usize])
+    }
+
+    pub(super) fn score(&self, reading: &Reading) -> Score {
+        let mut score = Score::default();
+        for found in self.evidence(reading) {
+            score.add(found.query_type, found.weight);
+        }
+        score
     }
 
     fn longest(&self, tokens: &[Token], at: usize) -> Option<(NodeId, MatchEnd)> {
@@ -191,11 +191,10 @@ impl Matcher {
         }
         let counting = || lexicon.entries.iter().filter(|(_, weight)| **weight != 0.0);
         for (((query_type, pattern), &weight), entry) in counting().zip(0..) {
-            let label = Arc::from(pattern.label.as_str());
             matcher.evidence.push(Evidence {
                 query_type: *query_type,
                 weight,
-                label,
+                label: pattern.label.clone(),
             });
             for sequence in contracted(&pattern.words, &lexicon.grammar) {
                 matcher.add(pattern, &sequence, entry);

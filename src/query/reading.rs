@@ -14,11 +14,31 @@ pub(super) struct Reading {
     pub(super) letters: Vec<char>,
     /// Matching lexicon entries, in order.
     pub(super) found: Vec<u32>,
-    /// A bit per lexicon entry.
-    pub(super) seen: Vec<u64>,
-    /// Learned features that occur, and a bit for each learned feature.
-    pub(super) met: Vec<u32>,
-    pub(super) marks: Vec<u64>,
+    /// The lexicon entries among `found`.
+    pub(super) seen: BitSet,
+    /// Learned features that occur.
+    pub(super) met: BitSet,
+}
+
+/// A set of small numbers. Bytes instead of bits would take long to clear.
+#[derive(Debug, Default)]
+pub(super) struct BitSet(Vec<u64>);
+
+impl BitSet {
+    /// Empties the set and makes room for numbers below `len`.
+    pub(super) fn clear_for(&mut self, len: usize) {
+        self.0.clear();
+        self.0.resize(len.div_ceil(u64::BITS as usize), 0);
+    }
+
+    /// Returns whether the number is new.
+    pub(super) fn insert(&mut self, number: usize) -> bool {
+        let bit = 1 << (number % u64::BITS as usize);
+        let bits = &mut self.0[number / u64::BITS as usize];
+        let is_new = *bits & bit == 0;
+        *bits |= bit;
+        is_new
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

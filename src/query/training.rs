@@ -18,7 +18,7 @@ use self::vocabulary::Vocabulary;
 use super::evaluation::LabelledQuery;
 use super::lexicon::Lexicon;
 use super::matcher::Matcher;
-use super::weights::{TYPES, Weights, WeightsHeader, write};
+use super::weights::{Weights, write};
 
 /// Hyperparameters. The defaults were chosen by cross-validation (`train_classifier choose`,
 /// `config/classifier-choice.txt`), within one standard error of the best that fits in 600 KB.
@@ -144,18 +144,8 @@ impl Fitted {
         stamp: [u8; 32],
         temperature: f32,
     ) -> Result<Vec<u8>, TrainError> {
-        let (dense, rows) = self.vocabulary.written(&self.solved);
-        let head = WeightsHeader {
-            stamp,
-            temperature,
-            // `write` derives it from the rows, like the scales.
-            rarity_step: 0.0,
-            gains: settings.gains.map(|gain| gain as f32),
-            scales: [0.0; TYPES],
-            bias: dense.bias,
-            shapes: dense.shapes,
-            lexicon: dense.lexicon,
-        };
+        let vocabulary = &self.vocabulary;
+        let (head, rows) = vocabulary.written(&self.solved, settings, stamp, temperature);
         write(head, &rows).ok_or(TrainError::FullBucket)
     }
 

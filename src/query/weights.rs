@@ -8,7 +8,7 @@ mod file;
 pub(super) use file::{Row, write};
 
 use super::error::WeightsError;
-use super::features::{Feature, SHAPES, Shapes, each_feature, shapes};
+use super::features::{SHAPES, each_feature, shapes};
 use super::reading::Reading;
 use super::score::Score;
 use crate::model::QueryType;
@@ -136,12 +136,18 @@ impl Weights {
 
     pub(super) fn judge(&self, text: &str, reading: &mut Reading, score: &Score) -> Opinion {
         let (sums, known) = self.sums(reading);
+        let scales = self
+            .head
+            .scales
+            .map(|s| f64::from(s) / f64::from(MAX_LEVEL));
         let mut total = self.head.bias.map(f64::from);
         for (sum, gain) in sums.iter().zip(self.head.gains) {
-            let parts = self.parts_of(&sum.parts.map(|part| part as f64));
-            add(&mut total, &parts, f64::from(gain) * sum.factor());
+            let factor = f64::from(gain) * sum.factor();
+            for (place, scale) in scales.into_iter().enumerate() {
+                total[place] += sum.parts[place] as f64 * scale * factor;
+            }
         }
-        for place in shapes(text, reading).places() {
+        for place in shapes(text, reading) {
             add(&mut total, &self.head.shapes[place].map(f64::from), 1.0);
         }
         for (of, row) in QueryType::ALL.into_iter().zip(&self.head.lexicon) {
@@ -151,79 +157,22 @@ impl Weights {
         Opinion { shares, known }
     }
 
+    /// Sums over the learned features that occur, each once, and whether a word is among them.
     fn sums(&self, reading: &mut Reading) -> ([WeightedSum; 2], bool) {
-        let mut marks = std::mem::take(&mut reading.marks);
         let mut met = std::mem::take(&mut reading.met);
-        marks.resize(self.rows.len() / u64::BITS as usize + 1, 0);
+        met.clear_for(self.rows.len());
         let mut sums = [WeightedSum::default(); 2];
         let mut known = false;
         each_feature(reading, &mut |feature| {
-            let Some(row) = self.row(feature.key) else {
-                return;
-            };
-            let (mark, bit) = (&mut marks[row / 64], 1 << (row % 64));
-            if *mark & bit != 0 {
-                return;
-            }
-            *mark |= bit;
-            met.push(row as u32);
-            known = known || feature.is_word(reading);
-            sums[feature.group() as usize].count(&self.rows[row]);
-        });
-        for row in met.drain(..) {
-            marks[row as usize / 64] = 0;
-        }
-        (reading.marks, reading.met) = (marks, met);
-        (sums, known)
-    }
-
-    /// The contribution of each feature to each type.
-    pub(super) fn parts(
-        &self,
-        text: &str,
-        reading: &mut Reading,
-        score: &Score,
-    ) -> Vec<(String, PerType)> {
-        let (sums, _) = self.sums(reading);
-        let mut rows = Vec::new();
-        let mut found: Vec<(usize, Feature)> = Vec::new();
-        each_feature(reading, &mut |feature| {
             if let Some(row) = self.row(feature.key)
-                && !rows.contains(&row)
+                && met.insert(row)
             {
-                rows.push(row);
-                found.push((row, feature));
+                known = known || feature.is_word(reading);
+                sums[feature.group() as usize].count(&self.rows[row]);
             }
         });
-        let mut parts: Vec<(String, PerType)> = Vec::new();
-        for (row, feature) in found {
-            let place = feature.group() as usize;
-            let factor = f64::from(self.head.gains[place]) * sums[place].factor();
-            let mut alone = WeightedSum::default();
-            alone.count(&self.rows[row]);
-            let part = self.parts_of(&alone.parts.map(|part| part as f64 * factor));
-            parts.push((feature.name(reading), part));
-        }
-        for place in shapes(text, reading).places() {
-            let part = self.head.shapes[place].map(f64::from);
-            parts.push((Shapes::name(place).to_owned(), part));
-        }
-        for (of, row) in QueryType::ALL.into_iter().zip(&self.head.lexicon) {
-            let value = lexicon_value(score.of(of));
-            if value != 0.0 {
-                let part = row.map(|weight| f64::from(weight) * value);
-                parts.push((format!("lexicon of {of}"), part));
-            }
-        }
-        parts
-    }
-
-    fn parts_of(&self, steps: &PerType) -> PerType {
-        let mut parts = *steps;
-        for (part, scale) in parts.iter_mut().zip(self.head.scales) {
-            *part *= f64::from(scale) / f64::from(MAX_LEVEL);
-        }
-        parts
+        reading.met = met;
+        (sums, known)
     }
 
     fn row(&self, key: u32) -> Option<usize> {

@@ -2,59 +2,25 @@
 
 use crate::query::reading::Reading;
 
-pub(in crate::query) const SHAPES: usize = NAMES.len();
+/// Number of places of [`shapes`].
+pub(in crate::query) const SHAPES: usize = 32;
 
-const NAMES: [&str; 32] = [
-    "ends with a question mark",
-    "a question mark inside",
-    "ends with an exclamation mark",
-    "ends with a full stop",
-    "a back-tick",
-    "a name with an underscore",
-    "a name in camel case",
-    "brackets or colons of code",
-    "a file name",
-    "a path",
-    "a quotation",
-    "several lines",
-    "one or two words",
-    "three or four words",
-    "five to eight words",
-    "nine to sixteen words",
-    "up to forty words",
-    "more than forty words",
-    "a colon",
-    "a digit",
-    "a word in capitals",
-    "mostly letters beyond ASCII",
-    "begins with a capital",
-    "an ellipsis",
-    "signs of code",
-    "Cyrillic",
-    "Devanagari and its like",
-    "Hangul",
-    "Kana",
-    "Han",
-    "another script",
-    "an emoji",
-];
-
-/// A bit for each of [`NAMES`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::query) struct Shapes(u32);
-
-impl Shapes {
-    pub(in crate::query) fn places(self) -> impl Iterator<Item = usize> {
-        (0..SHAPES).filter(move |place| self.0 >> place & 1 == 1)
-    }
-
-    pub(in crate::query) fn name(place: usize) -> &'static str {
-        NAMES.get(place).copied().unwrap_or_default()
-    }
-}
-
-pub(in crate::query) fn shapes(text: &str, reading: &Reading) -> Shapes {
-    let mut shapes = 0;
+/// The places of what the text has:
+///
+/// - 0 to 3: it ends with a question mark, has one inside, ends with an exclamation mark or a full
+///   stop
+/// - 4 to 11: a back-tick, a name with an underscore, a name in camel case, brackets or colons of
+///   code, a file name, a path, a quotation, several lines
+/// - 12 to 17: one of the lengths
+/// - 18 to 24: a colon, a digit, a word in capitals, mostly letters beyond ASCII, a capital at the
+///   beginning, an ellipsis, signs of code
+/// - 25 to 30: one of the scripts
+/// - 31: an emoji
+pub(in crate::query) fn shapes(
+    text: &str,
+    reading: &Reading,
+) -> impl Iterator<Item = usize> + use<> {
+    let mut shapes = 0_u32;
     let mut set = |place: usize, there: bool| shapes |= u32::from(there) << place;
     let bare = text.trim_end_matches(|c: char| c.is_whitespace() || "\"')」".contains(c));
     let asks = bare.ends_with(['?', '？', '؟']);
@@ -99,12 +65,18 @@ pub(in crate::query) fn shapes(text: &str, reading: &Reading) -> Shapes {
         let capitals = word.bytes().all(|b| b.is_ascii_uppercase());
         set(20, word.len() > 1 && capitals);
     }
-    let scripts = Scripts::of(reading);
-    set(21, scripts.beyond > scripts.ascii);
-    if let Some(place) = scripts.place() {
+    let (mut ascii, mut beyond, mut scripts) = (0, 0, 0_u32);
+    for &c in &reading.letters {
+        ascii += usize::from(c.is_ascii_lowercase());
+        beyond += usize::from(!c.is_ascii());
+        scripts |= script(c).map_or(0, |place| 1 << place);
+    }
+    set(21, beyond > ascii);
+    let script = SCRIPTS.into_iter().find(|place| scripts >> place & 1 == 1);
+    if let Some(place) = script {
         set(place, true);
     }
-    Shapes(shapes)
+    (0..SHAPES).filter(move |place| shapes >> place & 1 == 1)
 }
 
 const fn length(words: usize) -> usize {
@@ -133,51 +105,18 @@ fn is_file(word: &str) -> bool {
     })
 }
 
-#[derive(Default)]
-struct Scripts {
-    ascii: usize,
-    beyond: usize,
-    cyrillic: bool,
-    indic: bool,
-    hangul: bool,
-    kana: bool,
-    han: bool,
-    other: bool,
-}
+/// Kana, Hangul, Han, Cyrillic, Indic and other scripts: the first that occurs says most about the
+/// language.
+const SCRIPTS: [usize; 6] = [28, 27, 29, 25, 26, 30];
 
-impl Scripts {
-    fn of(reading: &Reading) -> Self {
-        let mut found = Self::default();
-        for &c in reading.letters.iter().filter(|c| **c != ' ') {
-            match c {
-                'a'..='z' => found.ascii += 1,
-                c if c.is_ascii() => {}
-                _ => found.beyond += 1,
-            }
-            match c {
-                '\0'..='\u{3ff}' | '\u{1e00}'..='\u{1fff}' => {}
-                '\u{400}'..='\u{52f}' => found.cyrillic = true,
-                '\u{900}'..='\u{dff}' => found.indic = true,
-                '\u{ac00}'..='\u{d7af}' => found.hangul = true,
-                '\u{3040}'..='\u{30ff}' => found.kana = true,
-                '\u{4e00}'..='\u{9fff}' => found.han = true,
-                _ => found.other = true,
-            }
-        }
-        found
-    }
-
-    /// Prefers the script that says most about the language.
-    fn place(&self) -> Option<usize> {
-        let all = [
-            (self.kana, 28),
-            (self.hangul, 27),
-            (self.han, 29),
-            (self.cyrillic, 25),
-            (self.indic, 26),
-            (self.other, 30),
-        ];
-        let found = all.into_iter().find(|(there, _)| *there);
-        found.map(|(_, place)| place)
-    }
+const fn script(c: char) -> Option<usize> {
+    Some(match c {
+        '\0'..='\u{3ff}' | '\u{1e00}'..='\u{1fff}' => return None,
+        '\u{400}'..='\u{52f}' => 25,
+        '\u{900}'..='\u{dff}' => 26,
+        '\u{ac00}'..='\u{d7af}' => 27,
+        '\u{3040}'..='\u{30ff}' => 28,
+        '\u{4e00}'..='\u{9fff}' => 29,
+        _ => 30,
+    })
 }

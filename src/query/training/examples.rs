@@ -8,7 +8,6 @@ use crate::query::evaluation::LabelledQuery;
 use crate::query::features::{FeatureGroup, each_feature, shapes};
 use crate::query::matcher::Matcher;
 use crate::query::reading::Reading;
-use crate::query::score::Score;
 use crate::query::text::normalized;
 use crate::query::weights::{PerType, lexicon_value};
 
@@ -54,14 +53,11 @@ pub(super) fn examples(matcher: &Matcher, rows: &[&LabelledQuery]) -> Vec<Exampl
             });
             features.sort_unstable();
             features.dedup();
-            let mut score = Score::default();
-            for found in matcher.evidence(&reading) {
-                score.add(found.query_type, found.weight);
-            }
+            let score = matcher.score(&reading);
             Example {
                 label: row.query_type as usize,
                 features,
-                shapes: shapes(&text, &reading).places().collect(),
+                shapes: shapes(&text, &reading).collect(),
                 lexicon: QueryType::ALL.map(|of| lexicon_value(score.of(of))),
             }
         })

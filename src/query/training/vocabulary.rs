@@ -6,7 +6,7 @@ use super::Settings;
 use super::examples::Example;
 use super::solver::Problem;
 use crate::query::features::{FeatureGroup, SHAPES};
-use crate::query::weights::{Row, TYPES};
+use crate::query::weights::{Row, TYPES, WeightsHeader};
 
 /// Gain of a shape and of a lexicon type.
 const GAIN_DENSE: f64 = 0.2;
@@ -23,12 +23,6 @@ struct KnownFeature {
     key: u32,
     group: FeatureGroup,
     rarity: f64,
-}
-
-pub(super) struct DenseWeights {
-    pub(super) bias: [f32; TYPES],
-    pub(super) shapes: [[f32; TYPES]; SHAPES],
-    pub(super) lexicon: [[f32; TYPES]; TYPES],
 }
 
 impl Vocabulary {
@@ -115,14 +109,27 @@ impl Vocabulary {
         Self::with(order.into_iter().map(|place| self.known[place]))
     }
 
-    pub(super) fn written(&self, solved: &[f64]) -> (DenseWeights, Vec<Row>) {
+    /// The contents of a weights file.
+    pub(super) fn written(
+        &self,
+        solved: &[f64],
+        settings: &Settings,
+        stamp: [u8; 32],
+        temperature: f32,
+    ) -> (WeightsHeader, Vec<Row>) {
         let row = |at: usize| {
             let mut row = [0.0; TYPES];
             row.copy_from_slice(&solved[at * TYPES..(at + 1) * TYPES]);
             row
         };
         let dense = |at: usize| row(at).map(|weight| (weight * GAIN_DENSE) as f32);
-        let written = DenseWeights {
+        let head = WeightsHeader {
+            stamp,
+            temperature,
+            // `write` derives it from the rows, like the scales.
+            rarity_step: 0.0,
+            gains: settings.gains.map(|gain| gain as f32),
+            scales: [0.0; TYPES],
             bias: row(0).map(|weight| weight as f32),
             shapes: std::array::from_fn(|shape| dense(1 + shape)),
             lexicon: std::array::from_fn(|place| dense(1 + SHAPES + place)),
@@ -132,6 +139,6 @@ impl Vocabulary {
             rarity: known.rarity,
             weights: row(at),
         });
-        (written, rows.collect())
+        (head, rows.collect())
     }
 }

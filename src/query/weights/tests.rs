@@ -88,33 +88,6 @@ fn invalid_weights_are_refused_by_name() {
 }
 
 #[test]
-fn score_parts_add_up_to_the_total() {
-    let weights = Weights::builtin().unwrap();
-    let matcher = Matcher::new(&Lexicon::builtin().unwrap());
-    for text in [
-        "Where does `parse_header` fail?",
-        "数据库配置在哪个文件",
-        "please write that down",
-    ] {
-        let mut reading = Reading::default();
-        matcher.read(text, &mut reading);
-        let mut score = Score::default();
-        for found in matcher.evidence(&reading) {
-            score.add(found.query_type, found.weight);
-        }
-        let opinion = weights.judge(text, &mut reading, &score);
-        let mut total = weights.head.bias.map(f64::from);
-        for (_, part) in weights.parts(text, &mut reading, &score) {
-            add(&mut total, &part, 1.0);
-        }
-        let want = shares(&total.map(|sum| sum / f64::from(weights.head.temperature)));
-        for (got, want) in opinion.shares.into_iter().zip(want) {
-            assert!((got - want).abs() < 1e-9, "{text}: {got} {want}");
-        }
-    }
-}
-
-#[test]
 fn reused_reading_keeps_no_earlier_text() {
     let weights = Weights::builtin().unwrap();
     let matcher = Matcher::new(&Lexicon::builtin().unwrap());

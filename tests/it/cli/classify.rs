@@ -154,30 +154,6 @@ fn lexicon_overlay_extends_the_lexicon() {
 }
 
 #[test]
-fn explain_shows_the_evidence() {
-    let place = Workspace::new(&[]);
-    let run = place.oracle("classify --explain");
-    let output = run.arg("where is the parser?").output();
-    let out = String::from_utf8(output.stdout).unwrap();
-    for part in ["code, confidence", "lexicon:", "where is", "for code (+)"] {
-        assert!(out.contains(part), "{part}: {out}");
-    }
-}
-
-#[test]
-fn explanations_of_several_lines_are_separated() {
-    let place = Workspace::new(&[]);
-    let output = place.oracle("classify --explain").stdin(b"ok\n\n").output();
-    let out = String::from_utf8(output.stdout).unwrap();
-    let parts: Vec<&str> = out.split("\n\n").collect();
-    assert_eq!(parts.len(), 3, "{out}");
-    assert!(
-        parts[1].starts_with("conversational, confidence 0.50"),
-        "{out}"
-    );
-}
-
-#[test]
 fn labelled_queries_are_evaluated() {
     let file = "\u{feff}# ours\nconversational\tthanks a lot\ncode\ten\tok\n";
     let place = Workspace::new(&[
