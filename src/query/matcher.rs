@@ -5,9 +5,8 @@
 //!
 //! **Invariant:** one pass, linear in the text, times the longest entry.
 
-mod hash;
+use rustc_hash::FxHashMap;
 
-use self::hash::Table;
 use super::forms;
 use super::lexicon::{Grammar, Lexicon};
 use super::pattern::Pattern;
@@ -22,12 +21,11 @@ pub(super) struct Evidence {
     pub(super) label: String,
 }
 
+/// The hash of its tables need not resist crafted keys: only an operator's lexicon inserts keys.
 #[derive(Debug, Clone)]
 pub(super) struct Matcher {
-    words: Table<Box<str>>,
-    /// The first node of each word.
-    starts: Vec<NodeId>,
-    edges: Table<(NodeId, WordId)>,
+    words: FxHashMap<Box<str>, WordId>,
+    edges: FxHashMap<(NodeId, WordId), NodeId>,
     nodes: Vec<Node>,
     evidence: Vec<Evidence>,
 }
@@ -39,29 +37,14 @@ const UNKNOWN: WordId = 0;
 /// Beginning and end of a clause.
 const CLAUSE_START: WordId = 1;
 const CLAUSE_END: WordId = 2;
-/// Equal to [`ROOT`], which is never a target.
-const NO_NODE: NodeId = 0;
 const ROOT: NodeId = 0;
 
 #[derive(Debug, Clone, Default)]
 struct Node {
     /// Indices of the evidence that ends here.
     ends: Vec<u32>,
-    /// A Bloom filter of the words that continue from here.
-    next_words: u64,
     /// Whether a filler ends here.
     filler: bool,
-}
-
-impl Node {
-    /// Avoids most failing look-ups.
-    const fn may_continue(&self, word: WordId) -> bool {
-        self.next_words & bit(word) != 0
-    }
-}
-
-const fn bit(number: u32) -> u64 {
-    1 << (number % u64::BITS)
 }
 
 /// Index after the last word, then number of anchors.
@@ -80,17 +63,16 @@ impl Matcher {
         for at in 0..tokens.len() {
             let Token { word, opens, .. } = tokens[at];
             if opens {
-                self.pass_fillers(tokens, at, self.starts[word as usize]);
+                self.pass_fillers(tokens, at);
             }
             if at < covered || word == UNKNOWN {
                 continue;
             }
-            let Some((node, (end, _))) = self.longest(tokens, at) else {
-                continue;
-            };
-            covered = end;
-            let ends = self.nodes[node as usize].ends.iter();
-            found.extend(ends.filter(|entry| seen.insert(**entry as usize)));
+            if let Some((node, (end, _))) = self.longest(tokens, at) {
+                covered = end;
+                let ends = self.nodes[node as usize].ends.iter();
+                found.extend(ends.filter(|entry| seen.insert(**entry as usize)));
+            }
         }
     }
 
@@ -110,64 +92,49 @@ impl Matcher {
         score
     }
 
+    /// The longest entry that begins at a word.
     fn longest(&self, tokens: &[Token], at: usize) -> Option<(NodeId, MatchEnd)> {
         let Token { word, opens, .. } = tokens[at];
-        let anchored = match opens {
-            true => self.edge(self.starts[CLAUSE_START as usize], word),
-            false => NO_NODE,
+        let mut best: Option<(NodeId, MatchEnd)> = None;
+        let mut keep = |node: NodeId, match_end: MatchEnd| {
+            let speaks = !self.nodes[node as usize].ends.is_empty();
+            if speaks && best.is_none_or(|(_, so_far)| match_end > so_far) {
+                best = Some((node, match_end));
+            }
         };
-        let mut best = None;
-        for (anchors, node) in [(1, anchored), (0, self.starts[word as usize])] {
-            self.walk(tokens, at, node, anchors, &mut best);
+        let anchored = self.edge(ROOT, CLAUSE_START).filter(|_| opens);
+        for (anchors, start) in [(1, anchored), (0, Some(ROOT))] {
+            let mut next_node = start.and_then(|start| self.edge(start, word));
+            let mut end = at + 1;
+            while let Some(node) = next_node {
+                keep(node, (end, anchors));
+                let next = tokens.get(end);
+                if next.is_none_or(|token| token.opens)
+                    && let Some(closed) = self.edge(node, CLAUSE_END)
+                {
+                    keep(closed, (end, anchors + 1));
+                }
+                next_node = next.and_then(|token| self.edge(node, token.word));
+                end += 1;
+            }
         }
         best
     }
 
-    /// Follows the words from `node` and keeps the longest entry.
-    fn walk(
-        &self,
-        tokens: &[Token],
-        at: usize,
-        mut node: NodeId,
-        anchors: u8,
-        best: &mut Option<(NodeId, MatchEnd)>,
-    ) {
-        let mut end = at + 1;
-        while node != NO_NODE {
-            self.keep(node, (end, anchors), best);
-            let next = tokens.get(end);
-            if next.is_none_or(|token| token.opens) {
-                self.keep(self.edge(node, CLAUSE_END), (end, anchors + 1), best);
-            }
-            node = next.map_or(NO_NODE, |token| self.edge(node, token.word));
-            end += 1;
-        }
-    }
-
-    fn keep(&self, node: NodeId, match_end: MatchEnd, best: &mut Option<(NodeId, MatchEnd)>) {
-        let speaks = node != NO_NODE && !self.nodes[node as usize].ends.is_empty();
-        if speaks && best.is_none_or(|(_, so_far)| match_end > so_far) {
-            *best = Some((node, match_end));
-        }
-    }
-
     /// The clause opens again after a filler: "please add …" also begins with "add".
-    fn pass_fillers(&self, tokens: &mut [Token], at: usize, mut node: NodeId) {
-        let mut end = at + 1;
-        while node != NO_NODE && end < tokens.len() {
-            if self.nodes[node as usize].filler {
-                tokens[end].opens = true;
-            }
-            node = self.edge(node, tokens[end].word);
-            end += 1;
+    fn pass_fillers(&self, tokens: &mut [Token], at: usize) {
+        let mut node = ROOT;
+        for place in at..tokens.len() - 1 {
+            let Some(next) = self.edge(node, tokens[place].word) else {
+                break;
+            };
+            node = next;
+            tokens[place + 1].opens |= self.nodes[node as usize].filler;
         }
     }
 
-    fn edge(&self, node: NodeId, word: WordId) -> NodeId {
-        match self.nodes[node as usize].may_continue(word) {
-            true => self.edges.get(&(node, word)).copied().unwrap_or(NO_NODE),
-            false => NO_NODE,
-        }
+    fn edge(&self, node: NodeId, word: WordId) -> Option<NodeId> {
+        self.edges.get(&(node, word)).copied()
     }
 }
 
@@ -177,9 +144,8 @@ const MAX_SEQUENCES: usize = 256;
 impl Matcher {
     pub(super) fn new(lexicon: &Lexicon) -> Self {
         let mut matcher = Self {
-            words: Table::default(),
-            starts: vec![NO_NODE; CLAUSE_END as usize + 1],
-            edges: Table::default(),
+            words: FxHashMap::default(),
+            edges: FxHashMap::default(),
             nodes: vec![Node::default()],
             evidence: Vec::new(),
         };
@@ -241,23 +207,18 @@ impl Matcher {
         if let Some(known) = self.words.get(word) {
             return *known;
         }
-        let id = index(self.starts.len());
+        let id = CLAUSE_END + 1 + index(self.words.len());
         self.words.insert(word.into(), id);
-        self.starts.push(NO_NODE);
         id
     }
 
     fn step(&mut self, node: NodeId, word: WordId) -> NodeId {
-        if let Some(there) = self.edges.get(&(node, word)) {
-            return *there;
+        if let Some(there) = self.edge(node, word) {
+            return there;
         }
         let next = index(self.nodes.len());
         self.nodes.push(Node::default());
-        self.nodes[node as usize].next_words |= bit(word);
         self.edges.insert((node, word), next);
-        if node == ROOT {
-            self.starts[word as usize] = next;
-        }
         next
     }
 }
