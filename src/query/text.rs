@@ -14,19 +14,8 @@ use icu_normalizer::ComposingNormalizerBorrowed;
 pub(super) const MAX_CHARS: usize = 4_000;
 
 pub(super) fn truncated(query: &str) -> &str {
-    if query.len() <= MAX_CHARS {
-        return query;
-    }
-    // In ASCII, bytes are characters.
-    if let Some(head) = query.get(..MAX_CHARS)
-        && head.is_ascii()
-    {
-        return head;
-    }
-    query
-        .char_indices()
-        .nth(MAX_CHARS)
-        .map_or(query, |(end, _)| &query[..end])
+    let end = query.char_indices().nth(MAX_CHARS);
+    end.map_or(query, |(end, _)| &query[..end])
 }
 
 /// The normalized, trimmed part of a query to classify; most texts are not copied.
@@ -81,17 +70,6 @@ pub(super) fn each_word_in(word: &mut String, text: &str, mut sink: impl FnMut(&
     let mut opens = true;
     let mut rest = text;
     while !rest.is_empty() {
-        // The common case: lower-case ASCII letters and a space.
-        let (run, behind) = rest.split_at(lowercase_prefix(rest));
-        if word.is_empty()
-            && let Some(behind) = behind.strip_prefix(' ')
-        {
-            if !run.is_empty() {
-                sink(run, std::mem::take(&mut opens));
-            }
-            rest = behind;
-            continue;
-        }
         let (run, behind) = rest.split_at(word_prefix(rest));
         let begin = word.len();
         word.push_str(run);
@@ -119,10 +97,6 @@ pub(super) fn each_word_in(word: &mut String, text: &str, mut sink: impl FnMut(&
         }
     }
     flush(word, &mut opens, &mut sink);
-}
-
-fn lowercase_prefix(text: &str) -> usize {
-    text.bytes().take_while(u8::is_ascii_lowercase).count()
 }
 
 fn word_prefix(text: &str) -> usize {
