@@ -39,7 +39,7 @@ mod voice;
 pub use fault::{Fault, FaultKind, ParseError, Planned, When};
 pub use log::{Recorded, Stats};
 pub use request::{Breach, Rule};
-pub use settings::{Settings, SettingsError, Spread};
+pub use settings::{Settings, Spread};
 
 use server::Server;
 

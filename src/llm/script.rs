@@ -20,7 +20,7 @@ use crate::model::FaultCode;
 const BOM: char = '\u{feff}';
 
 /// The replies of a scripted model.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "Written")]
 pub struct Script {
     /// Turns in order.
@@ -48,7 +48,7 @@ impl From<Written> for Script {
 }
 
 /// A reply, failing attempts, or both.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "WrittenTurn")]
 pub struct ScriptTurn {
     /// Attempts that fail before the reply.
@@ -69,7 +69,7 @@ impl ScriptTurn {
 }
 
 /// The reply of a turn.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptReply {
     /// Text, with its signal as written.
     pub text: ScriptText,
@@ -127,7 +127,7 @@ impl Default for ScriptText {
 }
 
 /// A tool call of a reply.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptCall {
     /// Tool name.
@@ -154,7 +154,7 @@ impl ScriptCall {
 }
 
 /// A failing attempt.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ScriptFault {
     /// Text, maybe empty, and then a fault.

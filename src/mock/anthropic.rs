@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     fault::{Cause, FaultKind, Problem},
-    reply::{Call, EventKind, Events, HOLE, REASONING, Reply, around_hole, halves},
+    reply::{Call, Event, EventKind, HOLE, REASONING, Reply, event, halves, pieces},
 };
 use crate::model::StopReason;
 
@@ -13,7 +13,7 @@ const SIGNATURE: &str = "bW9jayBzaWduYXR1cmU=";
 pub(super) struct Anthropic<'a>(pub(super) Reply<'a>);
 
 impl Anthropic<'_> {
-    pub(super) fn whole(&self) -> String {
+    pub(super) fn whole(&self) -> Value {
         let said = self.0.said;
         let mut blocks = Vec::new();
         if said.reasoning.is_some() {
@@ -21,7 +21,7 @@ impl Anthropic<'_> {
                 .push(json!({ "type": "thinking", "thinking": REASONING, "signature": SIGNATURE }));
         }
         if self.has_text() {
-            blocks.push(json!({ "type": "text", "text": HOLE }));
+            blocks.push(json!({ "type": "text", "text": said.text.concat() }));
         }
         for call in &said.calls {
             let input = match self.0.fault {
@@ -37,45 +37,39 @@ impl Anthropic<'_> {
             let (sent, received) = (self.0.asked.tokens, said.tokens());
             whole["usage"] = json!({ "input_tokens": sent, "output_tokens": received });
         }
-        let (head, tail) = around_hole(&whole);
-        match tail.is_empty() {
-            true => head,
-            false => head + &said.text.whole + &tail,
-        }
+        whole
     }
 
-    pub(super) fn events(&self) -> Events {
+    pub(super) fn events(&self) -> Vec<Event> {
         let said = self.0.said;
-        let mut events = Events::default();
         let mut message = self.message(Vec::new(), None);
         if !self.0.is(FaultKind::NoUsage) {
             message["usage"] = json!({ "input_tokens": self.0.asked.tokens, "output_tokens": 1 });
         }
         let start = json!({ "type": "message_start", "message": message });
-        events.named(EventKind::Frame, &start);
-        events.named(EventKind::Frame, &json!({ "type": "ping" }));
+        let ping = json!({ "type": "ping" });
+        let mut events = Vec::from([start, ping].map(|data| event(EventKind::Frame, &data)));
         let mut block = 0;
         if said.reasoning.is_some() {
             let start = json!({ "type": "thinking", "thinking": "", "signature": "" });
-            self.begin(&mut events, block, start);
+            events.push(self.begin(block, start));
             let thought = json!({ "type": "thinking_delta", "thinking": REASONING });
-            events.named(EventKind::Content, &self.delta(block, thought));
             let signature = json!({ "type": "signature_delta", "signature": SIGNATURE });
-            events.named(EventKind::Content, &self.delta(block, signature));
-            self.end(&mut events, &mut block);
+            for delta in [thought, signature] {
+                events.push(event(EventKind::Content, &self.delta(block, delta)));
+            }
+            events.push(self.end(block));
+            block += 1;
         }
         if self.has_text() {
-            self.begin(&mut events, block, json!({ "type": "text", "text": "" }));
+            events.push(self.begin(block, json!({ "type": "text", "text": "" })));
             let piece = self.delta(block, json!({ "type": "text_delta", "text": HOLE }));
-            let (head, tail) = around_hole(&piece);
-            let name = "event: content_block_delta\ndata: ";
-            for text in &said.text.pieces {
-                events.push(EventKind::Content, &[name, &head, text, &tail]);
-            }
-            self.end(&mut events, &mut block);
+            events.extend(pieces(&piece, &said.text));
+            events.push(self.end(block));
+            block += 1;
         }
-        for call in &said.calls {
-            self.call(&mut events, &mut block, call);
+        for (call, block) in said.calls.iter().zip(block..) {
+            self.call(&mut events, block, call);
         }
         if !self.0.is(FaultKind::FinishMissing) {
             let delta = json!({ "stop_reason": self.stop(), "stop_sequence": null });
@@ -83,9 +77,9 @@ impl Anthropic<'_> {
             if !self.0.is(FaultKind::NoUsage) {
                 end["usage"] = json!({ "output_tokens": said.tokens() });
             }
-            events.named(EventKind::End, &end);
+            events.push(event(EventKind::End, &end));
         }
-        events.named(EventKind::Mark, &json!({ "type": "message_stop" }));
+        events.push(event(EventKind::Mark, &json!({ "type": "message_stop" })));
         events
     }
 
@@ -106,22 +100,19 @@ impl Anthropic<'_> {
         })
     }
 
-    fn begin(&self, events: &mut Events, block: usize, start: Value) {
+    fn begin(&self, block: usize, start: Value) -> Event {
         let start = json!({ "type": "content_block_start", "content_block": start });
-        events.named(EventKind::Frame, &self.numbered(block, start));
+        event(EventKind::Frame, &self.numbered(block, start))
     }
 
     fn delta(&self, block: usize, delta: Value) -> Value {
-        self.numbered(
-            block,
-            json!({ "type": "content_block_delta", "delta": delta }),
-        )
+        let delta = json!({ "type": "content_block_delta", "delta": delta });
+        self.numbered(block, delta)
     }
 
-    fn end(&self, events: &mut Events, block: &mut usize) {
-        let stop = self.numbered(*block, json!({ "type": "content_block_stop" }));
-        events.named(EventKind::Frame, &stop);
-        *block += 1;
+    fn end(&self, block: usize) -> Event {
+        let stop = self.numbered(block, json!({ "type": "content_block_stop" }));
+        event(EventKind::Frame, &stop)
     }
 
     fn numbered(&self, block: usize, mut event: Value) -> Value {
@@ -133,17 +124,17 @@ impl Anthropic<'_> {
         event
     }
 
-    fn call(&self, events: &mut Events, block: &mut usize, call: &Call) {
+    fn call(&self, events: &mut Vec<Event>, block: usize, call: &Call) {
         let is_object = self.0.is(FaultKind::CallObject);
         let input = if is_object { call.object() } else { json!({}) };
         let (id, name) = (&call.id, &call.name);
         let start = json!({ "type": "tool_use", "id": id, "name": name, "input": input });
-        self.begin(events, *block, start);
+        events.push(self.begin(block, start));
         for part in halves(&call.arguments).filter(|_| !is_object) {
             let delta = json!({ "type": "input_json_delta", "partial_json": part });
-            events.named(EventKind::Content, &self.delta(*block, delta));
+            events.push(event(EventKind::Content, &self.delta(block, delta)));
         }
-        self.end(events, block);
+        events.push(self.end(block));
     }
 
     fn stop(&self) -> Option<&'static str> {

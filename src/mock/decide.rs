@@ -4,7 +4,6 @@ use std::time::{Duration, SystemTime};
 
 use axum::http::HeaderMap;
 use bytes::Bytes;
-use secrecy::ExposeSecret as _;
 use tokio::time::Instant;
 
 use super::{
@@ -12,7 +11,7 @@ use super::{
     damage::{self, Step},
     fault::{self, Fault, FaultKind, Problem, Salt},
     openai::{self, OpenAi},
-    reply::Reply,
+    reply::{EventKind, Reply, event},
     request::{self, Breach, ParsedRequest, Rule},
     server::{HOLD, Server},
     voice::{self, PlannedReply},
@@ -74,7 +73,7 @@ pub(super) struct MockRequest<'a> {
     /// Requests in flight, including this one.
     pub(super) in_flight: u64,
     pub(super) headers: &'a HeaderMap,
-    pub(super) body: &'a [u8],
+    pub(super) body: &'a Bytes,
     pub(super) now: Instant,
     pub(super) date: SystemTime,
 }
@@ -194,8 +193,9 @@ impl MockRequest<'_> {
                 Dialect::OpenAi => OpenAi(reply).whole(),
                 Dialect::Anthropic => Anthropic(reply).whole(),
             };
+            let body = Bytes::from(body.to_string());
             let sent = match fault {
-                None => Sent::Whole(body.into()),
+                None => Sent::Whole(body),
                 Some(fault) => Sent::Steps(damage::of_body(body, fault)),
             };
             return Answer::new(200, JSON, sent);
@@ -206,7 +206,8 @@ impl MockRequest<'_> {
         };
         let (seed, gap) = (server.settings.seed, server.settings.gap);
         if fault.is_none() && gap.is_zero() && utterance.gap.is_zero() {
-            return Answer::new(200, STREAM, Sent::Steps(vec![Step::Send(events.whole())]));
+            let whole: String = events.into_iter().map(|(text, _)| text).collect();
+            return Answer::new(200, STREAM, Sent::Steps(vec![Step::Send(whole.into())]));
         }
         let mut nth = self.number << 16;
         let gap = || {
@@ -218,13 +219,8 @@ impl MockRequest<'_> {
         };
         let what = "mock fault: the server failed in the middle of the reply";
         let problem = Problem::new(500, what);
-        let error = match self.dialect {
-            Dialect::OpenAi => format!("data: {}\n\n", openai::error(&problem)),
-            Dialect::Anthropic => {
-                format!("event: error\ndata: {}\n\n", anthropic::error(&problem))
-            }
-        };
-        let steps = damage::of_stream(events, fault, error.into(), gap);
+        let error = event(EventKind::Frame, &self.error(&problem));
+        let steps = damage::of_stream(events, fault, error, gap);
         Answer::new(200, STREAM, Sent::Steps(steps))
     }
 
@@ -247,16 +243,21 @@ impl MockRequest<'_> {
     }
 
     pub(super) fn refusal(&self, problem: &Problem) -> Answer {
-        let (status, body) = match self.dialect {
-            Dialect::OpenAi => (problem.status, openai::error(problem)),
-            Dialect::Anthropic => (anthropic::status(problem), anthropic::error(problem)),
+        let status = match self.dialect {
+            Dialect::OpenAi => problem.status,
+            Dialect::Anthropic => anthropic::status(problem),
         };
-        let mut answer = Answer::new(status, JSON, Sent::Whole(body.to_string().into()));
-        let headers = problem.headers.iter();
-        answer.headers = headers
-            .map(|(name, value)| ((*name).to_owned(), value.clone()))
-            .collect();
+        let body = self.error(problem).to_string();
+        let mut answer = Answer::new(status, JSON, Sent::Whole(body.into()));
+        answer.headers.clone_from(&problem.headers);
         answer
+    }
+
+    fn error(&self, problem: &Problem) -> serde_json::Value {
+        match self.dialect {
+            Dialect::OpenAi => openai::error(problem),
+            Dialect::Anthropic => anthropic::error(problem),
+        }
     }
 }
 
@@ -265,13 +266,6 @@ fn rfc3339(time: SystemTime) -> String {
     let time = jiff::Timestamp::try_from(time);
     let time = time.and_then(|time| jiff::Timestamp::from_second(time.as_second()));
     time.map_or_else(|_| String::new(), |time| time.to_string())
-}
-
-pub(super) fn has_key(headers: &HeaderMap, key: &secrecy::SecretString) -> bool {
-    let key = key.expose_secret().as_bytes();
-    let value = |name| headers.get(name).map(axum::http::HeaderValue::as_bytes);
-    value("x-api-key") == Some(key)
-        || value("authorization").and_then(|value| value.strip_prefix(b"Bearer ")) == Some(key)
 }
 
 #[cfg(test)]

@@ -316,7 +316,7 @@ pub(super) struct Problem {
     pub(super) status: u16,
     pub(super) cause: Cause,
     pub(super) message: String,
-    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) headers: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -337,8 +337,8 @@ impl Problem {
     }
 
     /// Adds a header.
-    pub(super) fn with(mut self, name: &'static str, value: impl ToString) -> Self {
-        self.headers.push((name, value.to_string()));
+    pub(super) fn with(mut self, name: &str, value: impl ToString) -> Self {
+        self.headers.push((name.to_owned(), value.to_string()));
         self
     }
 

@@ -7,19 +7,23 @@ use std::{
     sync::Arc,
 };
 
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::HeaderValue;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{fault::Fault, request::Breach};
+use super::{
+    decide::{Answer, MockRequest},
+    request::Breach,
+    server::path,
+};
 use crate::config::may_be_secret;
 
 const MOST_BYTES: usize = 64 << 20;
 
 /// A request with its answer's status.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Recorded {
     /// Number, from 1.
     pub number: u64,
@@ -27,8 +31,9 @@ pub struct Recorded {
     pub path: &'static str,
     /// Headers, without any that may hold secrets.
     pub headers: BTreeMap<String, String>,
-    /// JSON body, or the text of any other.
-    pub body: Value,
+    /// Body as received.
+    #[serde(serialize_with = "serialize")]
+    pub body: Bytes,
     /// Status of the answer; 0 if the connection was closed instead.
     pub status: u16,
     /// Applied fault.
@@ -56,33 +61,20 @@ pub struct Stats {
     pub breaches: BTreeMap<&'static str, u64>,
 }
 
-#[derive(Debug)]
-pub(super) struct LoggedRequest {
-    pub(super) number: u64,
-    pub(super) path: &'static str,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
-    pub(super) status: u16,
-    pub(super) fault: Option<Fault>,
-    pub(super) breaches: Vec<Breach>,
+impl Recorded {
+    /// The body as JSON; a string if it is any other text.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        json(&self.body)
+    }
 }
 
-impl LoggedRequest {
-    fn to_recorded(&self) -> Recorded {
-        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-        let headers = self.headers.iter();
-        Recorded {
-            number: self.number,
-            path: self.path,
-            headers: headers
-                .map(|(name, value)| (name.to_string(), text(value.as_bytes())))
-                .collect(),
-            body: serde_json::from_slice(&self.body).unwrap_or_else(|_| text(&self.body).into()),
-            status: self.status,
-            fault: self.fault.map(|fault| fault.to_string()),
-            breaches: self.breaches.iter().map(ToString::to_string).collect(),
-        }
-    }
+fn json(body: &[u8]) -> Value {
+    serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into())
+}
+
+fn serialize<S: Serializer>(body: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
+    json(body).serialize(serializer)
 }
 
 #[derive(Debug, Default)]
@@ -94,7 +86,7 @@ pub(super) struct Log {
 #[derive(Debug, Default)]
 struct Inner {
     stats: Stats,
-    kept: VecDeque<LoggedRequest>,
+    kept: VecDeque<Recorded>,
     bytes: usize,
     number: u64,
 }
@@ -137,30 +129,42 @@ impl Log {
         }
     }
 
-    pub(super) fn decided(&self, mut kept: LoggedRequest, streamed: bool) {
-        for Breach { rule, what } in &kept.breaches {
-            tracing::warn!(request = kept.number, rule = rule.as_str(), "{what}");
+    pub(super) fn decided(&self, request: &MockRequest, answer: &Answer) {
+        for Breach { rule, what } in &answer.breaches {
+            tracing::warn!(request = request.number, rule = rule.as_str(), "{what}");
         }
+        let status = match answer.never_begins() {
+            true => 0,
+            false => answer.status,
+        };
         let mut inner = self.inner.lock();
         let stats = &mut inner.stats;
-        stats.streamed += u64::from(streamed);
-        *stats.status.entry(kept.status).or_default() += 1;
-        if let Some(fault) = kept.fault {
+        stats.streamed += u64::from(answer.is_stream());
+        *stats.status.entry(status).or_default() += 1;
+        if let Some(fault) = answer.fault {
             *stats.faults.entry(fault.kind.name()).or_default() += 1;
         }
-        for Breach { rule, .. } in &kept.breaches {
+        for Breach { rule, .. } in &answer.breaches {
             *stats.breaches.entry(rule.as_str()).or_default() += 1;
         }
         if self.keep == 0 {
             return;
         }
-        let secret = |name: &&HeaderName| may_be_secret(name.as_str());
-        let secrets: Vec<_> = kept.headers.keys().filter(secret).cloned().collect();
-        for name in secrets {
-            kept.headers.remove(name);
-        }
-        inner.bytes += kept.body.len();
-        inner.kept.push_back(kept);
+        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers = request.headers.iter();
+        let headers = headers.filter(|(name, _)| !may_be_secret(name.as_str()));
+        inner.bytes += request.body.len();
+        inner.kept.push_back(Recorded {
+            number: request.number,
+            path: path(request.dialect),
+            headers: headers
+                .map(|(name, value)| (name.to_string(), text(value)))
+                .collect(),
+            body: request.body.clone(),
+            status,
+            fault: answer.fault.map(|fault| fault.to_string()),
+            breaches: answer.breaches.iter().map(ToString::to_string).collect(),
+        });
         while inner.kept.len() > self.keep || inner.bytes > MOST_BYTES {
             let oldest = inner.kept.pop_front().map_or(0, |kept| kept.body.len());
             inner.bytes -= oldest;
@@ -172,12 +176,7 @@ impl Log {
     }
 
     pub(super) fn requests(&self) -> Vec<Recorded> {
-        self.inner
-            .lock()
-            .kept
-            .iter()
-            .map(LoggedRequest::to_recorded)
-            .collect()
+        self.inner.lock().kept.iter().cloned().collect()
     }
 
     /// Clears everything but the count of requests in flight.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     fault::{Cause, FaultKind, Problem},
-    reply::{Call, EventKind, Events, HOLE, REASONING, Reply, around_hole, halves},
+    reply::{Call, Event, EventKind, HOLE, REASONING, Reply, event, halves, pieces},
 };
 use crate::model::StopReason;
 
@@ -14,14 +14,14 @@ const CREATED: u64 = 1_700_000_000;
 pub(super) struct OpenAi<'a>(pub(super) Reply<'a>);
 
 impl OpenAi<'_> {
-    pub(super) fn whole(&self) -> String {
+    pub(super) fn whole(&self) -> Value {
         let said = self.0.said;
         let mut whole = self.head("chat.completion");
         if !self.0.is(FaultKind::EmptyChoices) {
             let (content, refusal) = match said.stop {
-                StopReason::Refusal => (Value::Null, json!(HOLE)),
+                StopReason::Refusal => (Value::Null, said.text.concat().into()),
                 _ if said.text.is_empty() && !said.calls.is_empty() => (Value::Null, Value::Null),
-                _ => (json!(HOLE), Value::Null),
+                _ => (said.text.concat().into(), Value::Null),
             };
             let mut message =
                 json!({ "role": "assistant", "content": content, "refusal": refusal });
@@ -38,58 +38,44 @@ impl OpenAi<'_> {
         if !self.0.is(FaultKind::NoUsage) {
             whole["usage"] = self.usage();
         }
-        let (head, tail) = around_hole(&whole);
-        match tail.is_empty() {
-            true => head,
-            false => head + &said.text.whole + &tail,
-        }
+        whole
     }
 
-    pub(super) fn events(&self) -> Events {
+    pub(super) fn events(&self) -> Vec<Event> {
         let said = self.0.said;
-        let mut events = Events::default();
+        let mark = ("data: [DONE]\n\n".to_owned(), EventKind::Mark);
         if self.0.is(FaultKind::EmptyChoices) {
-            events.data(EventKind::Frame, &self.chunk(json!([])));
-            events.push(EventKind::Mark, &["data: [DONE]"]);
-            return events;
+            return vec![event(EventKind::Frame, &self.chunk(json!([]))), mark];
         }
         let role = json!({ "role": "assistant", "content": "" });
-        events.data(EventKind::Frame, &self.delta(role));
+        let mut events = vec![event(EventKind::Frame, &self.delta(role))];
+        let content = |delta| event(EventKind::Content, &self.delta(delta));
         if let Some(reasoning) = said.reasoning {
-            let delta = self.delta(json!({ reasoning: REASONING }));
-            events.data(EventKind::Content, &delta);
+            events.push(content(json!({ reasoning: REASONING })));
         }
         let key = match said.stop {
             StopReason::Refusal => "refusal",
             _ => "content",
         };
-        let piece = json!({ key: HOLE });
-        let (head, tail) = around_hole(&self.delta(piece.clone()));
-        let with_last = self.0.is(FaultKind::FinishWithLast) && said.calls.is_empty();
-        let last = said.text.pieces.len().checked_sub(1).filter(|_| with_last);
-        for (n, text) in said.text.pieces.iter().enumerate() {
-            if Some(n) == last {
-                let (head, tail) = around_hole(&self.end(piece.clone()));
-                events.push(EventKind::Content, &["data: ", &head, text, &tail]);
-            } else {
-                events.push(EventKind::Content, &["data: ", &head, text, &tail]);
-            }
-        }
+        events.extend(pieces(&self.delta(json!({ key: HOLE })), &said.text));
         for (n, call) in said.calls.iter().enumerate() {
-            for delta in self.call_deltas(n, call) {
-                let delta = self.delta(json!({ "tool_calls": [delta] }));
-                events.data(EventKind::Content, &delta);
-            }
+            let deltas = self.call_deltas(n, call).into_iter();
+            events.extend(deltas.map(|delta| content(json!({ "tool_calls": [delta] }))));
         }
-        if last.is_none() {
-            events.data(EventKind::End, &self.end(json!({})));
+        match said.text.last() {
+            Some(last) if self.0.is(FaultKind::FinishWithLast) && said.calls.is_empty() => {
+                events.pop();
+                let end = self.end(json!({ key: last }));
+                events.push(event(EventKind::Content, &end));
+            }
+            _ => events.push(event(EventKind::End, &self.end(json!({})))),
         }
         if self.0.asked.usage && !self.0.is(FaultKind::NoUsage) {
             let mut chunk = self.chunk(json!([]));
             chunk["usage"] = self.usage();
-            events.data(EventKind::End, &chunk);
+            events.push(event(EventKind::End, &chunk));
         }
-        events.push(EventKind::Mark, &["data: [DONE]"]);
+        events.push(mark);
         events
     }
 

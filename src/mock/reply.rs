@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::Value;
 
 use super::{fault::FaultKind, request::ParsedRequest};
@@ -22,7 +21,8 @@ impl Reply<'_> {
 
 #[derive(Debug, Clone)]
 pub(super) struct ReplyContent {
-    pub(super) text: Arc<Text>,
+    /// Text in the pieces of its stream.
+    pub(super) text: Arc<[String]>,
     /// Name of the field for reasoning in OpenAI's dialect.
     pub(super) reasoning: Option<&'static str>,
     pub(super) calls: Vec<Call>,
@@ -30,7 +30,7 @@ pub(super) struct ReplyContent {
 }
 
 impl ReplyContent {
-    pub(super) const fn text(text: Arc<Text>) -> Self {
+    pub(super) const fn text(text: Arc<[String]>) -> Self {
         Self {
             text,
             reasoning: None,
@@ -39,13 +39,13 @@ impl ReplyContent {
         }
     }
 
+    /// An estimate.
     pub(super) fn tokens(&self) -> u64 {
-        let calls = self
-            .calls
-            .iter()
-            .map(|call| call.arguments.len() + call.name.len());
+        let text = self.text.iter().map(String::len);
+        let calls = self.calls.iter();
+        let calls = calls.map(|call| call.arguments.len() + call.name.len());
         let reasoning = self.reasoning.map_or(0, |_| REASONING.len());
-        self.text.tokens + (calls.sum::<usize>() + reasoning) as u64 / 4
+        text.chain(calls).chain([reasoning]).sum::<usize>() as u64 / 4
     }
 }
 
@@ -66,67 +66,18 @@ impl Call {
     }
 }
 
-/// A text as JSON literals, whole and in pieces.
-#[derive(Debug)]
-pub(super) struct Text {
-    pub(super) whole: String,
-    pub(super) pieces: Vec<String>,
-    tokens: u64,
-}
-
-impl Default for Text {
-    fn default() -> Self {
-        Self {
-            whole: literal(""),
-            pieces: Vec::new(),
-            tokens: 0,
-        }
-    }
-}
-
-impl Text {
-    pub(super) fn cut(text: &str, pieces: usize) -> Arc<Self> {
-        let characters: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-        let step = characters.len().div_ceil(pieces.max(1)).max(1);
-        let starts = || characters.iter().copied().step_by(step);
-        let ends = starts().skip(1).chain([text.len()]);
-        Self::of(starts().zip(ends).map(|(from, to)| &text[from..to]))
-    }
-
-    pub(super) fn of<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Arc<Self> {
-        let pieces: Vec<&str> = pieces.into_iter().collect();
-        let whole = pieces.concat();
-        Arc::new(Self {
-            tokens: whole.len() as u64 / 4,
-            whole: literal(&whole),
-            pieces: pieces.into_iter().map(literal).collect(),
-        })
-    }
-
-    pub(super) const fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
-    }
+/// Cuts a text between characters into pieces of the same length.
+pub(super) fn cut(text: &str, pieces: usize) -> Arc<[String]> {
+    let characters: Vec<char> = text.chars().collect();
+    let length = characters.len().div_ceil(pieces.max(1)).max(1);
+    let pieces = characters.chunks(length);
+    pieces.map(String::from_iter).collect()
 }
 
 /// Cuts a text in two between characters.
 pub(super) fn halves(text: &str) -> impl Iterator<Item = &str> {
     let (one, other) = text.split_at(text.floor_char_boundary(text.len() / 2));
     [one, other].into_iter().filter(|half| !half.is_empty())
-}
-
-pub(super) fn literal(text: &str) -> String {
-    Value::from(text).to_string()
-}
-
-/// A placeholder that many texts replace in turn.
-pub(super) const HOLE: &str = "\u{1}";
-
-/// The JSON before and after the hole; nothing after it if there is none.
-pub(super) fn around_hole(data: &Value) -> (String, String) {
-    let text = data.to_string();
-    let parts = text.split_once(r#""\u0001""#);
-    let (head, tail) = parts.unwrap_or((&text, ""));
-    (head.to_owned(), tail.to_owned())
 }
 
 /// What an event contains, as far as faults depend on it.
@@ -140,47 +91,31 @@ pub(super) enum EventKind {
     Mark,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Events {
-    buffer: String,
-    /// End of each event.
-    ends: Vec<(usize, EventKind)>,
+/// An event of a stream.
+pub(super) type Event = (String, EventKind);
+
+/// An event, named by the type of its data, as in Anthropic's dialect, if it has one.
+pub(super) fn event(holds: EventKind, data: &Value) -> Event {
+    let text = match data["type"].as_str() {
+        Some(name) => format!("event: {name}\ndata: {data}\n\n"),
+        None => format!("data: {data}\n\n"),
+    };
+    (text, holds)
 }
 
-impl Events {
-    pub(super) fn push(&mut self, holds: EventKind, parts: &[&str]) {
-        for part in parts {
-            self.buffer.push_str(part);
-        }
-        self.buffer.push_str("\n\n");
-        self.ends.push((self.buffer.len(), holds));
-    }
+/// A placeholder that the pieces of a text replace in turn.
+pub(super) const HOLE: &str = "\u{1}";
 
-    pub(super) fn data(&mut self, holds: EventKind, data: &Value) {
-        self.push(holds, &["data: ", &data.to_string()]);
-    }
-
-    /// Adds an event named by its type, as in Anthropic's dialect.
-    pub(super) fn named(&mut self, holds: EventKind, data: &Value) {
-        let name = data["type"].as_str().unwrap_or_default();
-        self.push(holds, &["event: ", name, "\ndata: ", &data.to_string()]);
-    }
-
-    pub(super) fn whole(self) -> Bytes {
-        Bytes::from(self.buffer)
-    }
-
-    pub(super) fn parted(self) -> Vec<(Bytes, EventKind)> {
-        let whole = Bytes::from(self.buffer);
-        let mut from = 0;
-        let part = |(to, holds)| {
-            let part = whole.slice(from..to);
-            from = to;
-            (part, holds)
-        };
-        self.ends.into_iter().map(part).collect()
-    }
+/// An event for each piece, with the piece in the place of the hole.
+pub(super) fn pieces(data: &Value, pieces: &[String]) -> Vec<Event> {
+    let (text, holds) = event(EventKind::Content, data);
+    let (head, tail) = text.split_once(r#""\u0001""#).unwrap_or((&text, ""));
+    let pieces = pieces.iter().map(|piece| Value::from(&**piece));
+    pieces
+        .map(|piece| (format!("{head}{piece}{tail}"), holds))
+        .collect()
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,15 +123,11 @@ mod tests {
     #[test]
     fn mock_text_is_cut_between_characters() {
         for (text, pieces, want) in [
-            ("", 3, vec![]),
-            ("aöß€🦀", 2, vec!["\"aöß\"", "\"€🦀\""]),
-            ("ab", 9, vec!["\"a\"", "\"b\""]),
-            ("a\"b", 1, vec!["\"a\\\"b\""]),
+            ("", 3, &[][..]),
+            ("aöß€🦀", 2, &["aöß", "€🦀"]),
+            ("ab", 9, &["a", "b"]),
         ] {
-            let text = Text::cut(text, pieces);
-            assert_eq!(text.pieces, want);
-            assert_eq!(text.is_empty(), want.is_empty());
+            assert_eq!(*cut(text, pieces), *want);
         }
-        assert_eq!(Text::of(["a", "b"]).whole, "\"ab\"");
     }
 }

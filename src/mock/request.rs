@@ -15,6 +15,7 @@ const NAME: usize = 64;
 const MARKS: usize = 4;
 /// A question that begins with this and a script is answered by it.
 const SCRIPT: &str = "mock: ";
+const NO_TOOLS: &str = "the history has tool calls, but `tools` is empty";
 const MARK: &str = "\"cache_control\"";
 
 words! {
@@ -85,7 +86,7 @@ pub(super) struct ParsedRequest<'a> {
     /// Whether the reply has to call a tool.
     pub(super) must_call: bool,
     /// The format that the reply must have, besides text.
-    pub(super) format: Option<ResponseFormat<'a>>,
+    pub(super) format: Option<ResponseFormat>,
     pub(super) replies: usize,
     /// A script in the user's last question, and the number of replies since.
     pub(super) script: Option<(String, usize)>,
@@ -103,24 +104,17 @@ pub(super) struct RequestTool<'a> {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct ResponseFormat<'a> {
+pub(super) struct ResponseFormat {
     #[serde(rename = "type")]
     kind: String,
-    #[serde(borrow)]
-    json_schema: Option<JsonSchema<'a>>,
+    #[serde(default)]
+    json_schema: Value,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-struct JsonSchema<'a> {
-    #[serde(borrow)]
-    schema: Option<&'a RawValue>,
-}
-
-impl ResponseFormat<'_> {
+impl ResponseFormat {
     /// An object in this format.
     pub(super) fn object(&self) -> String {
-        let schema = self.json_schema.as_ref().and_then(|format| format.schema);
-        arguments(schema)
+        fitting(&self.json_schema["schema"])
     }
 }
 
@@ -135,10 +129,9 @@ struct Body<'a> {
     stream_options: Option<StreamOptions>,
     #[serde(borrow)]
     tools: Option<Vec<Tool<'a>>>,
-    #[serde(borrow)]
-    tool_choice: Option<&'a RawValue>,
-    #[serde(borrow)]
-    response_format: Option<ResponseFormat<'a>>,
+    #[serde(default)]
+    tool_choice: Value,
+    response_format: Option<ResponseFormat>,
 }
 
 #[derive(Deserialize)]
@@ -221,23 +214,22 @@ pub(super) fn read(dialect: Dialect, bytes: &[u8]) -> Result<ParsedRequest<'_>, 
         }
     }
     check.unanswered(body.messages.len() + 1);
-    match body.messages.last() {
-        None => check.broken(Rule::Form, "the request has no messages"),
-        Some(last) if last.role == "assistant" => {
-            let what = "the last message is the assistant's";
-            check.note(Rule::Ending, body.messages.len(), what);
+    let last = body.messages.last();
+    if last.is_some_and(|last| last.role == "assistant") {
+        let what = "the last message is the assistant's";
+        check.note(Rule::Ending, body.messages.len(), what);
+    }
+    let untooled = check.called && tools.is_empty();
+    let unlimited = is_anthropic && body.max_tokens.is_none_or(|most| most == 0);
+    for (is_broken, rule, what) in [
+        (last.is_none(), Rule::Form, "the request has no messages"),
+        (untooled, Rule::Tools, NO_TOOLS),
+        (body.model.is_empty(), Rule::Model, "`model` is missing"),
+        (unlimited, Rule::Form, "`max_tokens` is missing"),
+    ] {
+        if is_broken {
+            check.broken(rule, what);
         }
-        Some(_) => {}
-    }
-    if check.called && tools.is_empty() {
-        let what = "the history has tool calls, but `tools` is empty";
-        check.broken(Rule::Tools, what);
-    }
-    if body.model.is_empty() {
-        check.broken(Rule::Model, "`model` is missing");
-    }
-    if is_anthropic && body.max_tokens.is_none_or(|most| most == 0) {
-        check.broken(Rule::Form, "`max_tokens` is missing");
     }
     for tool in &tools {
         check.name(&tool.name);
@@ -245,8 +237,7 @@ pub(super) fn read(dialect: Dialect, bytes: &[u8]) -> Result<ParsedRequest<'_>, 
     if is_anthropic {
         check.marks(bytes);
     }
-    let choice = body.tool_choice.map_or("null", RawValue::get);
-    let choice: Value = serde_json::from_str(choice).unwrap_or_default();
+    let choice = body.tool_choice;
     let kind = choice.as_str().or_else(|| choice["type"].as_str());
     let named = choice["function"]["name"].as_str();
     if let Some(name) = named.or_else(|| choice["name"].as_str()) {
@@ -493,10 +484,14 @@ pub(super) fn text_of(content: &RawValue) -> String {
     }
 }
 
-/// Arguments that fit a schema: a value for each required property.
+/// Arguments that fit a tool's schema.
 pub(super) fn arguments(schema: Option<&RawValue>) -> String {
-    let schema = schema.and_then(|schema| serde_json::from_str::<Value>(schema.get()).ok());
-    let schema = schema.unwrap_or_default();
+    let schema = schema.and_then(|schema| serde_json::from_str(schema.get()).ok());
+    fitting(&schema.unwrap_or_default())
+}
+
+/// An object that fits a schema: a value for each required property.
+fn fitting(schema: &Value) -> String {
     let demanded = schema["required"].as_array().into_iter().flatten();
     let made = demanded.filter_map(Value::as_str).map(|name| {
         let property = &schema["properties"][name];

@@ -3,6 +3,7 @@
 //! **Invariant:** no wait is longer than [`HOLD`], and none outlives the server.
 
 use std::{
+    collections::VecDeque,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -24,10 +25,10 @@ use tokio_util::sync::CancellationToken;
 use super::{
     anthropic,
     damage::Step,
-    decide::{self, Answer, MockRequest, Sent},
+    decide::{Answer, MockRequest, Sent},
     fault::Problem,
     limits::Limits,
-    log::{InFlight, Log, LoggedRequest},
+    log::{InFlight, Log},
     openai,
     settings::Settings,
     voice::ReplySource,
@@ -39,8 +40,14 @@ const MOST: usize = 64 << 20;
 pub(super) const HOLD: Duration = Duration::from_secs(600);
 /// The listed model if settings name none.
 const MODEL: &str = "mock-model";
-const CHAT: &str = "/v1/chat/completions";
-const MESSAGES: &str = "/v1/messages";
+
+/// Path of the dialect's replies.
+pub(super) const fn path(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::OpenAi => "/v1/chat/completions",
+        Dialect::Anthropic => "/v1/messages",
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Server {
@@ -64,8 +71,10 @@ impl Server {
     }
 
     pub(super) fn has_key(&self, headers: &HeaderMap) -> bool {
-        let key = self.settings.key.as_ref();
-        key.is_none_or(|key| decide::has_key(headers, key))
+        let value = |name| headers.get(name).map(HeaderValue::as_bytes);
+        let bearer = value("authorization").and_then(|value| value.strip_prefix(b"Bearer "));
+        let key = self.settings.key.as_deref().map(str::as_bytes);
+        key.is_none() || key == value("x-api-key") || key == bearer
     }
 }
 
@@ -73,8 +82,8 @@ type SharedState = State<Arc<Server>>;
 
 pub(super) fn router(server: Arc<Server>) -> Router {
     Router::new()
-        .route(CHAT, reply(Dialect::OpenAi, CHAT))
-        .route(MESSAGES, reply(Dialect::Anthropic, MESSAGES))
+        .route(path(Dialect::OpenAi), reply(Dialect::OpenAi))
+        .route(path(Dialect::Anthropic), reply(Dialect::Anthropic))
         .route("/v1/models", get(models))
         .route("/requests", get(requests))
         .route(
@@ -97,9 +106,9 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .with_state(server)
 }
 
-fn reply(dialect: Dialect, path: &'static str) -> MethodRouter<Arc<Server>> {
+fn reply(dialect: Dialect) -> MethodRouter<Arc<Server>> {
     post(async move |State(server): SharedState, request: Request| {
-        answer(server, dialect, path, request).await
+        answer(server, dialect, request).await
     })
 }
 
@@ -138,12 +147,7 @@ fn respond(status: u16, kind: &'static str, body: Body) -> Response {
     (status, [(CONTENT_TYPE, kind)], body).into_response()
 }
 
-async fn answer(
-    server: Arc<Server>,
-    dialect: Dialect,
-    path: &'static str,
-    request: Request,
-) -> Response {
+async fn answer(server: Arc<Server>, dialect: Dialect, request: Request) -> Response {
     let arrived = server.log.arrived();
     let headers = request.headers().clone();
     let (body, problem) = match body_of(request).await {
@@ -163,17 +167,7 @@ async fn answer(
         None => call.decide(&server),
         Some(problem) => call.refusal(problem),
     };
-    let never = answer.never_begins();
-    let kept = LoggedRequest {
-        number: arrived.number,
-        path,
-        headers,
-        body,
-        status: if never { 0 } else { answer.status },
-        fault: answer.fault,
-        breaches: std::mem::take(&mut answer.breaches),
-    };
-    server.log.decided(kept, answer.is_stream());
+    server.log.decided(&call, &answer);
     if wait(answer.wait, &server.stop).await.is_err() {
         answer.body = Sent::Steps(vec![Step::Cut]);
     }
@@ -221,36 +215,29 @@ struct Disconnected;
 
 fn sent(steps: Vec<Step>, arrived: InFlight, stop: CancellationToken) -> Body {
     // The body owns the guard that counts the request as in flight.
-    let state = (steps.into_iter(), None, arrived, stop);
-    Body::from_stream(stream::unfold(
-        state,
-        async |(mut steps, mut repeated, arrived, stop)| {
-            loop {
-                let step = match repeated.take() {
-                    Some(step) => Some(step),
-                    None => steps.next(),
-                };
-                let sent = match step? {
-                    Step::Send(bytes) => Ok(bytes),
-                    Step::Flush => {
-                        tokio::task::yield_now().await;
-                        continue;
-                    }
-                    Step::Pause(time) => match wait(time, &stop).await {
-                        Ok(()) => continue,
-                        Err(stopped) => Err(stopped),
-                    },
-                    Step::Repeat(bytes, time) => {
-                        repeated = Some(Step::Repeat(bytes.clone(), time));
-                        wait(time, &stop).await.map(|()| bytes)
-                    }
-                    Step::Stall => wait(HOLD, &stop).await.and(Err(Disconnected)),
-                    Step::Cut => Err(Disconnected),
-                };
-                return Some((sent, (steps, repeated, arrived, stop)));
-            }
-        },
-    ))
+    let state = (VecDeque::from(steps), arrived, stop);
+    Body::from_stream(stream::unfold(state, async |(mut steps, arrived, stop)| {
+        loop {
+            let sent = match steps.pop_front()? {
+                Step::Send(bytes) => Ok(bytes),
+                Step::Flush => {
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+                Step::Pause(time) => match wait(time, &stop).await {
+                    Ok(()) => continue,
+                    Err(stopped) => Err(stopped),
+                },
+                Step::Repeat(bytes, time) => {
+                    steps.push_front(Step::Repeat(bytes.clone(), time));
+                    wait(time, &stop).await.map(|()| bytes)
+                }
+                Step::Stall => wait(HOLD, &stop).await.and(Err(Disconnected)),
+                Step::Cut => Err(Disconnected),
+            };
+            return Some((sent, (steps, arrived, stop)));
+        }
+    }))
 }
 
 async fn wait(time: Duration, stop: &CancellationToken) -> Result<(), Disconnected> {

@@ -1,71 +1,105 @@
-use std::{fmt, num::NonZeroU32, path::PathBuf, str::FromStr, time::Duration};
+use std::{num::NonZeroU32, str::FromStr, time::Duration};
 
-use secrecy::SecretString;
-use serde::{Deserialize, Deserializer, de};
+use jiff::fmt::friendly::SpanParser;
 
 use super::fault::{ParseError, Planned};
 use crate::llm::script::Script;
 
-/// Behaviour of a mock model.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+const TURNS: NonZeroU32 = NonZeroU32::new(3).unwrap();
+const CHUNKS: NonZeroU32 = NonZeroU32::new(20).unwrap();
+const SIZE: usize = 400;
+const KEEP: usize = 256;
+#[cfg(feature = "cli")]
+const TIMING: &str = "Timing and faults";
+#[cfg(feature = "cli")]
+const LIMITS: &str = "Limits and checks";
+
+/// Behaviour of a mock model, and the options of `oracle dev mock-model` that set it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "cli",
+    derive(clap::Args),
+    command(next_help_heading = "Replies")
+)]
 pub struct Settings {
-    /// Replies to a question; all but the last ask for another turn.
+    /// Number of replies to a question; all but the last ask for another turn
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = TURNS))]
     pub turns: NonZeroU32,
-    /// Whether the first reply calls the request's first tool.
+    /// Call the first tool of the request in the first reply to a question
+    #[cfg_attr(feature = "cli", arg(long))]
     pub tools: bool,
-    /// Arguments of that call; generated from the tool's schema by default.
+    /// Arguments of that call, sent verbatim [default: arguments that match the tool's schema]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "JSON"))]
     pub tool_arguments: Option<String>,
-    /// Repeats the user's message.
-    pub echo: bool,
-    /// Plays a script; a settings file holds its path.
-    #[serde(deserialize_with = "script_file")]
+    /// Play a script (see docs/scripts.md)
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FILE", value_parser = script))]
+    #[cfg_attr(feature = "cli", arg(conflicts_with = "echo"))]
     pub script: Option<Script>,
-    /// Characters of a reply, without its signal.
+    /// Repeat the user's last message
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub echo: bool,
+    /// Length of a reply in characters, without its signal
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = SIZE))]
     pub size: usize,
-    /// Pieces of a streamed text.
+    /// Number of chunks in a streamed text
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = CHUNKS))]
     pub chunks: NonZeroU32,
-    /// Available models; empty allows any.
+    /// Models to offer, separated by commas [default: any]
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, value_name = "NAMES", value_delimiter = ',')
+    )]
     pub models: Vec<String>,
-    /// Required API key.
-    #[serde(deserialize_with = "secret")]
-    pub key: Option<SecretString>,
-    /// Delay before an answer.
-    #[serde(deserialize_with = "parsed")]
+
+    /// Delay before an answer: `20ms`, or a random time in `20ms..80ms`
+    #[cfg_attr(feature = "cli", arg(long, value_name = "TIME", default_value = "0s"))]
+    #[cfg_attr(feature = "cli", arg(help_heading = TIMING))]
     pub latency: Spread,
-    /// Delay between two events of a stream.
-    #[serde(deserialize_with = "parsed")]
+    /// Delay between the events of a stream
+    #[cfg_attr(feature = "cli", arg(long, value_name = "TIME", default_value = "0s"))]
+    #[cfg_attr(feature = "cli", arg(help_heading = TIMING))]
     pub gap: Spread,
-    /// Faults and their schedule.
-    #[serde(rename = "fault", deserialize_with = "all_parsed")]
+    /// Fault to inject: `NAME` into all requests, `NAME:0.05` into a share, `NAME@3,7..9` into
+    /// these; can be repeated
+    #[cfg_attr(feature = "cli", arg(long = "fault", value_name = "FAULT", help_heading = TIMING))]
     pub faults: Vec<Planned>,
-    /// Seed of random choices.
+    /// Seed for random choices
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t, help_heading = TIMING))]
     pub seed: u64,
-    /// Limit on requests per minute.
+
+    /// Maximum requests per minute; others get 429
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", help_heading = LIMITS))]
     pub requests_per_minute: Option<NonZeroU32>,
-    /// Limit on tokens per minute, sent and received.
+    /// Maximum tokens per minute, sent and received (estimated)
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", help_heading = LIMITS))]
     pub tokens_per_minute: Option<NonZeroU32>,
-    /// Largest burst of requests; a minute's by default.
+    /// Maximum burst of requests [default: the requests of a minute]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", help_heading = LIMITS))]
     pub burst: Option<NonZeroU32>,
-    /// Limit on concurrent requests.
+    /// Maximum number of concurrent requests
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", help_heading = LIMITS))]
     pub concurrency: Option<NonZeroU32>,
-    /// Refuses requests that break a rule.
+    /// Key that requests must present; others get 401
+    #[cfg_attr(feature = "cli", arg(long, value_name = "KEY", help_heading = LIMITS))]
+    pub key: Option<String>,
+    /// Reject requests that break a rule, instead of only reporting them
+    #[cfg_attr(feature = "cli", arg(long, help_heading = LIMITS))]
     pub strict: bool,
-    /// Number of recorded requests.
+    /// Number of requests to keep for `GET /requests`
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = KEEP))]
+    #[cfg_attr(feature = "cli", arg(help_heading = LIMITS))]
     pub keep: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        const TURNS: NonZeroU32 = NonZeroU32::new(3).unwrap();
-        const CHUNKS: NonZeroU32 = NonZeroU32::new(20).unwrap();
         Self {
             turns: TURNS,
             tools: false,
             tool_arguments: None,
             echo: false,
             script: None,
-            size: 400,
+            size: SIZE,
             chunks: CHUNKS,
             models: Vec::new(),
             key: None,
@@ -78,79 +112,17 @@ impl Default for Settings {
             burst: None,
             concurrency: None,
             strict: false,
-            keep: 256,
+            keep: KEEP,
         }
     }
 }
 
-/// An invalid settings file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} of `{}`: {what}", path.display())]
-pub struct SettingsError {
-    /// File path.
-    pub path: PathBuf,
-    /// Line number, from 1.
-    pub line: usize,
-    /// Reason.
-    pub what: String,
+#[cfg(feature = "cli")]
+fn script(path: &str) -> Result<Script, crate::llm::script::ScriptError> {
+    Script::read(path.as_ref())
 }
 
-impl Settings {
-    /// Parses the TOML text of the file `path`.
-    ///
-    /// # Errors
-    /// When the TOML, a key or a value is invalid, or two keys exclude each other.
-    pub fn parse(text: &str, path: impl Into<PathBuf>) -> Result<Self, SettingsError> {
-        let path = path.into();
-        let settings: Self = match toml::from_str(text) {
-            Ok(settings) => settings,
-            Err(error) => {
-                let before = error.span().map_or(0, |span| span.start);
-                let before = text.get(..before).unwrap_or(text);
-                return Err(SettingsError {
-                    path,
-                    line: before.matches('\n').count() + 1,
-                    what: error.message().replace('\n', " "),
-                });
-            }
-        };
-        if settings.echo && settings.script.is_some() {
-            let line = text.lines().position(|line| line.starts_with("echo"));
-            return Err(SettingsError {
-                path,
-                line: line.unwrap_or(0) + 1,
-                what: "`echo` and `script` exclude each other: remove one".to_owned(),
-            });
-        }
-        Ok(settings)
-    }
-}
-
-fn script_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Script>, D::Error> {
-    let path = PathBuf::deserialize(deserializer)?;
-    Script::read(&path).map(Some).map_err(de::Error::custom)
-}
-
-fn parsed<'de, T, D>(deserializer: D) -> Result<T, D::Error>
-where
-    T: FromStr<Err: fmt::Display>,
-    D: Deserializer<'de>,
-{
-    let text = String::deserialize(deserializer)?;
-    text.parse().map_err(de::Error::custom)
-}
-
-fn all_parsed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Planned>, D::Error> {
-    let texts = Vec::<String>::deserialize(deserializer)?;
-    let faults = texts.iter().map(|text| text.parse());
-    faults.collect::<Result<_, _>>().map_err(de::Error::custom)
-}
-
-fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretString>, D::Error> {
-    String::deserialize(deserializer).map(|key| Some(key.into()))
-}
-
-/// A duration or a range: `20ms`, `20ms..80ms`, `0`.
+/// A duration or a range: `20ms`, `20ms..80ms`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spread {
     from: Duration,
@@ -184,34 +156,15 @@ impl FromStr for Spread {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let (from, to) = text.split_once("..").unwrap_or((text, text));
-        let times = duration(from).zip(duration(to));
-        let spread = times.filter(|(from, to)| from <= to);
-        let (from, to) = spread.ok_or_else(|| {
-            ParseError(format!(
+        let times = [from, to].map(|time| SpanParser::new().parse_unsigned_duration(time));
+        match times {
+            [Ok(from), Ok(to)] if from <= to => Ok(Self { from, to }),
+            _ => Err(ParseError(format!(
                 "invalid duration `{text}`: write a number with a unit, or a range, as in `20ms` \
                  or `20ms..80ms` (units: us, ms, s, m)"
-            ))
-        })?;
-        Ok(Self { from, to })
+            ))),
+        }
     }
-}
-
-fn duration(text: &str) -> Option<Duration> {
-    if text == "0" {
-        return Some(Duration::ZERO);
-    }
-    // `ms` before `s`, which is its suffix.
-    let units = [
-        ("us", 1),
-        ("ms", 1_000),
-        ("s", 1_000_000),
-        ("m", 60_000_000),
-    ];
-    let (number, micros) = units
-        .iter()
-        .find_map(|(unit, micros)| Some((text.strip_suffix(unit)?, *micros)))?;
-    let number: u64 = number.parse().ok()?;
-    Some(Duration::from_micros(number.checked_mul(micros)?))
 }
 
 #[cfg(test)]
@@ -219,61 +172,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_file_accepts_command_line_options() {
-        let text = "turns = 2\ntools = true\nlatency = \"20ms..80ms\"\nfault = [\"429:0.05\", \"cut=2@7\"]\n\
-                    requests-per-minute = 600\nkey = \"k\"\n";
-        let settings = Settings::parse(text, "m.toml").unwrap();
-        let faults = ["429:0.05", "cut=2@7"].map(|fault| fault.parse().unwrap());
-        assert_eq!(settings.faults, faults);
-        assert_eq!(settings.turns.get(), 2);
-        assert_eq!(settings.requests_per_minute.map(NonZeroU32::get), Some(600));
-        assert!(settings.tools && settings.key.is_some() && !settings.latency.is_zero());
-    }
-
-    #[test]
-    fn settings_file_errors_name_their_line() {
-        for (text, want) in [
-            (
-                "turns = 2\nturn = 3\n",
-                "line 2 of `m.toml`: unknown field `turn`, expected one of",
-            ),
-            (
-                "\nfault = [\"429:2\"]",
-                "line 2 of `m.toml`: invalid share of requests `2`",
-            ),
-            (
-                "turns = 0",
-                "line 1 of `m.toml`: invalid value: integer `0`",
-            ),
-            (
-                "script = \"/nowhere.json\"",
-                "line 1 of `m.toml`: cannot read the script `/nowhere.json`",
-            ),
-        ] {
-            let error = Settings::parse(text, "m.toml").unwrap_err().to_string();
-            assert!(error.starts_with(want), "{error}");
-        }
-    }
-
-    #[test]
-    fn settings_file_refuses_echo_with_script() {
-        let folder = tempfile::tempdir().unwrap();
-        let script = folder.path().join("s.json");
-        std::fs::write(&script, r#"{"turns": [{"reply": "hello"}]}"#).unwrap();
-        let text = format!("script = {script:?}\necho = true\n");
-        let error = Settings::parse(&text, "m.toml").unwrap_err();
-        let want = "line 2 of `m.toml`: `echo` and `script` exclude each other: remove one";
-        assert_eq!(error.to_string(), want);
-    }
-
-    #[test]
     fn spreads_are_parsed_with_units() {
         let ms = Duration::from_millis;
         for (text, from, to) in [
-            ("0", ms(0), ms(0)),
+            ("0s", ms(0), ms(0)),
             ("20ms", ms(20), ms(20)),
             ("20ms..80ms", ms(20), ms(80)),
-            ("0..2s", ms(0), ms(2_000)),
+            ("1.5s", ms(1_500), ms(1_500)),
+            ("0s..2s", ms(0), ms(2_000)),
             ("1m", ms(60_000), ms(60_000)),
             (
                 "500us",
@@ -289,9 +195,8 @@ mod tests {
             "ms",
             "-1ms",
             "2s..1s",
-            "1.5s",
             "1s..",
-            "99999999999999999m",
+            "99999999999999999999m",
         ] {
             let error = text.parse::<Spread>().unwrap_err().to_string();
             assert!(

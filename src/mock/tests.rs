@@ -177,7 +177,7 @@ async fn mock_records_requests_without_keys() {
                 request.number,
                 request.status,
                 request.fault.clone(),
-                request.body["model"].clone(),
+                request.json()["model"].clone(),
             )
         })
         .collect();

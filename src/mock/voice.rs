@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::{
     fault::{AFTER_CONTENT, Fault, FaultKind, Problem},
-    reply::{Call, ReplyContent, Text},
+    reply::{Call, ReplyContent, cut},
     request::{self, ParsedRequest},
     settings::Settings,
 };
@@ -58,29 +58,21 @@ impl PlannedReply {
 pub(super) enum ReplySource {
     /// Replies in turn; each question starts again with the first.
     Turns {
-        replies: Vec<Arc<Text>>,
+        replies: Vec<Arc<[String]>>,
         /// Arguments of the first reply's call, if it makes one; an inner `None` derives them from
         /// the tool's schema.
         tools: Option<Option<String>>,
     },
-    Script(Vec<ScriptedTurn>),
+    /// Turns, each with its tries so far.
+    Script(Vec<(ScriptTurn, AtomicUsize)>),
     Echo,
-}
-
-#[derive(Debug)]
-pub(super) struct ScriptedTurn {
-    turn: ScriptTurn,
-    tries: AtomicUsize,
 }
 
 impl ReplySource {
     pub(super) fn new(settings: &Settings) -> Self {
         if let Some(script) = &settings.script {
-            let played = |turn: &ScriptTurn| ScriptedTurn {
-                turn: turn.clone(),
-                tries: AtomicUsize::new(0),
-            };
-            return Self::Script(script.turns.iter().map(played).collect());
+            let turns = script.turns.iter().cloned();
+            return Self::Script(turns.map(|turn| (turn, AtomicUsize::new(0))).collect());
         }
         if settings.echo {
             return Self::Echo;
@@ -96,7 +88,7 @@ impl ReplySource {
                 k + 2
             );
             let signal = if k + 1 < turns { &more } else { SUFFICIENT };
-            Text::cut(&format!("{text}\n{signal}"), pieces)
+            cut(&format!("{text}\n{signal}"), pieces)
         };
         Self::Turns {
             replies: (0..turns).map(reply).collect(),
@@ -106,13 +98,13 @@ impl ReplySource {
 
     pub(super) fn say(&self, asked: &ParsedRequest) -> Result<PlannedReply, Problem> {
         if let Some((script, replies)) = &asked.script {
-            return play(script, *replies, asked);
+            return play_text(script, *replies, asked);
         }
         match self {
             Self::Turns { replies, tools } => {
                 let turn = asked.replies % replies.len().max(1);
                 let text = match &asked.format {
-                    Some(format) => Text::cut(&format.object(), PIECES),
+                    Some(format) => cut(&format.object(), PIECES),
                     None => replies.get(turn).cloned().unwrap_or_default(),
                 };
                 let mut said = ReplyContent::text(text);
@@ -134,12 +126,12 @@ impl ReplySource {
                 Ok(PlannedReply::plain(said))
             }
             Self::Script(turns) => match turns.get(asked.replies) {
-                Some(played) => played.next(asked),
+                Some((turn, tries)) => play(turn, tries.fetch_add(1, Ordering::Relaxed), asked),
                 None => Err(exhausted(turns.len(), asked.replies + 1)),
             },
             Self::Echo => {
                 let text = asked.user.map(request::text_of).unwrap_or_default();
-                let text = Text::cut(&format!("{text}\n{SUFFICIENT}"), PIECES);
+                let text = cut(&format!("{text}\n{SUFFICIENT}"), PIECES);
                 Ok(PlannedReply::plain(ReplyContent::text(text)))
             }
         }
@@ -147,7 +139,7 @@ impl ReplySource {
 }
 
 /// Plays a script that is part of the question.
-fn play(script: &str, replies: usize, asked: &ParsedRequest) -> Result<PlannedReply, Problem> {
+fn play_text(script: &str, replies: usize, asked: &ParsedRequest) -> Result<PlannedReply, Problem> {
     // Text after the script is ignored.
     let script = serde_json::Deserializer::from_str(script).into_iter::<Script>();
     let script = { script }.next().transpose();
@@ -155,15 +147,11 @@ fn play(script: &str, replies: usize, asked: &ParsedRequest) -> Result<PlannedRe
         let what = format!("invalid script after `mock: `: {error}; see docs/scripts.md");
         Problem::new(400, what)
     })?;
-    let mut turns = script.map(|script| script.turns).unwrap_or_default();
-    if replies >= turns.len() {
-        return Err(exhausted(turns.len(), replies + 1));
+    let turns = script.map(|script| script.turns).unwrap_or_default();
+    match turns.get(replies) {
+        Some(turn) => play(turn, 0, asked),
+        None => Err(exhausted(turns.len(), replies + 1)),
     }
-    let turn = ScriptedTurn {
-        turn: turns.swap_remove(replies),
-        tries: AtomicUsize::new(0),
-    };
-    turn.next(asked)
 }
 
 fn call_id(asked: &ParsedRequest, n: usize) -> String {
@@ -175,67 +163,60 @@ fn exhausted(turns: usize, asked: usize) -> Problem {
     Problem::new(400, detail)
 }
 
-impl ScriptedTurn {
-    fn next(&self, asked: &ParsedRequest) -> Result<PlannedReply, Problem> {
-        let tried = self.tries.fetch_add(1, Ordering::Relaxed);
-        let delay = Duration::from_millis(self.turn.delay_ms);
-        let faults = &self.turn.faults;
-        let due = match &self.turn.reply {
-            Some(_) => faults.get(tried),
-            None => faults.get(tried).or(faults.last()),
-        };
-        let fail_after = |shown: &str, kind| {
-            let number = Some(AFTER_CONTENT);
-            Ok(PlannedReply {
-                fault: Some(Fault { kind, number }),
-                delay,
-                ..PlannedReply::plain(ReplyContent::text(Text::cut(shown, 4)))
-            })
-        };
-        match (due, &self.turn.reply) {
-            (Some(ScriptFault::Stall { shown: text }), _) => fail_after(text, FaultKind::Stall),
-            (Some(ScriptFault::Cut { shown: text }), _) => fail_after(text, FaultKind::Cut),
-            (Some(ScriptFault::Fault { shown: text, .. }), _) if !text.is_empty() => {
-                fail_after(text, FaultKind::ErrorLate)
+/// Plays a turn after so many tries of it.
+fn play(turn: &ScriptTurn, tried: usize, asked: &ParsedRequest) -> Result<PlannedReply, Problem> {
+    let delay = Duration::from_millis(turn.delay_ms);
+    let due = turn.faults.get(tried);
+    let due = due.or(turn.faults.last().filter(|_| turn.reply.is_none()));
+    let broken_off = match due {
+        Some(ScriptFault::Stall { shown }) => Some((FaultKind::Stall, shown)),
+        Some(ScriptFault::Cut { shown }) => Some((FaultKind::Cut, shown)),
+        Some(ScriptFault::Fault {
+            shown,
+            code,
+            detail,
+            permanent,
+            after_ms,
+        }) => {
+            if shown.is_empty() {
+                return Err(Problem::of_code(code, detail, *permanent, *after_ms));
             }
-            (
-                Some(ScriptFault::Fault {
-                    code,
-                    detail,
-                    permanent,
-                    after_ms,
-                    ..
-                }),
-                _,
-            ) => Err(Problem::of_code(code, detail, *permanent, *after_ms)),
-            (None, Some(reply)) => {
-                let (text, gap) = match &reply.text {
-                    ScriptText::Whole(text) => (Text::cut(text, PIECES), Duration::ZERO),
-                    ScriptText::Chunks(chunks) => {
-                        (Text::of(chunks.iter().map(String::as_str)), delay)
-                    }
-                };
-                let mut said = ReplyContent::text(text);
-                let calls = reply.tool_calls.iter().enumerate();
-                said.calls = calls
-                    .map(|(n, call)| Call {
-                        id: call_id(asked, n),
-                        name: call.name.clone(),
-                        arguments: call.sent(),
-                    })
-                    .collect();
-                if !said.calls.is_empty() {
-                    said.stop = StopReason::ToolCalls;
-                }
-                Ok(PlannedReply {
-                    delay,
-                    gap,
-                    ..PlannedReply::plain(said)
-                })
-            }
-            (None, None) => Ok(PlannedReply::plain(ReplyContent::text(Arc::default()))),
+            Some((FaultKind::ErrorLate, shown))
         }
+        None => None,
+    };
+    if let Some((kind, shown)) = broken_off {
+        let number = Some(AFTER_CONTENT);
+        return Ok(PlannedReply {
+            fault: Some(Fault { kind, number }),
+            delay,
+            ..PlannedReply::plain(ReplyContent::text(cut(shown, 4)))
+        });
     }
+    let Some(reply) = &turn.reply else {
+        return Ok(PlannedReply::plain(ReplyContent::text(Arc::default())));
+    };
+    let (text, gap) = match &reply.text {
+        ScriptText::Whole(text) => (cut(text, PIECES), Duration::ZERO),
+        ScriptText::Chunks(chunks) => (chunks.as_slice().into(), delay),
+    };
+    let mut said = ReplyContent::text(text);
+    let calls = reply.tool_calls.iter().enumerate();
+    said.calls = calls
+        .map(|(n, call)| Call {
+            id: call_id(asked, n),
+            name: call.name.clone(),
+            arguments: call.sent(),
+        })
+        .collect();
+    if !said.calls.is_empty() {
+        said.stop = StopReason::ToolCalls;
+    }
+    Ok(PlannedReply {
+        delay,
+        gap,
+        ..PlannedReply::plain(said)
+    })
 }
 
 pub(super) fn apply_fault(
@@ -245,7 +226,7 @@ pub(super) fn apply_fault(
 ) -> ReplyContent {
     let ending = |stop, text: &str| ReplyContent {
         stop,
-        ..ReplyContent::text(Text::cut(text, 3))
+        ..ReplyContent::text(cut(text, 3))
     };
     match fault.kind {
         FaultKind::Calls
@@ -271,11 +252,11 @@ pub(super) fn apply_fault(
         FaultKind::Refusal => said = ending(StopReason::Refusal, REFUSED),
         FaultKind::ContentFilter => said = ending(StopReason::ContentFilter, &FILLER[..30]),
         FaultKind::Length => said = ending(StopReason::MaxTokens, &FILLER[..30]),
-        FaultKind::Split => said.text = Text::cut(&format!("{WIDE}{WIDE}\n{SUFFICIENT}"), 6),
+        FaultKind::Split => said.text = cut(&format!("{WIDE}{WIDE}\n{SUFFICIENT}"), 6),
         FaultKind::HugeLine => {
             let bytes = fault.number_or(HUGE).min(MOST_OF_A_LINE);
             let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            said.text = Text::cut(&FILLER.repeat(bytes / FILLER.len() + 1)[..bytes], 1);
+            said.text = [FILLER.repeat(bytes / FILLER.len() + 1)[..bytes].to_owned()].into();
         }
         _ => {}
     }

@@ -217,13 +217,15 @@ pub(super) fn mock_model(
         return mock_model::list_faults(terminal);
     }
     let address = std::net::SocketAddr::from((mock.host, mock.port));
-    let settings = mock.settings()?;
     let mut runtime = match mock.threads.get() {
         1 => tokio::runtime::Builder::new_current_thread(),
         _ => tokio::runtime::Builder::new_multi_thread(),
     };
     runtime.worker_threads(mock.threads.get().into());
-    on(runtime, mock_model::run(address, settings, terminal))
+    on(
+        runtime,
+        mock_model::run(address, mock.settings.clone(), terminal),
+    )
 }
 
 pub(super) fn prepare(

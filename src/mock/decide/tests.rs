@@ -50,7 +50,7 @@ fn decide(server: &Server, dialect: Dialect, body: &str, fault: Option<&str>) ->
         number: 1,
         in_flight: 1,
         headers: &headers,
-        body: body.as_bytes(),
+        body: &Bytes::copy_from_slice(body.as_bytes()),
         now: Instant::now(),
         date: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
     };
@@ -286,7 +286,7 @@ fn mock_refusals_follow_a_fixed_order() {
             number: 1,
             in_flight: 1,
             headers: &headers,
-            body: body.as_bytes(),
+            body: &Bytes::copy_from_slice(body.as_bytes()),
             now: server_start(),
             date: SystemTime::UNIX_EPOCH,
         }

@@ -30,13 +30,10 @@ async fn incomplete_body_is_refused_in_its_dialect() {
             "invalid_request_error",
         ),
     ] {
-        for (dialect, path, kind) in [
-            (Dialect::OpenAi, CHAT, openai),
-            (Dialect::Anthropic, MESSAGES, anthropic),
-        ] {
+        for (dialect, kind) in [(Dialect::OpenAi, openai), (Dialect::Anthropic, anthropic)] {
             server.log.reset();
             let request = Request::new(body(what));
-            let answer = answer(Arc::clone(&server), dialect, path, request).await;
+            let answer = answer(Arc::clone(&server), dialect, request).await;
             assert_eq!(answer.status(), status, "{what} {dialect:?}");
             let text = Bytes::from_request(Request::new(answer.into_body()), &()).await;
             let text: serde_json::Value = serde_json::from_slice(&text.unwrap()).unwrap();

@@ -50,9 +50,9 @@ fn each_question_gets_its_turns_with_distinct_reasons() {
     let voice = turns(3, false);
     let reasons: Vec<_> = (0..6)
         .map(|replies| {
-            let whole = &say(&voice, replies).unwrap().said.text.whole;
-            let signal = whole.split_once("type=\\\"").unwrap().1;
-            let kind = signal.split_once('\\').unwrap().0.to_owned();
+            let whole = say(&voice, replies).unwrap().said.text.concat();
+            let signal = whole.split_once("type=\"").unwrap().1;
+            let kind = signal.split_once('"').unwrap().0.to_owned();
             let reason = signal.split_once("<reason>").map_or("", |(_, rest)| rest);
             (
                 kind,
@@ -101,11 +101,8 @@ fn echo_repeats_the_user_message() {
         echo: true,
         ..Settings::default()
     });
-    let whole = say(&voice, 1).unwrap().said.text.whole.clone();
-    assert!(
-        whole.starts_with("\"where\\nis it?\\n<signal type="),
-        "{whole}"
-    );
+    let whole = say(&voice, 1).unwrap().said.text.concat();
+    assert!(whole.starts_with("where\nis it?\n<signal type="), "{whole}");
 }
 
 #[test]
@@ -115,11 +112,11 @@ fn script_turn_follows_the_replies_in_the_conversation() {
         {"reply": "c"},
     ]));
     let first = say(&voice, 0).unwrap();
-    assert_eq!(first.said.text.pieces, ["\"a\"", "\"b\""]);
+    assert_eq!(*first.said.text, ["a", "b"]);
     assert_eq!(first.said.calls[0].arguments, "{\"cut");
     let pause = Duration::from_millis(30);
     assert_eq!((first.delay, first.gap), (pause, pause));
-    assert_eq!(say(&voice, 1).unwrap().said.text.whole, "\"c\"");
+    assert_eq!(say(&voice, 1).unwrap().said.text.concat(), "c");
     let over = say(&voice, 2).unwrap_err();
     assert_eq!(
         (over.status, &*over.message),
@@ -141,20 +138,20 @@ fn scripted_voice_fails_before_its_reply() {
     }, { "faults": [fault("overloaded")] }]));
     for status in [429, 500] {
         let problem = say(&voice, 0).unwrap_err();
-        let headers = vec![("retry-after-ms", "70".to_owned())];
+        let headers = vec![("retry-after-ms".to_owned(), "70".to_owned())];
         assert_eq!((problem.status, problem.headers), (status, headers));
     }
     for (kind, text) in [
-        (FaultKind::Stall, "\"s\""),
-        (FaultKind::Cut, "\"c\""),
-        (FaultKind::ErrorLate, "\"f\""),
+        (FaultKind::Stall, "s"),
+        (FaultKind::Cut, "c"),
+        (FaultKind::ErrorLate, "f"),
     ] {
         let utterance = say(&voice, 0).unwrap();
         assert_eq!(utterance.fault.map(|fault| fault.kind), Some(kind));
-        assert_eq!(utterance.said.text.whole, text);
+        assert_eq!(utterance.said.text.concat(), text);
     }
     for _ in 0..2 {
-        assert_eq!(say(&voice, 0).unwrap().said.text.whole, "\"r\"");
+        assert_eq!(say(&voice, 0).unwrap().said.text.concat(), "r");
         assert_eq!(say(&voice, 1).unwrap_err().status, 529);
     }
 }
@@ -196,21 +193,21 @@ fn forced_calls_and_formats_are_obeyed() {
         (
             serde_json::json!({"response_format": json}),
             None,
-            Some(r#""{}""#),
+            Some("{}"),
         ),
         (
             serde_json::json!({"response_format": schema}),
             None,
-            Some(r#""{\"n\":1}""#),
+            Some(r#"{"n":1}"#),
         ),
     ] {
         let said = first(&keys);
         let called = said.calls.first().map(|call| &*call.name);
         assert_eq!(called, call, "{keys}");
         if let Some(text) = text {
-            assert_eq!(said.text.whole, text, "{keys}");
+            assert_eq!(said.text.concat(), text, "{keys}");
         } else {
-            assert!(said.text.whole.contains("signal"), "{keys}");
+            assert!(said.text.concat().contains("signal"), "{keys}");
         }
     }
 }
@@ -239,7 +236,7 @@ fn script_in_the_question_is_played() {
     }
     let guidance = user("<guidance>\ng\n</guidance>");
     let second = plays(&[user(script), assistant(), guidance.clone()]).unwrap();
-    assert_eq!(second.said.text.pieces, ["\"a\"", "\"<signal>\""]);
+    assert_eq!(*second.said.text, ["a", "<signal>"]);
     assert_eq!(second.gap, Duration::from_millis(20));
     let over = plays(&[user(script), assistant(), assistant(), guidance]).unwrap_err();
     assert_eq!(
@@ -256,6 +253,6 @@ fn script_in_the_question_is_played() {
     );
     for other in [user("next"), user(&format!("### Task:\nUSER: {script}"))] {
         let said = plays(&[user(script), assistant(), other]).unwrap().said;
-        assert!(said.calls.is_empty() && said.text.whole.contains("context_sufficient"));
+        assert!(said.calls.is_empty() && said.text.concat().contains("context_sufficient"));
     }
 }

@@ -29,9 +29,9 @@ fn answer(url: &str, request: &str) -> String {
 #[cfg(unix)]
 #[test]
 fn mock_model_serves_until_ctrl_c_and_reports_protocol_violations() {
-    let place = Workspace::new(&[("m.toml", "turns = 1\nsize = 5\n")]);
+    let place = Workspace::new(&[]);
     for threads in ["1", "2"] {
-        let line = format!("mock-model --port 0 --settings m.toml --threads {threads}");
+        let line = format!("mock-model --port 0 --turns 1 --size 5 --threads {threads}");
         let mut child = place.oracle(&line).command().spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut url = String::new();
@@ -79,7 +79,7 @@ fn faults_are_listed() {
 
 #[test]
 fn mock_model_explains_why_it_cannot_start() {
-    let place = Workspace::new(&[("m.toml", "turns = 1\nfaults = []\n")]);
+    let place = Workspace::new(&[]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let lines = [
         "mock-model --fault 430",
@@ -89,8 +89,6 @@ fn mock_model_explains_why_it_cannot_start() {
         "mock-model --turns 0",
         "mock-model --script s.json --echo",
         "mock-model --script nowhere.json",
-        "mock-model --settings nowhere.toml",
-        "mock-model --settings m.toml",
     ];
     assert_transcript!("mock_model_refused", lines.map(|line| place.oracle(line)));
 

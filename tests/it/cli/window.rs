@@ -47,7 +47,7 @@ async fn configured_context_window_triggers_a_summary() {
         }
         let asked = mock.requests();
         let summaries = asked.iter().filter(|asked| {
-            let body = asked.body.to_string();
+            let body = asked.json().to_string();
             body.contains("Summarise this part of a conversation") && body.contains("[user]")
         });
         assert_eq!(summaries.count(), 1, "{dialect}");

@@ -115,8 +115,8 @@ async fn options_of_a_client_reach_the_server() {
         let [first, second] = &requests[..] else {
             panic!("{requests:?}")
         };
-        let (first, second) = (&first.body, &second.body);
-        for body in [first, second] {
+        let (first, second) = (first.json(), second.json());
+        for body in [&first, &second] {
             assert_eq!(
                 (&body["temperature"], &body["max_tokens"]),
                 (&json!(0.5), &json!(1124))
