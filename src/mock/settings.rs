@@ -51,7 +51,7 @@ pub struct Settings {
     )]
     pub models: Vec<String>,
 
-    /// Delay before an answer: `20ms`, or a random time in `20ms..80ms`
+    /// Delay before an answer: `20ms`, or random within `20ms..80ms`
     #[cfg_attr(feature = "cli", arg(long, value_name = "TIME", default_value = "0s"))]
     #[cfg_attr(feature = "cli", arg(help_heading = TIMING))]
     pub latency: Spread,
@@ -64,7 +64,8 @@ pub struct Settings {
     #[cfg_attr(feature = "cli", arg(long = "fault", value_name = "FAULT", help_heading = TIMING))]
     pub faults: Vec<Planned>,
     /// Seed for random choices
-    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t, help_heading = TIMING))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t))]
+    #[cfg_attr(feature = "cli", arg(help_heading = TIMING))]
     pub seed: u64,
 
     /// Maximum requests per minute; others get 429

@@ -79,7 +79,8 @@ fn faults_are_listed() {
 
 #[test]
 fn mock_model_explains_why_it_cannot_start() {
-    let place = Workspace::new(&[]);
+    let script = r#"{"turns": [{"reply": "hello"}]}"#;
+    let place = Workspace::new(&[("s.json", script)]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let lines = [
         "mock-model --fault 430",
