@@ -307,18 +307,13 @@ impl Query {
     }
 
     fn compaction(&self, token: CallToken) -> Option<&Option<Pause>> {
+        let is_next = self.id == token.query && token.turn == Turn(self.turns);
         match &self.step {
-            Step::Compacting { what, pause, .. }
-                if what.attempt == token.attempt && self.waits_before(token.query, token.turn) =>
-            {
+            Step::Compacting { what, pause, .. } if is_next && what.attempt == token.attempt => {
                 Some(pause)
             }
             _ => None,
         }
-    }
-
-    fn waits_before(&self, query: QueryId, turn: Turn) -> bool {
-        self.id == query && turn == Turn(self.turns)
     }
 
     pub(super) fn is_at(&self, query: QueryId, turn: Turn) -> bool {

@@ -92,7 +92,7 @@ pub(super) fn used(draft: &Draft<'_>, model: &str, fault: &Fault, reported: Usag
     estimate.unwrap_or_else(|| turn_end::priced(draft, model, reported))
 }
 
-pub(super) fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
+fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
     if !draft.query.in_flight {
         return None;
     }

@@ -130,7 +130,16 @@ impl SessionShell {
                 usage,
             },
         });
-        let mut ticket = self.aside(token, model, instruction, text, caller)?;
+        let tokens = ((instruction.len() + text.len()) / 4) as u64;
+        let request = Request {
+            model: name_of(&model),
+            system: instruction.into(),
+            messages: Arc::new(vec![Arc::new(Message::text(Role::User, text))]),
+            tools: Arc::default(),
+            tool_choice: ToolChoice::None,
+            options: None,
+        };
+        let mut ticket = self.ticket(token, model, tokens, request, caller)?;
         ticket.session = Some(me.clone());
         send(ticket, &self.services.gateways);
         Some(Work::of_call(call, None))
@@ -146,28 +155,6 @@ impl SessionShell {
         Caller::new(&self.services.meter, move |answer| {
             let _ = me.cast(SessionMsg::Report(report(answer)));
         })
-    }
-
-    /// Prepares a call outside the conversation, from an instruction and a text.
-    fn aside(
-        &mut self,
-        token: CallToken,
-        model: Arc<str>,
-        instruction: &'static str,
-        text: &str,
-        caller: Caller,
-    ) -> Option<Box<Ticket>> {
-        let tokens = ((instruction.len() + text.len()) / 4) as u64;
-        let question = Arc::new(Message::text(Role::User, text));
-        let request = Request {
-            model: name_of(&model),
-            system: instruction.into(),
-            messages: Arc::new(vec![question]),
-            tools: Arc::default(),
-            tool_choice: ToolChoice::None,
-            options: None,
-        };
-        self.ticket(token, model, tokens, request, caller)
     }
 
     fn ticket(

@@ -7,12 +7,11 @@ use crate::{
     cli::terminal::{Device, Recording, Style},
     journal::{Append, Memory, SessionStatus},
     model::{
-        Attempt, Fault, Message, NanoUsd, Outcome, QueryClassification, QueryId, QueryType, Role,
-        SessionKey, SessionName, StopReason, Timestamp, Turn,
+        Attempt, Fault, Message, NanoUsd, Outcome, QueryId, Role, SessionKey, SessionName,
+        StopReason, Timestamp, Turn,
         record::{
-            AgentFact, ChildEnd, Classified, Compacted, CompactedPart, Failed, FailedOver,
-            MessageRange, ModelUsage, OpinionOutcome, PromptSummary, QueryFact, Replied,
-            SecondOpinion, SignalPresence,
+            AgentFact, ChildEnd, Compacted, CompactedPart, Failed, FailedOver, MessageRange,
+            ModelUsage, Replied, SignalPresence,
         },
     },
 };
@@ -194,40 +193,6 @@ async fn in_memory_calls_count_once_and_by_estimate_when_cut_off() {
         let expected = format!("{row}\t0\t430\t43\t2\t$0.000000\t2\n");
         assert_eq!(recording.out(), expected, "{by:?}");
     }
-}
-
-#[tokio::test]
-async fn second_opinion_is_charged_to_the_model_that_gave_it() {
-    let opinion = SecondOpinion {
-        model: "p/judge".into(),
-        outcome: OpinionOutcome::Late,
-        usage: usage_of(90, 9, 0),
-    };
-    let classified = |second_opinion| {
-        let classified = Classified {
-            classification: QueryClassification::new(QueryType::Code, 0.3, Vec::new()),
-            prompt: PromptSummary {
-                hash: String::new(),
-                segments_included: Vec::new(),
-                token_estimate: 1,
-                warnings: Vec::new(),
-            },
-            second_opinion,
-        };
-        record(0, QueryFact::Classified(classified))
-    };
-    let journal = Memory::new();
-    let records = vec![
-        classified(None),
-        classified(Some(Box::new(opinion))),
-        replied(0, "p/one", usage_of(7, 1, 0)),
-    ];
-    keep(&journal, "a", records).await;
-    let (mut terminal, recording) = Recording::terminal("", Device::Other);
-    let by = By::Model;
-    usage(&journal, by, false, &mut terminal).await.unwrap();
-    let rows = "p/judge\t0\t90\t9\t9\t$0.000000\t1\np/one\t1\t7\t0\t1\t$0.000000\t1\n";
-    assert_eq!(recording.out(), rows);
 }
 
 #[tokio::test]

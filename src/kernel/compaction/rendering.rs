@@ -194,8 +194,8 @@ fn clipped_by(text: &str, most: usize, length: impl Fn(char) -> usize) -> Cow<'_
     ))
 }
 
-pub(in crate::kernel) fn quoted_as_data(text: &str, most: usize) -> String {
-    quoted(&clipped(&escape(text), most))
+pub(in crate::kernel) fn quoted_as_data(text: &str) -> String {
+    quoted(&escape(text))
 }
 
 fn quoted(text: &str) -> String {

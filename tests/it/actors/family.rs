@@ -1,11 +1,11 @@
 //! Generations of sessions that share a model; the first message of a conversation selects the
 //! script.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use oracle_agent::{
     journal::{Append, Entry, Journal},
-    kernel::{BasisPoints, DelegationPolicy, ModelChoice, Policy, SecondOpinionPolicy},
+    kernel::{DelegationPolicy, Policy},
     llm::{Backend, DeltaStream, Request, Scripted},
     model::{NanoUsd, Seq, Usage},
     testkit::{Probe, TestSession},
@@ -17,7 +17,6 @@ pub(super) struct Family {
     parent: Scripted,
     children: BTreeMap<&'static str, Probe<Scripted>>,
     summaries: Scripted,
-    opinions: Probe<Scripted>,
 }
 
 const SUMMARY: &str = "[user] asked where a is. [tool look, ok] a is there.";
@@ -26,12 +25,10 @@ impl Family {
     pub(super) fn new(parent: Scripted) -> Self {
         let children = BTreeMap::new();
         let summaries = Scripted::new().reply(SUMMARY);
-        let opinions = Probe::new(Scripted::new());
         Self {
             parent,
             children,
             summaries,
-            opinions,
         }
     }
 
@@ -43,15 +40,6 @@ impl Family {
     pub(super) fn summarising(mut self, summaries: Scripted) -> Self {
         self.summaries = summaries;
         self
-    }
-
-    pub(super) fn opining(mut self, opinions: Scripted) -> Self {
-        self.opinions = Probe::new(opinions);
-        self
-    }
-
-    pub(super) const fn opinions(&self) -> &Probe<Scripted> {
-        &self.opinions
     }
 
     pub(super) const fn parent(&self) -> &Scripted {
@@ -76,9 +64,6 @@ impl Backend for Family {
         if request.system.starts_with("You compact conversations.") {
             return self.summaries.call(request);
         }
-        if request.system.starts_with("You say what kind of question") {
-            return self.opinions.call(request);
-        }
         let first: String = request.messages[0].texts().collect();
         match self.children.get(first.as_str()) {
             Some(child) => child.call(request),
@@ -100,14 +85,6 @@ pub(super) fn allow(policy: &mut Policy, max_depth: u32) {
         max_children: 2,
         default_tokens: 1_000,
     };
-}
-
-pub(super) fn doubt(policy: &mut Policy) {
-    policy.second_opinion = Some(SecondOpinionPolicy {
-        below: BasisPoints::ONE,
-        model: ModelChoice::new("scripted/judge"),
-        within: Duration::from_secs(5),
-    });
 }
 
 pub(super) fn cost(output_tokens: u64, nano: u64) -> Usage {

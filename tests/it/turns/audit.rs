@@ -26,8 +26,6 @@ struct Seen {
     turns: u32,
     allowed: u32,
     attempt: Attempt,
-    /// Whether a second opinion was requested.
-    doubted: bool,
     /// Compactions begun, and the last attempt of any.
     compactions: u32,
     compaction: Attempt,
@@ -113,16 +111,6 @@ impl Audit {
                 seen.turns += 1;
                 seen.usage += replied.usage;
             }
-            Fact::Query(QueryFact::Doubted(_)) => {
-                assert!(!seen.doubted, "once a query");
-                assert!(seen.turns < seen.allowed, "not of one that gets no turn");
-                seen.doubted = true;
-            }
-            Fact::Query(QueryFact::Classified(classified)) => {
-                let opinion = classified.second_opinion.as_ref();
-                assert_eq!(opinion.is_some(), seen.doubted, "what came of it is told");
-                seen.usage += opinion.map(|opinion| opinion.usage).unwrap_or_default();
-            }
             Fact::Budget(BudgetFact::ContextCompacting(compacting)) => {
                 assert_eq!(record.turn, Some(Turn(seen.turns)), "before a turn");
                 assert_eq!(compacting.attempt, seen.compaction.next(), "tries count on");
@@ -190,7 +178,9 @@ impl Audit {
                 seen.finished = true;
             }
             Fact::Session(_)
-            | Fact::Query(QueryFact::Accepted(_) | QueryFact::AnswerRejected(_))
+            | Fact::Query(
+                QueryFact::Accepted(_) | QueryFact::Classified(_) | QueryFact::AnswerRejected(_),
+            )
             | Fact::Signal(_)
             | Fact::Tool(_)
             | Fact::Approval(_)
@@ -245,7 +235,6 @@ impl Audit {
         let calls = effects.iter().filter(|effect| match effect {
             Effect::CallModel { .. } => true,
             Effect::Prepare { .. }
-            | Effect::SecondOpinion { .. }
             | Effect::Compact { .. }
             | Effect::AbortModel { .. }
             | Effect::RetryAt { .. }
@@ -255,13 +244,8 @@ impl Audit {
             | Effect::CancelChild { .. } => false,
         });
         let calls = calls.count();
-        let others = effects.iter().filter(|effect| {
-            matches!(
-                effect,
-                Effect::Compact { .. } | Effect::SecondOpinion { .. }
-            )
-        });
-        let all = calls + others.count();
+        let compacts = |effect: &&Effect| matches!(effect, Effect::Compact { .. });
+        let all = calls + effects.iter().filter(compacts).count();
         assert!(all <= 1, "one call of a model at a time: {effects:?}");
         if let Phase::Running(query) = live.phase() {
             question_is_there(messages, &self.queries[&query.id()].question);

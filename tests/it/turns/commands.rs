@@ -57,9 +57,6 @@ fn cancel_ends_the_query_in_every_step() {
             "compacting" => vec![Effect::AbortModel {
                 token: play.compaction_token(),
             }],
-            "doubting" => vec![Effect::AbortModel {
-                token: play.doubt_token(),
-            }],
             "tools" => vec![Effect::AbortTools { query: QueryId(1) }],
             "delegating" => vec![Effect::CancelChild {
                 query: QueryId(1),
@@ -118,12 +115,11 @@ fn dropped_call_counts_known_usage_or_an_estimate() {
             assert_eq!(play.count("llm.failed"), usize::from(used.0 > 0), "{name}");
         }
     }
-    for mut play in [steps::compacting(), steps::doubting()] {
-        play.in_flight = sent(Usage::default());
-        let before = play.session.query().unwrap().usage().total_tokens();
-        play.command(CANCEL).unwrap();
-        assert_eq!(play.finished().usage.total_tokens(), before + 120);
-    }
+    let mut play = steps::compacting();
+    play.in_flight = sent(Usage::default());
+    let before = play.session.query().unwrap().usage().total_tokens();
+    play.command(CANCEL).unwrap();
+    assert_eq!(play.finished().usage.total_tokens(), before + 120);
 }
 
 #[test]
@@ -209,7 +205,7 @@ fn key_of_words_that_came_too_late_names_their_query() {
 #[test]
 fn finish_now_ends_the_query_with_its_text_in_every_step() {
     for (name, mut play) in steps::each() {
-        let text = !["preparing", "doubting", "ready, paused"].contains(&name);
+        let text = !["preparing", "ready, paused"].contains(&name);
         play.command(Command::FinishNow).unwrap();
         if name == "delegating" {
             play.child_ends(Outcome::Cancelled, "", usage(1, 1, 1));
@@ -250,9 +246,6 @@ fn go_on(play: &mut Play, name: &str) {
     match name {
         "preparing" => {
             play.prepare(QueryType::Code);
-        }
-        "doubting" => {
-            play.opines(names(QueryType::Code));
         }
         "backing off" => {
             let token = play.token();
@@ -325,12 +318,6 @@ fn results_during_a_pause_are_recorded_and_start_nothing() {
                 paused.report(Report::RetryDue { token });
                 assert_eq!(paused.kinds(), ["budget.context.compacting"]);
                 paused.summarises("They read it.");
-            }
-            "doubting" => {
-                paused.opines(names(QueryType::Action));
-                assert_eq!(paused.kinds(), ["query.classified"]);
-                paused.command(Command::Resume).unwrap();
-                assert_eq!(paused.kinds(), ["control.resumed", "turn.started"]);
             }
             "tools" => {
                 paused.ok("w", "written").ok("s", "found");

@@ -7,16 +7,16 @@ use oracle_agent::{
     journal::StatusTracker,
     kernel::{
         CallToken, Command, CommandReply as Heard, Decision, DecisionContext, Effect, InFlight,
-        IssuedCommand, Opinion, Policy, Refusal, Report, ReturnedResult, Session,
+        IssuedCommand, Policy, Refusal, Report, ReturnedResult, Session,
     },
     model::{
         AnswerOptions, ApprovalToken, CallId, Fault, Message, Outcome, ProfileName,
         QueryClassification, QueryId, QueryType, Record, Reply, Role, SessionKey, SessionName,
         Submission, Timestamp, ToolCall, ToolResult, ToolStatus, Usage,
         record::{
-            AgentFact, ApprovalVerdict, ChildEnd, Classified, Fact, FallbackTriggered,
-            LoopDetected, Opened, Quarantined, QueryFact, QueryFinished, RestartCause, SessionFact,
-            ToolFact, TurnFact, TurnMode, TurnStarted,
+            AgentFact, ApprovalVerdict, ChildEnd, Fact, FallbackTriggered, LoopDetected, Opened,
+            Quarantined, QueryFact, QueryFinished, RestartCause, SessionFact, ToolFact, TurnFact,
+            TurnMode, TurnStarted,
         },
     },
 };
@@ -40,8 +40,6 @@ pub(super) struct Play {
     call: Option<(CallToken, TurnMode, Arc<str>)>,
     /// The last attempt at a summary: token, model and text.
     compaction: Option<(CallToken, Arc<str>, Arc<str>)>,
-    /// The last request for a second opinion: token, model and text.
-    doubt: Option<(CallToken, Arc<str>, Arc<str>)>,
 }
 
 impl Play {
@@ -68,7 +66,6 @@ impl Play {
             unsignalled: false,
             call: None,
             compaction: None,
-            doubt: None,
         };
         play.now += 1_000;
         let opening = play
@@ -164,12 +161,6 @@ impl Play {
             {
                 self.compaction = Some((*token, Arc::clone(model), Arc::clone(text)));
             }
-            if let Effect::SecondOpinion {
-                token, model, text, ..
-            } = effect
-            {
-                self.doubt = Some((*token, Arc::clone(model), Arc::clone(text)));
-            }
         }
     }
 
@@ -178,7 +169,6 @@ impl Play {
         let starts = self.effects.iter().any(|effect| match effect {
             Effect::CallModel { .. }
             | Effect::Compact { .. }
-            | Effect::SecondOpinion { .. }
             | Effect::RunTool { .. }
             | Effect::StartChild { .. } => true,
             Effect::Prepare { .. }
@@ -264,19 +254,10 @@ impl Play {
     }
 
     pub(super) fn prepare(&mut self, query_type: QueryType) -> &mut Self {
-        self.prepare_as(query_type, 0.9)
-    }
-
-    pub(super) fn prepare_as(&mut self, query_type: QueryType, confidence: f64) -> &mut Self {
         let query = self.running();
-        let classification = QueryClassification::new(query_type, confidence, Vec::new());
+        let classification = QueryClassification::new(query_type, 0.9, Vec::new());
         let result = Ok((classification, script::prompt(query_type)));
         self.report(Report::Prepared { query, result })
-    }
-
-    pub(super) fn opines(&mut self, opinion: Opinion) -> &mut Self {
-        let token = self.doubt_token();
-        self.report(Report::SecondOpinion { token, opinion })
     }
 
     pub(super) fn says(&mut self, text: &str) -> &mut Self {
@@ -415,25 +396,6 @@ impl Play {
     pub(super) fn compaction(&self) -> (&str, &str) {
         let (_, model, text) = self.compaction.as_ref().expect("a compaction");
         (model, text)
-    }
-
-    pub(super) fn doubt_token(&self) -> CallToken {
-        self.doubt.as_ref().expect("a doubt").0
-    }
-
-    pub(super) fn doubt(&self) -> (&str, &str) {
-        let (_, model, text) = self.doubt.as_ref().expect("a doubt");
-        (model, text)
-    }
-
-    pub(super) fn classified(&self) -> &Classified {
-        let classified = self.log.iter().rev().find_map(|record| {
-            let Fact::Query(QueryFact::Classified(classified)) = &record.fact else {
-                return None;
-            };
-            Some(classified)
-        });
-        classified.expect("a classified query")
     }
 
     pub(super) fn kinds(&self) -> Vec<&'static str> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use oracle_agent::{
     kernel::{
         BasisPoints, CallState, CallToken, Command, DelegationPolicy, ModelChoice, OnMissingSignal,
-        Opinion, Policy, Report, Step, ToolSlot,
+        Policy, Report, Step, ToolSlot,
     },
     model::{
         AnswerFormat, AnswerOptions, ApprovalToken, Attempt, BusyPolicy, CallId, ClientToolChoice,
@@ -101,9 +101,6 @@ pub(super) fn some_policy([max_turns, chain, budgets, manner]: [u8; 4]) -> Polic
         },
         ..policy()
     };
-    if manner % 5 < 2 {
-        policy = doubtful(policy);
-    }
     if manner > 200 {
         policy.on_missing_signal = OnMissingSignal::Finish;
         policy.thresholds.iteration = BasisPoints::new(0);
@@ -237,11 +234,7 @@ fn advance(play: &mut Play, a: u8, b: u8) {
             play.report(Report::Prepared { query: id, result });
         }
         Step::Preparing => {
-            let confidence = if a < 100 { 0.2 } else { 0.9 };
-            play.prepare_as(some_type(b), confidence);
-        }
-        Step::Doubting { .. } => {
-            play.opines(some_opinion(a, b));
+            play.prepare(some_type(b));
         }
         Step::Ready => assert!(play.session.is_paused(), "between turns only in a pause"),
         Step::Calling { .. } if a < 24 => {
@@ -386,11 +379,7 @@ fn misdirected(play: &mut Play, a: u8, b: u8) {
         answer: texts(a),
         usage: usage(1, 1, 1),
     };
-    play.report(match b % 8 {
-        7 => Report::SecondOpinion {
-            token,
-            opinion: some_opinion(a, b),
-        },
+    play.report(match b % 7 {
         5 => Report::Compacted {
             token,
             reply: some_reply(a, b),
@@ -440,21 +429,6 @@ pub(super) fn come_to_rest(play: &mut Play) {
 
 fn some_type(b: u8) -> QueryType {
     QueryType::ALL[usize::from(b % 5)]
-}
-
-fn some_opinion(a: u8, b: u8) -> Opinion {
-    match a % 8 {
-        0 => Opinion::Late,
-        1 => Opinion::Failed {
-            fault: fault(b),
-            usage: usage(u64::from(b % 3), 1, 1),
-        },
-        2 => Opinion::NotUnderstood {
-            said: texts(b),
-            usage: usage(9, 1, 1),
-        },
-        _ => names(some_type(b)),
-    }
 }
 
 fn some_reply(a: u8, b: u8) -> Reply {

@@ -14,7 +14,6 @@ fn owed(play: &Play) -> Vec<&'static str> {
     let name = |effect: &Effect| match effect {
         Effect::Prepare { .. } => "prepare",
         Effect::CallModel { .. } => "call",
-        Effect::SecondOpinion { .. } => "opinion",
         Effect::Compact { .. } => "compact",
         Effect::AbortModel { .. } => "abort model",
         Effect::RetryAt { .. } => "retry",
@@ -36,7 +35,6 @@ fn restart_repeats_the_effect_of_each_step() {
             "compacting" => (&["budget.context.compacting"], &["compact"]),
             "tools" => (&["tool.finished"], &["run"]),
             "delegating" => (&[], &["child"]),
-            "doubting" => (&["query.classified", "turn.started"], &["call"]),
             "approval" | "client" | "ready, paused" | "between turns, paused" => (&[], &[]),
             other => panic!("{other}"),
         };
@@ -64,7 +62,6 @@ fn restart_during_a_pause_resumes_only_begun_work() {
             "compacting" => &["compact"],
             "tools" => &["run"],
             "delegating" => &["child"],
-            "doubting" => &[],
             "approval" | "client" | "ready, paused" | "between turns, paused" => &[],
             other => panic!("{other}"),
         };

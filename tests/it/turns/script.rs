@@ -1,9 +1,9 @@
 //! The scripted model, its tools and its users.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use oracle_agent::{
-    kernel::{BasisPoints, ModelChoice, OnMissingSignal, Opinion, Policy, SecondOpinionPolicy},
+    kernel::{ModelChoice, OnMissingSignal, Policy},
     model::{
         CallId, ImportedMessage, Limits, NanoUsd, Part, QueryType, Reply, Speaker, StopReason,
         ToolApproval, ToolCall, ToolEffect, ToolNeed, ToolRepeat, ToolSpec, Usage,
@@ -140,27 +140,6 @@ pub(super) fn exchanged() -> Vec<ImportedMessage> {
     let mut result = ImportedMessage::new(Speaker::Tool, "done before");
     result.call = Some(CallId::new("call_1"));
     vec![calls, result]
-}
-
-/// Asks for a second opinion below a confidence of one half.
-pub(super) fn doubtful(policy: Policy) -> Policy {
-    let second_opinion = SecondOpinionPolicy {
-        below: BasisPoints::new(5_000),
-        model: ModelChoice::new("p/judge"),
-        within: Duration::from_secs(5),
-    };
-    Policy {
-        second_opinion: Some(second_opinion),
-        ..policy
-    }
-}
-
-pub(super) fn names(query_type: QueryType) -> Opinion {
-    Opinion::Named {
-        query_type,
-        prompt: prompt(query_type),
-        usage: usage(90, 10, 1_000),
-    }
 }
 
 pub(super) fn reply(text: &str, calls: Vec<ToolCall>) -> Reply {

@@ -66,15 +66,7 @@ pub(super) fn each() -> Vec<(&'static str, Play)> {
         ("compacting, later", compacting_later()),
         ("ready, paused", ready),
         ("between turns, paused", ended),
-        ("doubting", doubting()),
     ]
-}
-
-pub(super) fn doubting() -> Play {
-    let mut play = Play::new(doubtful(generous()));
-    play.submit(Submission::new(QUESTION)).unwrap();
-    play.prepare_as(QueryType::Code, 0.2);
-    play
 }
 
 /// A query that waits for a summary of its first turn before its third one.

@@ -10,8 +10,8 @@ use crate::model::{
     access::By,
     command::Author,
     record::{
-        Accepted, ApprovalFact, ApprovalRequested, Classified, ControlFact, OpinionOutcome,
-        PromptSummary, QueryFinished, SecondOpinion, SupervisorFact,
+        Accepted, ApprovalFact, ApprovalRequested, Classified, ControlFact, PromptSummary,
+        QueryFinished, SupervisorFact,
     },
     record::{
         Act, AgentFact, AmountBudget, ApprovalAnswered, ApprovalVerdict, BudgetFact, CallStarted,
@@ -54,7 +54,7 @@ fn accepted() -> Fact {
     QueryFact::Accepted(accepted).into()
 }
 
-fn classified(second_opinion: Option<SecondOpinion>) -> Fact {
+fn classified() -> Fact {
     let keywords = ["where", "parser"].map(str::to_owned).into();
     let classified = Classified {
         classification: QueryClassification::new(QueryType::Code, 0.934, keywords),
@@ -66,7 +66,6 @@ fn classified(second_opinion: Option<SecondOpinion>) -> Fact {
             token_estimate: 1_843,
             warnings: vec!["the tool list was cut".to_owned()],
         },
-        second_opinion: second_opinion.map(Box::new),
     };
     QueryFact::Classified(classified).into()
 }
@@ -185,7 +184,7 @@ fn why_traces_a_query_from_acceptance_to_end() {
     let (first, second) = (Some(0), Some(1));
     let facts = vec![
         (None, accepted()),
-        (None, classified(None)),
+        (None, classified()),
         (first, started(TurnMode::Normal, &[])),
         (first, replied(SignalPresence::Valid)),
         (first, signal()),
@@ -259,13 +258,6 @@ fn why_lists_failures_in_order() {
         kind: LoopKind::Tool,
         detail: "shell".to_owned(),
     };
-    let opinion = SecondOpinion {
-        model: "p/judge".to_owned(),
-        outcome: OpinionOutcome::Changed {
-            from: QueryType::Research,
-        },
-        usage: Usage::default(),
-    };
     let spent = AmountBudget {
         used: 20_001,
         limit: 20_000,
@@ -273,7 +265,7 @@ fn why_lists_failures_in_order() {
     let first = Some(0);
     let facts = vec![
         (None, accepted()),
-        (None, classified(Some(opinion))),
+        (None, classified()),
         (first, started(TurnMode::Normal, &[])),
         (first, LlmFact::Retried(retried).into()),
         (first, SupervisorFact::Restarted(restarted).into()),

@@ -8,7 +8,7 @@ use crate::model::{QueryClassification, QueryType, record::codec};
 /// A record with these fields; the others have usual values.
 fn record(kind: &str, fields: &Value) -> Record {
     let mut payload = json!({
-        "text": "why?", "limits": { "max_turns": 5 }, "model": "p/m", "within_ms": 1,
+        "text": "why?", "limits": { "max_turns": 5 }, "model": "p/m",
         "classification": QueryClassification::new(QueryType::Code, 0.9, Vec::new()),
         "prompt": { "hash": "h", "segments_included": [], "token_estimate": 1 },
         "attempt": 1, "mode": "normal", "cause": "recovery", "call": "c", "name": "n",
@@ -43,11 +43,6 @@ fn status_line_describes_each_event() {
             "query.accepted",
             Value::Null,
             Some("classifying the question"),
-        ),
-        (
-            "query.doubted",
-            model.clone(),
-            Some("classifying the question · asking p/m"),
         ),
         ("query.classified", Value::Null, Some("question type: code")),
         (

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::actors::{
     answer_to, done,
-    family::{Family, allow, delegate, doubt},
+    family::{Family, allow, delegate},
     more,
 };
 
@@ -302,24 +302,6 @@ pub(super) fn all() -> Vec<Scenario> {
                 ]
             },
             policy: narrow,
-            ..plain.clone()
-        },
-        Scenario {
-            name: "a second opinion",
-            script: || {
-                let family = Family::new(Scripted::new().reply(done("There.")));
-                family.opining(Scripted::new().reply("research").slowly(SECOND))
-            },
-            policy: doubt,
-            ..plain.clone()
-        },
-        Scenario {
-            name: "a second opinion that comes too late",
-            script: || {
-                let family = Family::new(Scripted::new().reply(done("There.")));
-                family.opining(Scripted::new().stall("res"))
-            },
-            policy: doubt,
             ..plain.clone()
         },
         Scenario {

@@ -39,7 +39,6 @@ async fn query_shows_its_course_from_acceptance_to_answer() {
     );
     assert_eq!(query["limits"]["max_turns"], 30);
     assert_eq!(query["classification"]["query_type"], "code");
-    assert_eq!(query["second_opinion"], Value::Null);
     assert_eq!(query["prompt"]["hash"].as_str().unwrap().len(), 64);
     assert_eq!(
         query["prompt"]["segments"],
