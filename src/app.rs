@@ -105,7 +105,10 @@ fn lexicon(path: &Path) -> Result<Lexicon, BuildError> {
         let why = format!("it is larger than {} bytes", Lexicon::MAX_BYTES);
         return Err(unreadable(io::Error::new(io::ErrorKind::FileTooLarge, why)));
     }
-    let text = io::read_to_string(&*bytes).map_err(&unreadable)?;
+    let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
+    let text = String::from_utf8(bytes)
+        .map_err(not_text)
+        .map_err(&unreadable)?;
     Ok(Lexicon::parse(&text, &path.display().to_string())?)
 }
 

@@ -318,6 +318,5 @@ fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Other systems cannot open a directory, and need no sync.
 #[cfg(test)]
 mod tests;

@@ -110,7 +110,7 @@ impl Classifier {
     /// Classifies a query by its first 4,000 characters.
     #[must_use]
     pub fn classify(&self, query: &str, context: QueryContext<'_>) -> QueryClassification {
-        self.decided(query, context).0
+        self.classify_by(query, context).0
     }
 
     /// Classifies a query and returns the basis of the decision.
@@ -120,15 +120,10 @@ impl Classifier {
         query: &str,
         context: QueryContext<'_>,
     ) -> (QueryClassification, Basis) {
-        let (classification, decision) = self.decided(query, context);
-        (classification, decision.basis)
-    }
-
-    fn decided(&self, query: &str, context: QueryContext<'_>) -> (QueryClassification, Decision) {
         READING.with_borrow_mut(|reading| {
             let text = self.relevant_text(reading, query);
             let decision = self.decide(reading, &text, context);
-            (self.to_classification(reading, &decision), decision)
+            (self.to_classification(reading, &decision), decision.basis)
         })
     }
 
@@ -149,13 +144,13 @@ impl Classifier {
 
     fn decide(&self, reading: &mut Reading, text: &str, context: QueryContext<'_>) -> Decision {
         if text.is_empty() {
-            return Decision::by(Basis::Blank, None);
+            return Decision::by(Basis::Blank);
         }
         self.matcher.read(text, reading);
         let small = |e: &Evidence| e.query_type == QueryType::Conversational;
         let positive = self.matcher.evidence(reading).filter(is_positive);
         if is_short(text) && positive.clone().all(small) {
-            return Decision::by(Basis::Short, None);
+            return Decision::by(Basis::Short);
         }
         let none = positive.count() == 0;
         let score = self.matcher.score(reading);
@@ -166,7 +161,7 @@ impl Classifier {
             && self.follows_up(text, reading, context)
             && !opinion.as_ref().is_some_and(contradicts)
         {
-            return Decision::by(Basis::FollowUp, opinion);
+            return Decision::by(Basis::FollowUp);
         }
         match opinion {
             Some(opinion) if opinion.known || !none => {
@@ -175,7 +170,6 @@ impl Classifier {
                     basis: Basis::Weights,
                     query_type,
                     confidence: round_share(share),
-                    opinion: Some(opinion),
                 }
             }
             _ => match score.best() {
@@ -183,9 +177,8 @@ impl Classifier {
                     basis: Basis::Lexicon,
                     query_type,
                     confidence: score.confidence(),
-                    opinion,
                 },
-                None => Decision::by(Basis::Nothing, opinion),
+                None => Decision::by(Basis::Nothing),
             },
         }
     }
@@ -207,10 +200,14 @@ impl Classifier {
     /// The weights' shares, if the weights decided.
     #[cfg(feature = "train")]
     pub(super) fn shares(&self, query: &str) -> Option<PerType> {
-        let (_, decision) = self.decided(query, QueryContext::Fresh);
-        let by_weights = decision.basis == Basis::Weights;
-        let opinion = decision.opinion.filter(|_| by_weights);
-        opinion.map(|opinion| opinion.shares)
+        READING.with_borrow_mut(|reading| {
+            let text = self.relevant_text(reading, query);
+            let decision = self.decide(reading, &text, QueryContext::Fresh);
+            let by_weights = decision.basis == Basis::Weights;
+            let weights = self.weights.as_ref().filter(|_| by_weights)?;
+            let score = self.matcher.score(reading);
+            Some(weights.judge(&text, reading, &score).shares)
+        })
     }
 
     fn follows_up(&self, text: &str, reading: &Reading, context: QueryContext<'_>) -> bool {
@@ -299,12 +296,11 @@ struct Decision {
     basis: Basis,
     query_type: QueryType,
     confidence: f64,
-    opinion: Option<Opinion>,
 }
 
 impl Decision {
     /// Small talk with a fixed confidence; below 0.5 for a guess.
-    const fn by(basis: Basis, opinion: Option<Opinion>) -> Self {
+    const fn by(basis: Basis) -> Self {
         let confidence = match basis {
             Basis::Blank => 0.5,
             Basis::Short => 0.8,
@@ -315,7 +311,6 @@ impl Decision {
             basis,
             query_type: QueryType::Conversational,
             confidence,
-            opinion,
         }
     }
 }
