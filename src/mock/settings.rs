@@ -157,7 +157,10 @@ impl FromStr for Spread {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let (from, to) = text.split_once("..").unwrap_or((text, text));
-        let times = [from, to].map(|time| SpanParser::new().parse_unsigned_duration(time));
+        let times = [from, to].map(|time| match time {
+            "0" => Ok(Duration::ZERO),
+            time => SpanParser::new().parse_unsigned_duration(time),
+        });
         match times {
             [Ok(from), Ok(to)] if from <= to => Ok(Self { from, to }),
             _ => Err(ParseError(format!(
@@ -176,11 +179,11 @@ mod tests {
     fn spreads_are_parsed_with_units() {
         let ms = Duration::from_millis;
         for (text, from, to) in [
-            ("0s", ms(0), ms(0)),
+            ("0", ms(0), ms(0)),
             ("20ms", ms(20), ms(20)),
             ("20ms..80ms", ms(20), ms(80)),
             ("1.5s", ms(1_500), ms(1_500)),
-            ("0s..2s", ms(0), ms(2_000)),
+            ("0..2s", ms(0), ms(2_000)),
             ("1m", ms(60_000), ms(60_000)),
             (
                 "500us",

@@ -131,7 +131,7 @@ impl Wanted<'_> {
         let returns = !self.asked.conversation.results.is_empty();
         if !is_named {
             self.chosen.check(self.asked, self.parameter)?;
-            // A session whose results did not come ends here.
+            // A session in memory whose results did not come ends here.
             let waiting = host.continuations().take(&self.key());
             if let Some(session) = waiting.filter(|_| returns)
                 && let Some(begun) = self.resume_kept(session).await?

@@ -1,7 +1,8 @@
 //! Queries that wait for the results of their caller's tools, in sessions that the caller did not
 //! name. The next request finds them by the ids of their calls.
 //!
-//! An entry owns its session: a session in memory, and its query, end with the entry.
+//! An entry owns its session: one in memory, and its query, end with the entry; a durable one waits
+//! on in the journal.
 
 use std::{
     collections::{HashMap, VecDeque},

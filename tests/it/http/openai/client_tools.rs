@@ -346,6 +346,20 @@ async fn query_that_waits_ends_when_it_expires_or_a_question_follows() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn stored_query_waits_on_and_its_sessions_name_continues_it() {
+    let served = Served::start(TestOracle::new(forecast())).await;
+    let mut asked = with_tools(chat(&["how is it?"]));
+    asked["store"] = json!(true);
+    let first = served.post(&[], asked.clone()).await;
+    advance_time(Duration::from_secs(16 * 60)).await;
+    let next = returning(asked, &message(&first), &["rain", "noon"]);
+    let session = first.session();
+    let second = served.post(&[("x-oracle-session", &session)], next).await;
+    assert_eq!(second.answer(), "It rains at noon.");
+    assert_eq!(second.json()["oracle"]["turns"], 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn named_session_refuses_results_that_nothing_waits_for() {
     let served = Served::start(TestOracle::new(forecast())).await;
     let asked = with_tools(chat(&["how is it?"]));
