@@ -523,7 +523,10 @@ impl Data {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::access::{Budgets, Limits};
 
     #[test]
     fn every_configuration_key_has_a_rule() {
@@ -542,6 +545,22 @@ mod tests {
                 assert_eq!(sorted(keys), there, "{name}");
             }
         }
+    }
+
+    #[test]
+    fn tables_of_limits_and_budgets_have_their_keys() {
+        let names = |of: serde_json::Value| {
+            let names = of.as_object().unwrap().keys().cloned();
+            names.collect::<BTreeSet<_>>()
+        };
+        let keys = |rule: Rule| {
+            let keys = rule.keys().iter().map(|(key, _)| (*key).to_owned());
+            keys.collect::<BTreeSet<_>>()
+        };
+        let limits = serde_json::to_value(Limits::default()).unwrap();
+        assert_eq!(keys(Tenants), names(limits));
+        let budgets = serde_json::to_value(Budgets::default()).unwrap();
+        assert_eq!(keys(Keys), names(budgets));
     }
 
     #[test]

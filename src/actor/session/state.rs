@@ -139,7 +139,7 @@ impl SessionShell {
         }
     }
 
-    /// Who pays for the running query, or for the one that a quarantine interrupted.
+    /// The payer of the running query, or of the one that a quarantine interrupted.
     pub(super) fn payer(&self) -> By {
         let query = match self.session.phase() {
             Phase::Quarantined(aside) => aside.before.as_deref(),
@@ -205,7 +205,7 @@ impl SessionShell {
                     {
                         let _ = reply.send(Err(AskError::from(why.clone())));
                     }
-                    // Then nothing was recorded, so the session is as it was.
+                    // Nothing was recorded, so the session has not changed.
                     if is_full(&error) {
                         self.services.router.ledger.warn(|more| {
                             tracing::warn!(session = %self.key, %error, more, "cannot record a message");

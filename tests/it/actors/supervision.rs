@@ -5,7 +5,7 @@ use oracle_agent::{
     kernel::{Command, Refusal, ReturnedResult},
     llm::{Request, Scripted},
     model::{AnswerOptions, By, Seq, Submission},
-    testkit::{TestOracle, TestTool},
+    testkit::{TestOracle, TestSystem, TestTool},
     tool::Tool as _,
 };
 use serde_json::json;
@@ -69,19 +69,20 @@ async fn closed_session_refuses_messages_but_stays_readable() {
     assert_eq!(accepted.len(), 2);
 }
 
+/// A system whose sessions start without the tool `extra`, which can be attached.
+async fn with_attachable_tool(script: &Scripted) -> TestSystem {
+    let oracle = TestOracle::new(script.clone()).tool(TestTool::new("extra"));
+    let oracle = oracle.policy(|policy| policy.attachable = std::mem::take(&mut policy.tools));
+    oracle.start().await.unwrap()
+}
+
 #[tokio::test(start_paused = true)]
 async fn attached_tool_can_be_called() {
     let script = Scripted::new()
         .reply(done("One."))
         .calls("Looking.", [("extra", json!({}))])
         .reply(done("Two."));
-    let oracle = TestOracle::new(script.clone())
-        .tool(TestTool::new("extra"))
-        // Attachable only: no session starts with it.
-        .policy(|policy| policy.attachable = std::mem::take(&mut policy.tools))
-        .start()
-        .await
-        .unwrap();
+    let oracle = with_attachable_tool(&script).await;
     let session = oracle.session("s").unwrap();
     session.ask("first").await.unwrap();
     let tool = "extra".to_owned();
@@ -103,12 +104,7 @@ async fn tool_attached_in_a_query_with_options_is_offered_from_the_next_turn_on(
         .calls("Looking.", [("own", json!({}))])
         .calls("Again.", [("extra", json!({}))])
         .reply(done("Done."));
-    let oracle = TestOracle::new(script.clone())
-        .tool(TestTool::new("extra"))
-        .policy(|policy| policy.attachable = std::mem::take(&mut policy.tools))
-        .start()
-        .await
-        .unwrap();
+    let oracle = with_attachable_tool(&script).await;
     let session = oracle.session("s").unwrap();
     let options = AnswerOptions {
         tools: [own].into(),
