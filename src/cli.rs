@@ -32,6 +32,7 @@ mod interrupts;
 pub mod journal;
 #[cfg(feature = "server")]
 pub mod keys;
+mod markdown;
 #[cfg(feature = "mock")]
 pub mod mock_model;
 pub mod models;

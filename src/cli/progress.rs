@@ -1,50 +1,51 @@
-//! Follows a query on a terminal or into a pipe: text, one status line, interrupts.
+//! Follows a query on a terminal or into a pipe: text, tool calls, what is being done, interrupts.
 //!
-//! A terminal shows the visible text of every turn as it streams, separated by blank lines; a pipe
-//! receives only the answer. The status line appears on standard error if that is a terminal, and
-//! only while the cursor is at the start of a line. Tool calls of more than a second show a
-//! progress bar there.
+//! A terminal shows the text of every turn, rendered, while it arrives ([`screen`]); a pipe receives
+//! only the answer. If standard error is a terminal and standard output is none, a status line
+//! appears there.
 
 use std::pin::pin;
 
 use futures_util::future::OptionFuture;
 
 use super::{
-    CliError,
-    ask::Format,
-    interrupts::Interrupts,
-    question::QueryHandle,
-    terminal::{Terminal, harmless},
-    user::TerminalUser,
+    CliError, ask::Format, interrupts::Interrupts, question::QueryHandle, terminal::Terminal,
+    text::grouped, user::TerminalUser,
 };
 use crate::{
-    actor::{Answer, Frame, Progress, SessionHandle, SessionRecord},
+    actor::{Answer, AnswerText, Piece, Progress, SessionHandle, SessionRecord},
     model::{
-        Attempt, FaultCode, Outcome, Submission, Turn,
-        record::{AgentFact, Fact, QueryFact, TurnFact},
+        FaultCode, NanoUsd, Outcome, SignalFields, Submission, Usage,
+        record::{AgentFact, Fact, QueryFact, SignalFact, ToolFact, TurnFact},
+        time::Span,
     },
     tool,
 };
 
 mod approval;
 mod bars;
+mod calls;
+mod screen;
 mod status;
 
 use approval::Approvals;
 use bars::Bars;
+use calls::Calls;
+use screen::{Screen, TextKind};
 
 /// Follows a query to its end: shows its progress, cancels it on Ctrl-C, asks for approvals.
 pub(super) struct Follower<'a, 'b> {
     session: &'a SessionHandle,
     format: Format,
-    /// The turn and attempt being shown, and the number of bytes shown of it.
-    shown: Option<(Turn, Attempt, usize)>,
-    /// Whether any text was shown, so that the next turn is set apart.
-    any: bool,
-    at_line_start: bool,
+    screen: Screen,
+    text: AnswerText,
+    tools: Calls,
+    used: Usage,
     pressed: bool,
     most_turns: Option<u32>,
     status: Option<String>,
+    /// The progress bar of a tool.
+    bar: Option<String>,
     bars: Bars,
     user: &'a mut TerminalUser<'b>,
     approvals: Approvals,
@@ -60,12 +61,14 @@ impl<'a, 'b> Follower<'a, 'b> {
         Self {
             session,
             format,
-            shown: None,
-            any: false,
-            at_line_start: true,
+            screen: Screen::new(),
+            text: AnswerText::default(),
+            tools: Calls::default(),
+            used: Usage::default(),
             pressed: false,
             most_turns: None,
             status: None,
+            bar: None,
             bars: Bars::new(progress.clone()),
             user,
             approvals: Approvals::default(),
@@ -118,14 +121,25 @@ impl<'a, 'b> Follower<'a, 'b> {
                     self.work(terminal, step.as_ref());
                     continue;
                 }
+                () = self.screen.due(), if self.streams(terminal) && !self.approvals.asks() => {
+                    let status = self.doing();
+                    self.screen.draw(terminal, status.as_deref())?;
+                    continue;
+                }
             };
-            match progress {
-                Some(Progress::Record(record)) => self.record(terminal, &record)?,
-                Some(Progress::Frame(frame)) => self.frame(terminal, &frame)?,
-                None => break,
+            let Some(progress) = progress else { break };
+            if self.streams(terminal)
+                && let Some(piece) = self.text.next(&progress)
+            {
+                self.show(terminal, piece)?;
+            }
+            if let Progress::Record(record) = progress {
+                self.record(terminal, &record)?;
             }
         }
-        terminal.clear_status();
+        if !self.streams(terminal) {
+            terminal.clear_status();
+        }
         let answer = question.answer().await?;
         self.close(terminal, &answer)?;
         Ok(answer)
@@ -152,45 +166,46 @@ impl<'a, 'b> Follower<'a, 'b> {
         if std::mem::replace(&mut self.pressed, true) {
             return Err(CliError::Interrupted);
         }
-        if self.at_line_start {
-            terminal.status("cancelling the question; press Ctrl-C again to exit at once");
+        let what = "cancelling the question; press Ctrl-C again to exit at once";
+        self.status = Some(what.to_owned());
+        if !self.streams(terminal) {
+            terminal.status(what);
         }
         Ok(())
     }
 
     /// Shows the progress of a tool; after its end, the previous status again.
-    fn work(&self, terminal: &mut Terminal, step: Option<&tool::ProgressSnapshot>) {
-        if !self.has_progress_output() {
+    fn work(&mut self, terminal: &mut Terminal, step: Option<&tool::ProgressSnapshot>) {
+        let Some((width, _)) = terminal.progress_style().filter(|_| self.has_status()) else {
+            return;
+        };
+        self.bar = step.map(|step| status::bar(step, width));
+        if self.streams(terminal) {
             return;
         }
-        match (step, &self.status, terminal.progress_style()) {
-            (Some(step), _, Some((width, _))) => terminal.status(&status::bar(step, width)),
-            (Some(_), _, None) => {}
-            (None, Some(status), _) => terminal.status(status),
-            (None, None, _) => terminal.clear_status(),
+        match self.bar.as_ref().or(self.status.as_ref()) {
+            Some(status) => terminal.status(status),
+            None => terminal.clear_status(),
         }
     }
 
-    /// Whether the status line may change: not during a cancellation or an approval, whose text
-    /// must stay readable.
-    const fn has_progress_output(&self) -> bool {
-        self.at_line_start && !self.pressed && !self.approvals.asks()
+    /// Whether the status may change: not during a cancellation or an approval, whose text must stay
+    /// readable.
+    const fn has_status(&self) -> bool {
+        !self.pressed && !self.approvals.asks()
+    }
+
+    /// What is being done, with the tokens so far.
+    fn doing(&self) -> Option<String> {
+        let doing = self.bar.as_ref().or(self.status.as_ref())?;
+        Some(match self.used.total_tokens() {
+            0 => doing.clone(),
+            tokens => format!("{doing} · {} tokens", grouped(tokens)),
+        })
     }
 
     fn streams(&self, terminal: &Terminal) -> bool {
         self.format == Format::Text && terminal.out_is_terminal()
-    }
-
-    fn frame(&mut self, terminal: &mut Terminal, frame: &Frame) -> Result<(), CliError> {
-        if self.streams(terminal) {
-            self.show(
-                terminal,
-                (frame.turn, frame.attempt),
-                frame.offset,
-                &frame.text,
-            )?;
-        }
-        Ok(())
     }
 
     fn record(&mut self, terminal: &mut Terminal, record: &SessionRecord) -> Result<(), CliError> {
@@ -198,102 +213,104 @@ impl<'a, 'b> Follower<'a, 'b> {
             terminal.line(&serde_json::to_string(&record.event()).map_err(CliError::no_json)?)?;
             return Ok(());
         }
-        if let (Fact::Turn(TurnFact::Replied(replied)), true) =
-            (&record.fact, self.streams(terminal))
-        {
-            let whose = (record.turn.unwrap_or_default(), replied.attempt);
-            self.show(terminal, whose, 0, &replied.text)?;
-            self.end_line(terminal)?;
+        self.used += record.usage();
+        if let Fact::Query(QueryFact::Accepted(accepted)) = &record.fact {
+            self.most_turns = Some(accepted.limits.max_turns);
         }
-        match &record.fact {
-            Fact::Agent(AgentFact::EscalationRaised(raised)) => {
-                self.end_line(terminal)?;
-                terminal.note(&raised.notice);
-            }
-            Fact::Query(QueryFact::Accepted(accepted)) => {
-                self.most_turns = Some(accepted.limits.max_turns);
-            }
-            _ => {}
+        if self.streams(terminal) {
+            self.trace(terminal, record)?;
+        }
+        if let Fact::Agent(AgentFact::EscalationRaised(raised)) = &record.fact {
+            terminal.note(&raised.notice);
         }
         if let Some(status) = status::status(record, self.most_turns) {
-            if self.has_progress_output() {
+            if self.has_status() && !self.streams(terminal) {
                 terminal.status(&status);
             }
-            self.status = Some(status);
+            if !self.pressed {
+                self.status = Some(status);
+            }
         }
         Ok(())
     }
 
-    /// Shows the part of a turn's text that is not on the screen yet.
-    fn show(
-        &mut self,
-        terminal: &mut Terminal,
-        whose: (Turn, Attempt),
-        offset: usize,
-        text: &str,
-    ) -> Result<(), CliError> {
-        let (turn, attempt) = whose;
-        let shown = match self.shown {
-            Some((of, by, shown)) if (of, by) == whose => shown,
-            Some((of, _, shown)) if of == turn && shown > 0 => {
-                self.end_line(terminal)?;
-                terminal.note(
-                    "(the model is called again; the following reply replaces the text \
-                               above)",
-                );
-                0
+    /// Leaves a line of what was done, after the text that led to it.
+    fn trace(&mut self, terminal: &mut Terminal, record: &SessionRecord) -> Result<(), CliError> {
+        let line = match &record.fact {
+            Fact::Turn(TurnFact::Started(_)) | Fact::Agent(AgentFact::EscalationRaised(_)) => None,
+            Fact::Tool(ToolFact::Requested(requested)) => {
+                self.tools.requested(&requested.call, record.at);
+                None
             }
-            Some(_) | None => 0,
+            Fact::Tool(ToolFact::Finished(finished)) => Some(self.tools.finished(
+                &finished.name,
+                &finished.result,
+                record.at,
+            )),
+            Fact::Tool(ToolFact::Refused(refused)) => Some(format!(
+                "• {} was refused: {}",
+                refused.call.name, refused.content
+            )),
+            Fact::Signal(SignalFact::Emitted(signal)) => match &signal.fields {
+                SignalFields::NeedTurn(need) => Some(format!("• another turn: {}", need.reason)),
+                SignalFields::DelegationRecommended(to) => {
+                    Some(format!("• a sub-agent: {}", to.scope))
+                }
+                _ => return Ok(()),
+            },
+            _ => return Ok(()),
         };
-        let new = shown
-            .checked_sub(offset)
-            .and_then(|known| text.get(known..))
-            .unwrap_or_default();
-        if !new.is_empty() {
-            terminal.clear_status();
-            if shown == 0 && self.any {
-                self.end_line(terminal)?;
-                terminal.write("\n")?;
-            }
-            terminal.write(&harmless(new))?;
-            (self.any, self.status) = (true, None);
-            self.at_line_start = new.ends_with('\n');
+        self.screen.end_text(terminal, TextKind::Interim)?;
+        match line {
+            Some(line) => self.screen.note(terminal, &line),
+            None => Ok(()),
         }
-        self.shown = Some((turn, attempt, shown + new.len()));
+    }
+
+    fn show(&mut self, terminal: &mut Terminal, piece: Piece) -> Result<(), CliError> {
+        if piece.replaces && self.screen.retract() {
+            let what = "(the model is called again; the following reply replaces the text above)";
+            self.screen.note(terminal, what)?;
+        }
+        self.screen.push(&piece.text);
         Ok(())
     }
 
     fn end_line(&mut self, terminal: &mut Terminal) -> Result<(), CliError> {
-        if !self.at_line_start {
-            terminal.write("\n")?;
-            self.at_line_start = true;
+        match self.streams(terminal) {
+            true => self.screen.end_text(terminal, TextKind::Interim),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     fn close(&mut self, terminal: &mut Terminal, answer: &Answer) -> Result<(), CliError> {
         if self.format != Format::Text {
             return Ok(());
         }
-        if !self.streams(terminal) {
-            let text = answer.outcome.readable(&answer.text, answer.turns);
-            let text = text.trim_end();
-            if !text.is_empty() {
-                terminal.line(text)?;
+        match (self.streams(terminal), self.text.end(answer)) {
+            (true, Some((_, rest))) => self.screen.push(&rest.text),
+            (true, None) => {
+                self.screen.end_text(terminal, TextKind::Interim)?;
+                self.screen
+                    .push(&answer.outcome.readable(&answer.text, answer.turns));
             }
-        } else {
-            self.end_line(terminal)?;
-        }
-        match (&answer.outcome, answer.outcome.reason()) {
-            (Outcome::Forced { by }, _) => {
-                let sentence = by.sentence(answer.turns);
-                match (self.streams(terminal), self.any) {
-                    // No turn has shown it.
-                    (true, true) => terminal.line(&format!("\n{sentence}"))?,
-                    (true, false) => terminal.line(&sentence)?,
-                    (false, _) => terminal.note(&format!("oracle: {sentence}")),
+            (false, _) => {
+                let text = answer.outcome.readable(&answer.text, answer.turns);
+                let text = text.trim_end();
+                if !text.is_empty() {
+                    terminal.line(text)?;
                 }
             }
+        }
+        if self.streams(terminal) {
+            let kind = match answer.outcome {
+                Outcome::Cancelled | Outcome::Failed { .. } => TextKind::Interim,
+                _ => TextKind::Answer,
+            };
+            self.screen.end_text(terminal, kind)?;
+        }
+        match (&answer.outcome, answer.outcome.reason()) {
+            (Outcome::Forced { .. }, _) => {}
             (Outcome::Cancelled, _) => terminal.note("oracle: cancelled"),
             (Outcome::Failed { code, detail }, _) => {
                 terminal.note(&format!("oracle: failed: {}", failure(code, detail)));
@@ -303,8 +320,29 @@ impl<'a, 'b> Follower<'a, 'b> {
             }
             (_, None) => {}
         }
+        if self.streams(terminal) {
+            self.screen.note(terminal, &summary(answer, &self.screen))?;
+        }
         Ok(())
     }
+}
+
+/// What an answer took.
+fn summary(answer: &Answer, screen: &Screen) -> String {
+    let turns = match answer.turns {
+        1 => "1 turn".to_owned(),
+        turns => format!("{turns} turns"),
+    };
+    let tokens = grouped(answer.usage.total_tokens());
+    // An unknown price is none.
+    let cost = match answer.usage.cost {
+        NanoUsd(0) => String::new(),
+        cost => format!(" · {cost}"),
+    };
+    format!(
+        "{turns} · {tokens} tokens{cost} · {}",
+        Span(screen.elapsed())
+    )
 }
 
 /// Describes a failure with its code, and advice if the provider caused it.

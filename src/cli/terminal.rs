@@ -36,8 +36,10 @@ pub struct Terminal {
     status: bool,
     /// Whether the terminal shows an unfinished line of a result.
     begun: bool,
-    /// Measures the terminal's width, which may change; `None` if the width is fixed.
-    measure: Option<fn() -> usize>,
+    /// Measures the terminal's columns and rows, which may change; `None` if they are fixed.
+    measure: Option<fn() -> (usize, usize)>,
+    /// Widths of the rows at the end of the screen that are drawn again; see [`Self::draw`].
+    live: Vec<usize>,
 }
 
 impl Terminal {
@@ -49,7 +51,7 @@ impl Terminal {
         let of_input = Device::of(&input, style);
         let (of_out, of_err) = (Device::of(&out, style), Device::of(&err, style));
         Self {
-            measure: Some(device::columns),
+            measure: Some(device::size),
             ..Self::new(
                 Input::new(BufReader::new(input), of_input),
                 OutputStream::new(out, of_out),
@@ -68,6 +70,7 @@ impl Terminal {
             status: false,
             begun: false,
             measure: None,
+            live: Vec::new(),
         }
     }
 
@@ -88,7 +91,7 @@ impl Terminal {
     pub fn progress_style(&self) -> Option<(usize, Style)> {
         match self.err.device {
             Device::Terminal { width, style } => {
-                Some((self.measure.map_or(width, |measure| measure()), style))
+                Some((self.measure.map_or(width, |measure| measure().0), style))
             }
             Device::Other => None,
         }
@@ -98,6 +101,50 @@ impl Terminal {
     #[must_use]
     pub fn columns(&self) -> usize {
         self.progress_style().map_or(usize::MAX, |(width, _)| width)
+    }
+
+    /// Columns, rows and style of the terminal on standard output; `None` if it is none.
+    pub(super) fn screen(&self) -> Option<(usize, usize, Style)> {
+        const ROWS: usize = 24;
+        match self.out.device {
+            Device::Terminal { width, style } => {
+                let (columns, rows) = self.measure.map_or((width, ROWS), |measure| measure());
+                Some((columns, rows, style))
+            }
+            Device::Other => None,
+        }
+    }
+
+    /// Writes rows of a result, and below them live ones, which the next call replaces. It is one
+    /// write, which overwrites and does not erase first, so that nothing flickers. A terminal that
+    /// cannot move its cursor gets no live rows.
+    pub(super) fn draw(&mut self, rows: &[String], live: &[String]) -> io::Result<()> {
+        let Some((columns, _, style)) = self.screen() else {
+            return Ok(());
+        };
+        let mut text = String::new();
+        if style == Style::Dumb {
+            text.extend(rows.iter().flat_map(|row| [row, "\n"]));
+        } else {
+            // Rows that no longer fit were wrapped by the terminal.
+            let height = self
+                .live
+                .iter()
+                .map(|width| width.div_ceil(columns).max(1))
+                .sum::<usize>();
+            text.push_str("\x1b[?2026h\r");
+            if height > 1 {
+                text.push_str(&format!("\x1b[{}A", height - 1));
+            }
+            for row in rows {
+                text.extend([row, "\x1b[K\n"]);
+            }
+            text.push_str(&live.join("\x1b[K\n"));
+            text.push_str("\x1b[J\x1b[?2026l");
+            self.live = live.iter().map(|row| text::width(row)).collect();
+        }
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
     }
 
     /// Writes a piece of a result and flushes it.
@@ -190,8 +237,11 @@ impl Terminal {
         let _ = self.err.flush();
     }
 
-    /// Erases the status line.
+    /// Erases the status line and the live rows.
     pub fn clear_status(&mut self) {
+        if !self.live.is_empty() {
+            let _ = self.draw(&[], &[]);
+        }
         if std::mem::take(&mut self.status) {
             let _ = self.err.write_all(b"\r\x1b[K");
             let _ = self.err.flush();

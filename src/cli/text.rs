@@ -44,6 +44,11 @@ static SEQUENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("{control}|{text}|{short}")).ok()
 });
 
+/// The columns of a text, without its control sequences.
+pub(super) fn width(text: &str) -> usize {
+    cleaned(text).width()
+}
+
 pub(super) fn cleaned(message: &str) -> String {
     let plain = match &*SEQUENCE {
         Some(sequence) => sequence.replace_all(message, ""),

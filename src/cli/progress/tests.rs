@@ -51,14 +51,14 @@ async fn pressed(
 /// Waits until the output contains the text.
 async fn wait_for(recording: &Recording, text: &str) {
     /// More polls than any text here needs.
-    const MOST: usize = 200_000;
+    const MOST: usize = 20_000;
     for _ in 0..MOST {
         if (recording.out() + &recording.err()).contains(text) {
             return;
         }
-        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    panic!("{text:?} is not in {:?}", recording.err());
+    panic!("{text:?} is not in {:?}", recording.out() + &recording.err());
 }
 
 #[tokio::test(start_paused = true)]

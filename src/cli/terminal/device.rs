@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 
 use crate::cli::Environment;
 
-/// Columns of a terminal that does not report its width.
-const WIDTH: usize = 80;
+/// Columns and rows of a terminal that does not report them.
+const SIZE: (usize, usize) = (80, 24);
 
 /// Terminals that support text only, or that rustyline does not support.
 const DUMB: [&str; 3] = ["dumb", "cons25", "emacs"];
@@ -57,7 +57,7 @@ impl Device {
             return Self::Other;
         }
         Self::Terminal {
-            width: columns(),
+            width: size().0,
             style,
         }
     }
@@ -69,9 +69,10 @@ impl Device {
     }
 }
 
-pub(super) fn columns() -> usize {
+/// The columns and rows of the terminal.
+pub(super) fn size() -> (usize, usize) {
     let size = terminal_size::terminal_size();
-    size.map_or(WIDTH, |(width, _)| usize::from(width.0))
+    size.map_or(SIZE, |(width, height)| (width.0.into(), height.0.into()))
 }
 
 #[cfg(test)]

@@ -1,0 +1,371 @@
+//! The blocks of a text, as rows.
+
+use std::mem;
+
+use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{
+    SYNTAX, code,
+    inline::{Look, Paint, Text},
+};
+
+const RULE: usize = 40;
+const MIN_COLUMN: usize = 6;
+/// Between two columns of a table.
+const GAP: &str = "  ";
+
+/// What each row of a container begins with.
+struct Margin {
+    /// For its first row only.
+    first: Option<String>,
+    rest: String,
+}
+
+impl Margin {
+    fn item(mark: String) -> Self {
+        Self {
+            rest: " ".repeat(mark.width()),
+            first: Some(mark),
+        }
+    }
+}
+
+pub(super) struct Blocks<'a> {
+    look: &'a Look,
+    rows: Vec<String>,
+    margins: Vec<Margin>,
+    /// The next numbers of the lists; `None` for bullets.
+    lists: Vec<Option<u64>>,
+    paints: Vec<Paint>,
+    text: Text,
+    /// The text of a block of code, and its language.
+    code: Option<(String, String)>,
+    table: Option<Table>,
+    /// Whether a blank row parts the next block from the last one.
+    is_apart: bool,
+}
+
+#[derive(Default)]
+struct Table {
+    alignments: Vec<Alignment>,
+    rows: Vec<Vec<Text>>,
+}
+
+impl<'a> Blocks<'a> {
+    pub(super) fn render(text: &str, look: &'a Look) -> Vec<String> {
+        let mut blocks = Self {
+            look,
+            rows: Vec::new(),
+            margins: Vec::new(),
+            lists: Vec::new(),
+            paints: vec![Paint::default()],
+            text: Text::default(),
+            code: None,
+            table: None,
+            is_apart: false,
+        };
+        for event in Parser::new_ext(text, SYNTAX) {
+            blocks.event(event);
+        }
+        blocks.flush();
+        blocks.rows
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => match &mut self.code {
+                Some((code, _)) => code.push_str(&text),
+                None => self.words(&text),
+            },
+            Event::Code(text) => {
+                let paint = self.paint(|paint| paint.colour = Some(6));
+                self.places(&paint, &text);
+            }
+            Event::InlineHtml(html) | Event::Html(html) => self.words(&html),
+            Event::SoftBreak => self.words(" "),
+            Event::HardBreak => self.words("\n"),
+            Event::Rule => {
+                self.part();
+                let rule = "─".repeat(RULE.min(self.columns()));
+                let paint = self.paint(|paint| paint.dim = true);
+                self.text.push(&paint, &rule);
+                self.flush();
+                self.is_apart = true;
+            }
+            Event::TaskListMarker(is_done) => self.words(if is_done { "☑ " } else { "☐ " }),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => self.part(),
+            Tag::Heading { level, .. } => {
+                self.part();
+                let is_top = level == HeadingLevel::H1;
+                self.open(|paint| (paint.bold, paint.underline) = (true, is_top));
+            }
+            Tag::BlockQuote(_) => {
+                self.part();
+                let (first, rest) = (None, "│ ".to_owned());
+                self.margins.push(Margin { first, rest });
+            }
+            Tag::CodeBlock(kind) => {
+                self.flush();
+                self.part();
+                let info = match kind {
+                    CodeBlockKind::Fenced(info) => info.to_string(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                self.code = Some((String::new(), info));
+            }
+            Tag::List(first) => {
+                self.flush();
+                if self.lists.is_empty() {
+                    self.part();
+                }
+                self.lists.push(first);
+            }
+            Tag::Item => {
+                self.part();
+                let mark = match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        *number += 1;
+                        format!("{}. ", *number - 1)
+                    }
+                    _ => "• ".to_owned(),
+                };
+                self.margins.push(Margin::item(mark));
+            }
+            Tag::Table(alignments) => {
+                self.part();
+                let rows = Vec::new();
+                self.table = Some(Table { alignments, rows });
+            }
+            Tag::TableHead => {
+                self.open(|paint| paint.bold = true);
+                self.row_of_table();
+            }
+            Tag::TableRow => self.row_of_table(),
+            Tag::Emphasis => self.open(|paint| paint.italic = true),
+            Tag::Strong => self.open(|paint| paint.bold = true),
+            Tag::Strikethrough => self.open(|paint| paint.strike = true),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.open(|paint| {
+                paint.underline = true;
+                paint.link = dest_url.contains("://").then(|| dest_url.to_string());
+            }),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.flush_apart(),
+            TagEnd::Heading(_) => {
+                self.flush_apart();
+                self.paints.pop();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.flush();
+                self.margins.pop();
+                self.is_apart = true;
+            }
+            TagEnd::CodeBlock => {
+                let (text, info) = self.code.take().unwrap_or_default();
+                for row in code::rows(&text, &info, self.look) {
+                    self.row(row);
+                }
+                self.is_apart = true;
+            }
+            TagEnd::List(_) => {
+                self.lists.pop();
+                self.is_apart |= self.lists.is_empty();
+            }
+            TagEnd::Item => {
+                self.flush();
+                // An empty item has its mark.
+                if self
+                    .margins
+                    .last()
+                    .is_some_and(|margin| margin.first.is_some())
+                {
+                    self.row(String::new());
+                }
+                self.margins.pop();
+            }
+            TagEnd::Table => self.table(),
+            TagEnd::TableHead => drop(self.paints.pop()),
+            TagEnd::TableCell => {
+                let cell = mem::take(&mut self.text);
+                let row = self.table.as_mut().and_then(|table| table.rows.last_mut());
+                row.into_iter().for_each(|row| row.push(cell.clone()));
+            }
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => drop(self.paints.pop()),
+            TagEnd::Link | TagEnd::Image => {
+                self.paints.pop();
+            }
+            _ => {}
+        }
+    }
+
+    fn open(&mut self, change: impl FnOnce(&mut Paint)) {
+        let paint = self.paint(change);
+        self.paints.push(paint);
+    }
+
+    fn paint(&self, change: impl FnOnce(&mut Paint)) -> Paint {
+        let mut paint = self.paints.last().cloned().unwrap_or_default();
+        change(&mut paint);
+        paint
+    }
+
+    fn words(&mut self, text: &str) {
+        let paint = self.paint(|_| {});
+        self.places(&paint, text);
+    }
+
+    /// Adds text whose places, such as `src/main.rs:12`, link to their files.
+    fn places(&mut self, paint: &Paint, text: &str) {
+        let Some(root) = self.look.links.as_ref().filter(|_| paint.link.is_none()) else {
+            return self.text.push(paint, text);
+        };
+        let mut shown = 0;
+        for word in text.split([' ', '\n', '(', ')', '`', ',', ';']) {
+            let Some(path) = place(word) else { continue };
+            let start = word.as_ptr() as usize - text.as_ptr() as usize;
+            self.text
+                .push(paint, text.get(shown..start).unwrap_or_default());
+            let link = Some(format!("file://{root}/{path}"));
+            self.text.push(
+                &Paint {
+                    link,
+                    ..paint.clone()
+                },
+                word,
+            );
+            shown = start + word.len();
+        }
+        self.text.push(paint, text.get(shown..).unwrap_or_default());
+    }
+
+    fn columns(&self) -> usize {
+        let margins = self.margins.iter().map(|margin| margin.rest.width());
+        self.look.columns.saturating_sub(margins.sum())
+    }
+
+    /// Begins a block.
+    fn part(&mut self) {
+        if mem::take(&mut self.is_apart) && !self.rows.is_empty() {
+            let margins = self.margins.iter().map(|margin| margin.rest.as_str());
+            let margin = margins.collect::<String>();
+            self.rows.push(margin.trim_end().to_owned());
+        }
+    }
+
+    fn flush_apart(&mut self) {
+        self.flush();
+        self.is_apart = true;
+    }
+
+    fn flush(&mut self) {
+        let text = mem::take(&mut self.text);
+        if text.is_blank() {
+            return;
+        }
+        for (row, _) in text.wrap(self.columns(), self.look) {
+            self.row(row);
+        }
+    }
+
+    fn row(&mut self, row: String) {
+        let margins = self.margins.iter_mut();
+        let margins =
+            margins.map(|margin| margin.first.take().unwrap_or_else(|| margin.rest.clone()));
+        let whole = margins.collect::<String>() + &row;
+        self.rows.push(whole.trim_end().to_owned());
+    }
+
+    fn row_of_table(&mut self) {
+        if let Some(table) = &mut self.table {
+            table.rows.push(Vec::new());
+        }
+    }
+
+    fn table(&mut self) {
+        let Table { alignments, rows } = self.table.take().unwrap_or_default();
+        let natural = |column: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            cells.map(Text::width).max().unwrap_or(0)
+        };
+        let natural = (0..alignments.len()).map(natural).collect::<Vec<_>>();
+        let gaps = GAP.len() * alignments.len().saturating_sub(1);
+        let widths = shares(natural, self.columns().saturating_sub(gaps));
+        for (number, row) in rows.iter().enumerate() {
+            let cells = row
+                .iter()
+                .zip(&widths)
+                .map(|(cell, width)| cell.wrap(*width, self.look));
+            let cells: Vec<_> = cells.collect();
+            let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+            for line in 0..height {
+                let mut whole = String::new();
+                for (at, ((cell, width), alignment)) in
+                    cells.iter().zip(&widths).zip(&alignments).enumerate()
+                {
+                    let (text, used) = cell.get(line).cloned().unwrap_or_default();
+                    let space = width.saturating_sub(used);
+                    let before = match alignment {
+                        Alignment::Right => space,
+                        Alignment::Center => space / 2,
+                        Alignment::Left | Alignment::None => 0,
+                    };
+                    let gap = if at == 0 { "" } else { GAP };
+                    whole += &format!(
+                        "{gap}{}{text}{}",
+                        " ".repeat(before),
+                        " ".repeat(space - before)
+                    );
+                }
+                self.row(whole.trim_end().to_owned());
+            }
+            if number == 0 {
+                let rules: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+                let mut rule = String::new();
+                let paint = self.paint(|paint| paint.dim = true);
+                self.look.paint(&mut rule, &paint, &rules.join(GAP));
+                self.row(rule);
+            }
+        }
+        self.is_apart = true;
+    }
+}
+
+/// Narrows the widest columns until all fit.
+fn shares(mut widths: Vec<usize>, columns: usize) -> Vec<usize> {
+    let mut over = widths.iter().sum::<usize>().saturating_sub(columns);
+    while over > 0 {
+        let Some(widest) = widths.iter_mut().max_by_key(|width| **width) else {
+            break;
+        };
+        if *widest <= MIN_COLUMN {
+            break;
+        }
+        *widest -= 1;
+        over -= 1;
+    }
+    widths
+}
+
+/// The path of a place in a file, such as `src/main.rs:12` or `src/main.rs:12-20`.
+fn place(word: &str) -> Option<&str> {
+    let word = word.trim_end_matches(['.', ':']);
+    let (path, lines) = word.split_once(':')?;
+    let are_numbers = lines
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b':'));
+    let is_path = !path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
+    (are_numbers && is_path && !lines.is_empty() && path.contains(['.', '/'])).then_some(path)
+}
