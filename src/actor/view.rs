@@ -25,6 +25,8 @@ pub struct SessionView {
     pub limits: Option<Limits>,
     /// Its usage.
     pub usage: Usage,
+    /// The context window of the first model, in tokens, if it is known.
+    pub context_window: Option<u64>,
     /// How many messages wait.
     pub waiting: usize,
     /// Why it is quarantined, if it is.
@@ -49,6 +51,7 @@ impl SessionView {
             turns: query.map_or(0, |query| query.turns()),
             limits: query.map(|query| query.limits()),
             usage: query.map_or(session.usage_before(), |query| query.usage()),
+            context_window: session.context_window(),
             waiting: session.waiting(),
             quarantine,
         }

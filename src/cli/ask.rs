@@ -79,7 +79,12 @@ pub async fn run(
     let mut interrupts = Interrupts::listen();
     reject_if_busy(journal, session.key(), &request.submission).await?;
     let mut user = user(request.format, terminal);
-    let follower = Follower::new(&session, request.format, &request.progress, &mut user);
+    let follower = Follower::new(
+        &session,
+        (request.format, &request.root),
+        &request.progress,
+        &mut user,
+    );
     let answer = follower
         .follow(request.submission, terminal, &mut interrupts)
         .await?;

@@ -185,7 +185,12 @@ impl Chat<'_> {
             ..
         } = self;
         let mut user = reader.user(request.format, terminal);
-        let mut follower = Follower::new(session, request.format, &request.progress, &mut user);
+        let mut follower = Follower::new(
+            session,
+            (request.format, &request.root),
+            &request.progress,
+            &mut user,
+        );
         let followed = match asked {
             QueryToFollow::Now(question) => {
                 let asked = Submission::new(question);
@@ -233,9 +238,9 @@ impl Chat<'_> {
     }
 
     fn print_resume_hint(&mut self) {
+        // A signal may have cut an answer off.
+        self.terminal.keep_live();
         self.terminal.clear_status();
-        // A signal may have cut an answer off in mid-line. A failed write does not matter here.
-        let _ = self.terminal.end_line();
         let this = self.begun.then_some(&self.session.key().name);
         if let Some(name) = this.or(self.before.as_ref())
             && self.terminal.err_is_terminal()

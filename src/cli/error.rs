@@ -79,6 +79,7 @@ impl CliError {
 
     /// Reports the error and returns the exit code.
     pub fn report(self, terminal: &mut Terminal) -> u8 {
+        terminal.keep_live();
         match self {
             Self::CommandLine(error) => command_line(&error, terminal),
             Self::Problems { code, lines } => {

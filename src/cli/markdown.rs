@@ -103,6 +103,13 @@ impl Markdown {
         rows
     }
 
+    /// Returns the rows of this text, which ends it.
+    pub(super) fn whole(mut self, text: &str, look: &Look) -> Vec<String> {
+        let mut rows = self.push(text, look);
+        rows.extend(self.finish(look));
+        rows
+    }
+
     fn rows(&self, text: &str, look: &Look) -> Vec<String> {
         let rows = Blocks::render(text, look);
         let gap = self.is_apart && !rows.is_empty();

@@ -19,7 +19,7 @@ use crate::{
         record::{AgentFact, Fact, QueryFact, SignalFact, ToolFact, TurnFact},
         time::Span,
     },
-    tool,
+    tool::{self, ProjectRoot},
 };
 
 mod approval;
@@ -32,6 +32,7 @@ use approval::Approvals;
 use bars::Bars;
 use calls::Calls;
 use screen::{Screen, TextKind};
+use status::Status;
 
 /// Follows a query to its end: shows its progress, cancels it on Ctrl-C, asks for approvals.
 pub(super) struct Follower<'a, 'b> {
@@ -41,9 +42,11 @@ pub(super) struct Follower<'a, 'b> {
     text: AnswerText,
     tools: Calls,
     used: Usage,
+    /// The model and the usage of the last reply.
+    replied: Option<(String, Usage)>,
     pressed: bool,
     most_turns: Option<u32>,
-    status: Option<String>,
+    status: Option<Status>,
     /// The progress bar of a tool.
     bar: Option<String>,
     bars: Bars,
@@ -54,17 +57,18 @@ pub(super) struct Follower<'a, 'b> {
 impl<'a, 'b> Follower<'a, 'b> {
     pub(super) fn new(
         session: &'a SessionHandle,
-        format: Format,
+        (format, root): (Format, &ProjectRoot),
         progress: &tool::Progress,
         user: &'a mut TerminalUser<'b>,
     ) -> Self {
         Self {
             session,
             format,
-            screen: Screen::new(),
+            screen: Screen::new(root.path()),
             text: AnswerText::default(),
             tools: Calls::default(),
             used: Usage::default(),
+            replied: None,
             pressed: false,
             most_turns: None,
             status: None,
@@ -122,8 +126,7 @@ impl<'a, 'b> Follower<'a, 'b> {
                     continue;
                 }
                 () = self.screen.due(), if self.streams(terminal) && !self.approvals.asks() => {
-                    let status = self.doing();
-                    self.screen.draw(terminal, status.as_deref())?;
+                    self.draw(terminal)?;
                     continue;
                 }
             };
@@ -142,6 +145,10 @@ impl<'a, 'b> Follower<'a, 'b> {
         }
         let answer = question.answer().await?;
         self.close(terminal, &answer)?;
+        if self.streams(terminal) {
+            let summary = self.summary(&answer).await;
+            self.screen.note(terminal, &summary, true)?;
+        }
         Ok(answer)
     }
 
@@ -167,11 +174,19 @@ impl<'a, 'b> Follower<'a, 'b> {
             return Err(CliError::Interrupted);
         }
         let what = "cancelling the question; press Ctrl-C again to exit at once";
-        self.status = Some(what.to_owned());
-        if !self.streams(terminal) {
-            terminal.status(what);
+        self.status = Some(Status::of(what));
+        match self.streams(terminal) {
+            true => self.draw(terminal),
+            false => {
+                terminal.status(what);
+                Ok(())
+            }
         }
-        Ok(())
+    }
+
+    fn draw(&mut self, terminal: &mut Terminal) -> Result<(), CliError> {
+        let doing = self.doing();
+        self.screen.draw(terminal, doing.as_deref())
     }
 
     /// Shows the progress of a tool; after its end, the previous status again.
@@ -183,7 +198,8 @@ impl<'a, 'b> Follower<'a, 'b> {
         if self.streams(terminal) {
             return;
         }
-        match self.bar.as_ref().or(self.status.as_ref()) {
+        let status = self.status.as_ref().map(Status::to_string);
+        match self.bar.as_ref().or(status.as_ref()) {
             Some(status) => terminal.status(status),
             None => terminal.clear_status(),
         }
@@ -195,13 +211,20 @@ impl<'a, 'b> Follower<'a, 'b> {
         !self.pressed && !self.approvals.asks()
     }
 
-    /// What is being done, with the tokens so far.
+    /// What is being done, with the seconds and tokens so far.
     fn doing(&self) -> Option<String> {
-        let doing = self.bar.as_ref().or(self.status.as_ref())?;
-        Some(match self.used.total_tokens() {
-            0 => doing.clone(),
-            tokens => format!("{doing} · {} tokens", grouped(tokens)),
-        })
+        let status = self.status.as_ref()?.to_string();
+        let doing = self.bar.as_ref().unwrap_or(&status);
+        let seconds = self.screen.elapsed().as_secs();
+        let tokens = match self.used.total_tokens() {
+            0 => String::new(),
+            tokens => format!(" · {} tokens", grouped(tokens)),
+        };
+        let how = match self.pressed {
+            true => "",
+            false => " · Ctrl-C interrupts",
+        };
+        Some(format!("{doing} · {seconds} s{tokens}{how}"))
     }
 
     fn streams(&self, terminal: &Terminal) -> bool {
@@ -217,6 +240,9 @@ impl<'a, 'b> Follower<'a, 'b> {
         if let Fact::Query(QueryFact::Accepted(accepted)) = &record.fact {
             self.most_turns = Some(accepted.limits.max_turns);
         }
+        if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact {
+            self.replied = Some((replied.model.clone(), replied.usage));
+        }
         if self.streams(terminal) {
             self.trace(terminal, record)?;
         }
@@ -225,7 +251,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         }
         if let Some(status) = status::status(record, self.most_turns) {
             if self.has_status() && !self.streams(terminal) {
-                terminal.status(&status);
+                terminal.status(&status.to_string());
             }
             if !self.pressed {
                 self.status = Some(status);
@@ -262,7 +288,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         };
         self.screen.end_text(terminal, TextKind::Interim)?;
         match line {
-            Some(line) => self.screen.note(terminal, &line),
+            Some(line) => self.screen.note(terminal, &line, false),
             None => Ok(()),
         }
     }
@@ -270,7 +296,7 @@ impl<'a, 'b> Follower<'a, 'b> {
     fn show(&mut self, terminal: &mut Terminal, piece: Piece) -> Result<(), CliError> {
         if piece.replaces && self.screen.retract() {
             let what = "(the model is called again; the following reply replaces the text above)";
-            self.screen.note(terminal, what)?;
+            self.screen.note(terminal, what, false)?;
         }
         self.screen.push(&piece.text);
         Ok(())
@@ -296,9 +322,12 @@ impl<'a, 'b> Follower<'a, 'b> {
             }
             (false, _) => {
                 let text = answer.outcome.readable(&answer.text, answer.turns);
-                let text = text.trim_end();
+                let text = match terminal.forced_columns() {
+                    Some(columns) => screen::coloured(&text, columns),
+                    None => text.trim_end().to_owned(),
+                };
                 if !text.is_empty() {
-                    terminal.line(text)?;
+                    terminal.line(&text)?;
                 }
             }
         }
@@ -310,6 +339,9 @@ impl<'a, 'b> Follower<'a, 'b> {
             self.screen.end_text(terminal, kind)?;
         }
         match (&answer.outcome, answer.outcome.reason()) {
+            (Outcome::Forced { by }, _) if !self.streams(terminal) => {
+                terminal.note(&format!("oracle: {}", by.sentence(answer.turns)));
+            }
             (Outcome::Forced { .. }, _) => {}
             (Outcome::Cancelled, _) => terminal.note("oracle: cancelled"),
             (Outcome::Failed { code, detail }, _) => {
@@ -320,29 +352,36 @@ impl<'a, 'b> Follower<'a, 'b> {
             }
             (_, None) => {}
         }
-        if self.streams(terminal) {
-            self.screen.note(terminal, &summary(answer, &self.screen))?;
-        }
         Ok(())
     }
-}
 
-/// What an answer took.
-fn summary(answer: &Answer, screen: &Screen) -> String {
-    let turns = match answer.turns {
-        1 => "1 turn".to_owned(),
-        turns => format!("{turns} turns"),
-    };
-    let tokens = grouped(answer.usage.total_tokens());
-    // An unknown price is none.
-    let cost = match answer.usage.cost {
-        NanoUsd(0) => String::new(),
-        cost => format!(" · {cost}"),
-    };
-    format!(
-        "{turns} · {tokens} tokens{cost} · {}",
-        Span(screen.elapsed())
-    )
+    /// Describes what an answer took, and the context left for the next one.
+    async fn summary(&self, answer: &Answer) -> String {
+        let turns = match answer.turns {
+            1 => "1 turn".to_owned(),
+            turns => format!("{turns} turns"),
+        };
+        let tokens = grouped(answer.usage.total_tokens());
+        let mut summary = format!("{turns} · {tokens} tokens");
+        let (model, last) = self.replied.as_ref().map_or(("", 0), |(model, usage)| {
+            (model.as_str(), usage.total_tokens())
+        });
+        let is_free = model.starts_with("offline/") || model.starts_with("scripted/");
+        match answer.usage.cost {
+            NanoUsd(0) if is_free || model.is_empty() => {}
+            NanoUsd(0) => summary.push_str(" · cost unknown"),
+            cost => summary.push_str(&format!(" · {cost}")),
+        }
+        summary.push_str(&format!(" · {}", Span(self.screen.elapsed())));
+        let view = self.session.view().await.ok();
+        if let Some(window) = view.and_then(|view| view.context_window)
+            && last > 0
+        {
+            let left = window.saturating_sub(last).saturating_mul(100) / window.max(1);
+            summary.push_str(&format!(" · {left} % of the context left"));
+        }
+        summary
+    }
 }
 
 /// Describes a failure with its code, and advice if the provider caused it.

@@ -9,6 +9,7 @@
 use std::{
     fmt::Display,
     io::{self, BufRead, BufReader, Write},
+    mem,
 };
 
 use serde::Serialize;
@@ -38,6 +39,8 @@ pub struct Terminal {
     begun: bool,
     /// Measures the terminal's columns and rows, which may change; `None` if they are fixed.
     measure: Option<fn() -> (usize, usize)>,
+    /// Columns of coloured answers to a standard output that is no terminal.
+    forced: Option<usize>,
     /// Widths of the rows at the end of the screen that are drawn again; see [`Self::draw`].
     live: Vec<usize>,
 }
@@ -52,6 +55,7 @@ impl Terminal {
         let (of_out, of_err) = (Device::of(&out, style), Device::of(&err, style));
         Self {
             measure: Some(device::size),
+            forced: device::forced_columns(environment),
             ..Self::new(
                 Input::new(BufReader::new(input), of_input),
                 OutputStream::new(out, of_out),
@@ -70,6 +74,7 @@ impl Terminal {
             status: false,
             begun: false,
             measure: None,
+            forced: None,
             live: Vec::new(),
         }
     }
@@ -115,6 +120,11 @@ impl Terminal {
         }
     }
 
+    /// Columns for a coloured answer, if standard output is no terminal but colours are forced.
+    pub(super) fn forced_columns(&self) -> Option<usize> {
+        self.forced.filter(|_| !self.out_is_terminal())
+    }
+
     /// Writes rows of a result, and below them live ones, which the next call replaces. It is one
     /// write, which overwrites and does not erase first, so that nothing flickers. A terminal that
     /// cannot move its cursor gets no live rows.
@@ -136,12 +146,16 @@ impl Terminal {
             if height > 1 {
                 text.push_str(&format!("\x1b[{}A", height - 1));
             }
+            let widths: Vec<usize> = live.iter().map(|row| text::width(row)).collect();
             for row in rows {
-                text.extend([row, "\x1b[K\n"]);
+                text.extend([row, erase_after(text::width(row), columns), "\n"]);
             }
-            text.push_str(&live.join("\x1b[K\n"));
+            for (at, (row, width)) in live.iter().zip(&widths).enumerate() {
+                text.push_str(if at == 0 { "" } else { "\n" });
+                text.extend([row, erase_after(*width, columns)]);
+            }
+            self.live = widths;
             text.push_str("\x1b[J\x1b[?2026l");
-            self.live = live.iter().map(|row| text::width(row)).collect();
         }
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
@@ -237,15 +251,33 @@ impl Terminal {
         let _ = self.err.flush();
     }
 
+    /// Keeps the live rows, except the last one, which says what is being done.
+    pub(super) fn keep_live(&mut self) {
+        if !mem::take(&mut self.live).is_empty() {
+            let _ = self.out.write_all(b"\r\x1b[K");
+            let _ = self.out.flush();
+        }
+    }
+
     /// Erases the status line and the live rows.
     pub fn clear_status(&mut self) {
         if !self.live.is_empty() {
             let _ = self.draw(&[], &[]);
         }
-        if std::mem::take(&mut self.status) {
+        if mem::take(&mut self.status) {
             let _ = self.err.write_all(b"\r\x1b[K");
             let _ = self.err.flush();
         }
+    }
+}
+
+/// Erases what a row leaves of the row that it overwrites. At the end of a full row, this would erase
+/// its last character.
+const fn erase_after(width: usize, columns: usize) -> &'static str {
+    if width > 0 && width.is_multiple_of(columns) {
+        ""
+    } else {
+        "\x1b[K"
     }
 }
 

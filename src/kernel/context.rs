@@ -122,6 +122,11 @@ fn model_of<'a>(policy: &'a Policy, name: &str) -> Option<&'a ModelChoice> {
 }
 
 impl Session {
+    /// The context window of the first model, in tokens, if it is known.
+    pub(crate) fn context_window(&self) -> Option<u64> {
+        self.rules.policy.model()?.context_window
+    }
+
     fn tool_tokens(&self) -> u64 {
         let tokens = &self.rules.tool_tokens;
         *tokens.get_or_init(|| spec_tokens(&self.rules.policy.tools))

@@ -1,8 +1,9 @@
 //! The blocks of a text, as rows.
 
-use std::mem;
+use std::{mem, path::Path};
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
+use reqwest::Url;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
@@ -12,6 +13,8 @@ use super::{
 
 const RULE: usize = 40;
 const MIN_COLUMN: usize = 6;
+/// What may surround a place in a text.
+const SEPARATORS: [char; 7] = [' ', '\n', '(', ')', '`', ',', ';'];
 /// Between two columns of a table.
 const GAP: &str = "  ";
 
@@ -38,6 +41,8 @@ pub(super) struct Blocks<'a> {
     /// The next numbers of the lists; `None` for bullets.
     lists: Vec<Option<u64>>,
     paints: Vec<Paint>,
+    /// The targets of the open links.
+    targets: Vec<String>,
     text: Text,
     /// The text of a block of code, and its language.
     code: Option<(String, String)>,
@@ -60,6 +65,7 @@ impl<'a> Blocks<'a> {
             margins: Vec::new(),
             lists: Vec::new(),
             paints: vec![Paint::default()],
+            targets: Vec::new(),
             text: Text::default(),
             code: None,
             table: None,
@@ -153,10 +159,13 @@ impl<'a> Blocks<'a> {
             Tag::Emphasis => self.open(|paint| paint.italic = true),
             Tag::Strong => self.open(|paint| paint.bold = true),
             Tag::Strikethrough => self.open(|paint| paint.strike = true),
-            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.open(|paint| {
-                paint.underline = true;
-                paint.link = dest_url.contains("://").then(|| dest_url.to_string());
-            }),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.open(|paint| {
+                    paint.underline = true;
+                    paint.link = dest_url.contains("://").then(|| dest_url.to_string());
+                });
+                self.targets.push(dest_url.to_string());
+            }
             _ => {}
         }
     }
@@ -205,7 +214,12 @@ impl<'a> Blocks<'a> {
             }
             TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => drop(self.paints.pop()),
             TagEnd::Link | TagEnd::Image => {
-                self.paints.pop();
+                let linked = self.paints.pop().and_then(|paint| paint.link);
+                let is_linked = linked.is_some() && self.look.links.is_some();
+                let target = self.targets.pop().unwrap_or_default();
+                if !is_linked && !self.text.ends_with(&target) {
+                    self.words(&format!(" ({target})"));
+                }
             }
             _ => {}
         }
@@ -229,26 +243,18 @@ impl<'a> Blocks<'a> {
 
     /// Adds text whose places, such as `src/main.rs:12`, link to their files.
     fn places(&mut self, paint: &Paint, text: &str) {
-        let Some(root) = self.look.links.as_ref().filter(|_| paint.link.is_none()) else {
-            return self.text.push(paint, text);
-        };
-        let mut shown = 0;
-        for word in text.split([' ', '\n', '(', ')', '`', ',', ';']) {
-            let Some(path) = place(word) else { continue };
-            let start = word.as_ptr() as usize - text.as_ptr() as usize;
+        for piece in text.split_inclusive(SEPARATORS) {
+            let word = piece.trim_end_matches(SEPARATORS);
+            let link = self.look.links.as_ref().filter(|_| paint.link.is_none());
+            let link = link.and_then(|root| file(root, word));
+            let linked = Paint {
+                link: link.or_else(|| paint.link.clone()),
+                ..paint.clone()
+            };
+            self.text.push(&linked, word);
             self.text
-                .push(paint, text.get(shown..start).unwrap_or_default());
-            let link = Some(format!("file://{root}/{path}"));
-            self.text.push(
-                &Paint {
-                    link,
-                    ..paint.clone()
-                },
-                word,
-            );
-            shown = start + word.len();
+                .push(paint, piece.get(word.len()..).unwrap_or_default());
         }
-        self.text.push(paint, text.get(shown..).unwrap_or_default());
     }
 
     fn columns(&self) -> usize {
@@ -359,13 +365,13 @@ fn shares(mut widths: Vec<usize>, columns: usize) -> Vec<usize> {
     widths
 }
 
-/// The path of a place in a file, such as `src/main.rs:12` or `src/main.rs:12-20`.
-fn place(word: &str) -> Option<&str> {
-    let word = word.trim_end_matches(['.', ':']);
-    let (path, lines) = word.split_once(':')?;
-    let are_numbers = lines
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b':'));
-    let is_path = !path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
-    (are_numbers && is_path && !lines.is_empty() && path.contains(['.', '/'])).then_some(path)
+/// The URL of the file in a place such as `src/main.rs:12` or `src/main.rs:12-20`.
+fn file(root: &Path, word: &str) -> Option<String> {
+    let (path, lines) = word.trim_end_matches(['.', ':']).split_once(':')?;
+    let is_line = |c: char| c.is_ascii_digit() || matches!(c, '-' | ':');
+    let file = root.join(path);
+    let is_place = !lines.is_empty() && lines.chars().all(is_line) && file.is_file();
+    is_place
+        .then(|| Url::from_file_path(file).ok())?
+        .map(|url| url.to_string())
 }

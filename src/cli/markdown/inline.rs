@@ -1,6 +1,6 @@
 //! Text with styles, wrapped to the columns of a terminal.
 
-use std::{fmt::Write as _, ops::Range};
+use std::{fmt::Write as _, ops::Range, path::Path, sync::Arc};
 
 use unicode_linebreak::linebreaks;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
@@ -15,7 +15,7 @@ pub(in crate::cli) struct Look {
     /// Whether all text is dim.
     pub is_dim: bool,
     /// The folder in which `path:line` links to a file; `None` for no links.
-    pub links: Option<String>,
+    pub links: Option<Arc<Path>>,
 }
 
 /// The style of a piece of text.
@@ -93,6 +93,10 @@ impl Text {
 
     pub(super) fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
+    }
+
+    pub(super) fn ends_with(&self, text: &str) -> bool {
+        self.text.ends_with(text)
     }
 
     pub(super) fn width(&self) -> usize {

@@ -5,7 +5,7 @@ use super::*;
 const WHOLE: &str = "\
 # The *retry* policy
 
-A call is retried up to **three** times, see `src/retry.rs:12` and
+A call is retried up to **three** times, see `src/lib.rs:12` and
 [the docs](https://example.org/retry). It waits longer each time.
 
 - one
@@ -49,22 +49,20 @@ fn plain(columns: usize) -> Look {
 fn coloured() -> Look {
     Look {
         is_coloured: true,
-        links: Some("/p".into()),
+        links: Some(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).into()),
         ..plain(80)
     }
 }
 
 fn rendered(text: &str, look: &Look) -> String {
-    let mut markdown = Markdown::default();
-    let mut rows = markdown.push(text, look);
-    rows.extend(markdown.finish(look));
-    rows.join("\n")
+    Markdown::default().whole(text, look).join("\n")
 }
 
 #[test]
 fn blocks_become_rows() {
     insta::assert_snapshot!("forty_columns", rendered(WHOLE, &plain(40)));
     let escaped = rendered(WHOLE, &coloured()).replace('\x1b', "␛");
+    let escaped = escaped.replace(env!("CARGO_MANIFEST_DIR"), "/project");
     insta::assert_snapshot!("colours", escaped);
 }
 

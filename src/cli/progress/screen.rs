@@ -4,15 +4,15 @@
 //! Whether a text is the answer is known only at the end of its turn. Until then, as much of it as
 //! the screen holds is live, so that it can become dim if another turn follows.
 
-use std::{mem, time::Duration};
+use std::{mem, path::Path, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep_until};
 
 use crate::cli::{
     CliError,
     markdown::{Look, Markdown},
-    terminal::{Style, Terminal},
-    text::cut,
+    terminal::{Style, Terminal, harmless},
+    text::{cut, width},
 };
 
 /// Interval between two drawings, of new text and of the spinner alone.
@@ -21,8 +21,10 @@ const SPIN: Duration = Duration::from_millis(120);
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// Widest text that is comfortable to read.
 const MOST_COLUMNS: usize = 100;
-/// What the text of a turn begins with, and its further rows.
-const MARKS: (&str, &str) = ("● ", "  ");
+/// What the text of a turn begins with: an answer, and other text.
+const MARKS: (&str, &str) = ("● ", "○ ");
+/// What all other rows begin with.
+const INDENT: &str = "  ";
 /// Rows of the screen that stay free for other than text.
 const SPARE: usize = 3;
 
@@ -35,6 +37,8 @@ pub(super) struct Screen {
     is_changed: bool,
     /// Whether a blank row parts the next text from what is above.
     is_apart: bool,
+    /// The folder of the places to which the text links.
+    root: Arc<Path>,
 }
 
 /// The text of a turn.
@@ -58,7 +62,7 @@ pub(super) enum TextKind {
 }
 
 impl Screen {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(root: &Path) -> Self {
         let now = Instant::now();
         Self {
             began: now,
@@ -67,6 +71,7 @@ impl Screen {
             turn: TurnText::default(),
             is_changed: false,
             is_apart: false,
+            root: root.into(),
         }
     }
 
@@ -102,27 +107,40 @@ impl Screen {
         let Some((columns, height, _)) = terminal.screen() else {
             return Ok(());
         };
-        let look = look(terminal, false);
+        let look = self.look(terminal, false);
         let turn = &mut self.turn;
         let arrived = mem::take(&mut turn.arrived);
         turn.rows.extend(turn.markdown.push(&arrived, &look));
         let mut open = turn.markdown.open_rows(&look);
         let room = height.saturating_sub(SPARE).max(1);
-        let over = (turn.rows.len() + open.len()).saturating_sub(room);
-        let settled: Vec<String> = turn.rows.drain(..over.min(turn.rows.len())).collect();
+        let height_of = |row: &String| (width(row) + INDENT.len()).div_ceil(columns);
+        let mut over = turn.rows.iter().chain(&open).map(height_of).sum::<usize>();
+        over = over.saturating_sub(room);
+        let mut drain_over = |rows: &mut Vec<String>| -> Vec<String> {
+            let is_over = |row: &&String| {
+                let is_over = over > 0;
+                over = over.saturating_sub(height_of(row));
+                is_over
+            };
+            let count = rows.iter().take_while(is_over).count();
+            rows.drain(..count).collect()
+        };
+        let settled = drain_over(&mut turn.rows);
         // Of a long open block, the end is shown.
-        open.drain(..open.len().saturating_sub(room));
+        drain_over(&mut open);
         let from = turn.written;
         turn.written += settled.len();
         let settled = self.marked(settled, from, &look, None);
         let rows: Vec<String> = self.turn.rows.iter().cloned().chain(open).collect();
         let mut live = self.marked(rows, self.turn.written, &look, None);
         if let Some(status) = status {
+            let gap = (self.is_apart || !live.is_empty()).then(String::new);
             let spin = SPINNER[self.frames % SPINNER.len()];
-            let seconds = self.began.elapsed().as_secs();
-            let status = format!("{spin} {status} · {seconds} s · Ctrl-C interrupts");
-            let status = cut(&status, columns.saturating_sub(1));
-            live.push(dim(terminal, &status));
+            let status = cut(
+                &one_line(&format!("{spin} {status}")),
+                columns.saturating_sub(1),
+            );
+            live.extend(gap.into_iter().chain([dim(terminal, &status)]));
         }
         if settled.iter().chain(&live).next().is_some() {
             terminal.draw(&settled, &live)?;
@@ -142,12 +160,10 @@ impl Screen {
         if turn.source.trim().is_empty() {
             return Ok(());
         }
-        let look = look(terminal, kind == TextKind::Interim);
+        let look = self.look(terminal, kind == TextKind::Interim);
         let rows = match kind {
             TextKind::Interim => {
-                let mut markdown = Markdown::default();
-                let mut rows = markdown.push(&turn.source, &look);
-                rows.extend(markdown.finish(&look));
+                let mut rows = Markdown::default().whole(&turn.source, &look);
                 rows.split_off(turn.written.min(rows.len()))
             }
             TextKind::Answer => {
@@ -162,14 +178,23 @@ impl Screen {
         Ok(())
     }
 
-    /// Writes a dim line.
-    pub(super) fn note(&mut self, terminal: &mut Terminal, line: &str) -> Result<(), CliError> {
-        let width = terminal
+    /// Writes a dim line, below the text that led to it or `apart` from it.
+    pub(super) fn note(
+        &mut self,
+        terminal: &mut Terminal,
+        line: &str,
+        apart: bool,
+    ) -> Result<(), CliError> {
+        let columns = terminal
             .screen()
             .map_or(usize::MAX, |(columns, ..)| columns);
-        let line = dim(terminal, &cut(line, width.saturating_sub(1)));
-        let gap = mem::take(&mut self.is_apart).then(String::new);
-        let rows: Vec<String> = gap.into_iter().chain([line]).collect();
+        let line = cut(
+            &format!("{INDENT}{}", one_line(line)),
+            columns.saturating_sub(1),
+        );
+        let gap = (apart && self.is_apart).then(String::new);
+        let rows: Vec<String> = gap.into_iter().chain([dim(terminal, &line)]).collect();
+        self.is_apart = true;
         Ok(terminal.draw(&rows, &[])?)
     }
 
@@ -180,11 +205,11 @@ impl Screen {
         look: &Look,
         kind: Option<TextKind>,
     ) -> Vec<String> {
-        let (first, other) = MARKS;
         let mark = match kind {
-            Some(TextKind::Answer) if look.is_coloured => format!("\x1b[32m{first}\x1b[0m"),
-            Some(TextKind::Interim) if look.is_coloured => format!("\x1b[2m{first}\x1b[0m"),
-            _ => first.to_owned(),
+            Some(TextKind::Answer) if look.is_coloured => format!("\x1b[32m{}\x1b[0m", MARKS.0),
+            Some(TextKind::Interim) if look.is_coloured => format!("\x1b[2m{}\x1b[0m", MARKS.1),
+            Some(TextKind::Interim) => MARKS.1.to_owned(),
+            Some(TextKind::Answer) | None => MARKS.0.to_owned(),
         };
         let gap = self.is_apart && from == 0 && !rows.is_empty();
         let marked = rows
@@ -193,23 +218,35 @@ impl Screen {
             .map(|(at, row)| match at + from {
                 0 => format!("{mark}{row}"),
                 _ if row.is_empty() => row,
-                _ => format!("{other}{row}"),
+                _ => format!("{INDENT}{row}"),
             });
         gap.then(String::new).into_iter().chain(marked).collect()
     }
+
+    fn look(&self, terminal: &Terminal, is_dim: bool) -> Look {
+        let (columns, _, style) = terminal.screen().unwrap_or((MOST_COLUMNS, 0, Style::Dumb));
+        Look {
+            columns: columns.min(MOST_COLUMNS).saturating_sub(INDENT.len() + 1),
+            is_coloured: style == Style::Coloured,
+            is_dim,
+            links: (style == Style::Coloured).then(|| Arc::clone(&self.root)),
+        }
+    }
 }
 
-fn look(terminal: &Terminal, is_dim: bool) -> Look {
-    let (columns, _, style) = terminal.screen().unwrap_or((MOST_COLUMNS, 0, Style::Dumb));
-    Look {
-        columns: columns
-            .min(MOST_COLUMNS)
-            .saturating_sub(MARKS.1.len() + 1)
-            .max(1),
-        is_coloured: style == Style::Coloured,
-        is_dim,
+/// A whole answer in colours.
+pub(super) fn coloured(text: &str, columns: usize) -> String {
+    let look = Look {
+        columns: columns.min(MOST_COLUMNS),
+        is_coloured: true,
+        is_dim: false,
         links: None,
-    }
+    };
+    Markdown::default().whole(text, &look).join("\n")
+}
+
+fn one_line(text: &str) -> String {
+    harmless(text).replace(['\n', '\t'], " ")
 }
 
 fn dim(terminal: &Terminal, text: &str) -> String {

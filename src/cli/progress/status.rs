@@ -1,5 +1,9 @@
 //! The status line: the latest record in a few words. Pure.
 
+use std::{fmt, time::Duration};
+
+use tokio::time::Instant;
+
 use crate::{
     cli::text::grouped,
     model::{
@@ -15,20 +19,69 @@ use crate::{
 const BAR: u64 = 20;
 const ROOM: usize = 60;
 
+/// What is being done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Status {
+    doing: String,
+    /// The end of a wait, if known.
+    until: Option<Instant>,
+    turn: Option<String>,
+}
+
+impl Status {
+    pub(super) fn of(doing: impl Into<String>) -> Self {
+        Self {
+            doing: doing.into(),
+            until: None,
+            turn: None,
+        }
+    }
+
+    fn waiting(model: &str, reason: WaitReason, rest: Option<Duration>) -> Self {
+        let provider = model.split('/').next().unwrap_or_default();
+        Self {
+            until: rest.map(|rest| Instant::now() + rest),
+            ..Self::of(format!("waiting for {provider}: {reason}"))
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.doing)?;
+        let rest = self.until.map(|until| until - Instant::now());
+        if let Some(rest) = rest.filter(|rest| !rest.is_zero()) {
+            write!(f, ", {}", Span(rest))?;
+        }
+        let turn = self.turn.as_ref();
+        turn.map_or(Ok(()), |turn| write!(f, " · {turn}"))
+    }
+}
+
 /// The status after a record; `None` if it changes nothing. `most` is the query's turn limit, if
 /// known.
-pub(super) fn status(record: &Record, most: Option<u32>) -> Option<String> {
+pub(super) fn status(record: &Record, most: Option<u32>) -> Option<Status> {
     let turn = record.turn.map_or(0, |turn| turn.0 + 1);
     let turn = match most {
         Some(most) => format!("turn {turn} of {most}"),
         None => format!("turn {turn}"),
     };
     let doing = match &record.fact {
-        Fact::Query(QueryFact::Accepted(_)) => return Some("classifying the question".into()),
+        Fact::Query(QueryFact::Accepted(_)) => return Some(Status::of("classifying the question")),
         Fact::Query(QueryFact::Classified(classified)) => {
             let kind = classified.classification.query_type;
-            return Some(format!("question type: {kind}"));
+            return Some(Status::of(format!("question type: {kind}")));
         }
+        fact => doing(fact, record.at)?,
+    };
+    Some(Status {
+        turn: Some(turn),
+        ..doing
+    })
+}
+
+fn doing(fact: &Fact, at: Timestamp) -> Option<Status> {
+    let text = match fact {
         Fact::Turn(TurnFact::Started(started)) => format!("asking {}", started.model),
         Fact::Turn(TurnFact::Restarted(again)) => format!("asking {} again", again.model),
         Fact::Tool(ToolFact::Started(call)) => tool(&call.name),
@@ -50,37 +103,26 @@ pub(super) fn status(record: &Record, most: Option<u32>) -> Option<String> {
         Fact::Budget(BudgetFact::ContextCompactionFailed(_)) => {
             "the conversation could not be compacted".to_owned()
         }
-        Fact::Llm(LlmFact::Retried(again)) => retried(again, record.at),
+        Fact::Llm(LlmFact::Retried(again)) => return Some(retried(again, at)),
         Fact::Llm(LlmFact::Waiting(waiting)) => {
-            waits(&waiting.model, waiting.reason, waiting.until, record.at)
+            let rest = waiting.until.map(|until| until.since(at));
+            return Some(Status::waiting(&waiting.model, waiting.reason, rest));
         }
         Fact::Llm(LlmFact::Admitted(_)) => "asking".to_owned(),
         Fact::Llm(LlmFact::FailedOver(failed)) => format!("asking {} instead", failed.to),
         Fact::Supervisor(SupervisorFact::Restarted(_)) => "restarted".to_owned(),
         _ => return None,
     };
-    Some(format!("{doing} · {turn}"))
+    Some(Status::of(text))
 }
 
-fn retried(retried: &Retried, now: Timestamp) -> String {
+fn retried(retried: &Retried, at: Timestamp) -> Status {
     let reason = match retried.fault.class {
         FaultClass::Unavailable { .. } if retried.fault.is_outage() => WaitReason::Unavailable,
         FaultClass::Unavailable { .. } => WaitReason::RateLimit,
-        _ => return "waiting to retry".to_owned(),
+        _ => return Status::of("waiting to retry"),
     };
-    waits(&retried.model, reason, Some(retried.not_before), now)
-}
-
-/// Describes what a call waits for, and how long if known.
-fn waits(model: &str, reason: WaitReason, until: Option<Timestamp>, now: Timestamp) -> String {
-    let provider = model.split('/').next().unwrap_or_default();
-    match until {
-        Some(until) => format!(
-            "waiting for {provider}: {reason}, {}",
-            Span(until.since(now))
-        ),
-        None => format!("waiting for {provider}: {reason}"),
-    }
+    Status::waiting(&retried.model, reason, Some(retried.not_before.since(at)))
 }
 
 fn tool(name: &str) -> String {

@@ -36,19 +36,32 @@ pub enum Style {
 }
 
 impl Style {
-    /// The style that the environment selects: no colours if `NO_COLOR` is set and not empty.
+    /// The style that the environment selects: no colours if `NO_COLOR` is set and not empty, or if
+    /// `CLICOLOR` is 0.
     #[must_use]
     pub fn wanted(environment: &Environment) -> Self {
         let value = |name| environment.get(name).filter(|value| !value.is_empty());
         if value("TERM").is_some_and(|term| DUMB.iter().any(|dumb| term.eq_ignore_ascii_case(dumb)))
         {
             Self::Dumb
-        } else if value("NO_COLOR").is_some() {
+        } else if value("NO_COLOR").is_some() || value("CLICOLOR").is_some_and(|it| it == "0") {
             Self::Plain
         } else {
             Self::Coloured
         }
     }
+}
+
+/// Columns for coloured answers in files and pipes, if `CLICOLOR_FORCE` asks for them.
+pub(super) fn forced_columns(environment: &Environment) -> Option<usize> {
+    let force = environment.get("CLICOLOR_FORCE");
+    let is_forced = force.is_some_and(|force| !force.is_empty() && force != "0");
+    let columns = environment
+        .get("COLUMNS")
+        .and_then(|columns| columns.to_str());
+    let columns = columns.and_then(|columns| columns.parse().ok());
+    (is_forced && Style::wanted(environment) == Style::Coloured)
+        .then(|| columns.filter(|columns| *columns > 0).unwrap_or(SIZE.0))
 }
 
 impl Device {
@@ -102,6 +115,34 @@ mod tests {
             ),
         ] {
             assert_eq!(Style::wanted(&environment.into()), style, "{name}");
+        }
+        let off = [("TERM", "xterm"), ("CLICOLOR", "0")];
+        assert_eq!(Style::wanted(&off.into()), Style::Plain);
+    }
+
+    #[test]
+    fn colours_are_forced_by_clicolor_force() {
+        for (name, environment, columns) in [
+            ("nothing said", [("", ""), ("", "")], None),
+            ("forced", [("CLICOLOR_FORCE", "1"), ("", "")], Some(80)),
+            ("not forced", [("CLICOLOR_FORCE", "0"), ("", "")], None),
+            (
+                "of a size",
+                [("CLICOLOR_FORCE", "1"), ("COLUMNS", "60")],
+                Some(60),
+            ),
+            (
+                "no size",
+                [("CLICOLOR_FORCE", "1"), ("COLUMNS", "0")],
+                Some(80),
+            ),
+            (
+                "refused",
+                [("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")],
+                None,
+            ),
+        ] {
+            assert_eq!(forced_columns(&environment.into()), columns, "{name}");
         }
     }
 }

@@ -95,7 +95,7 @@ fn signal_restores_the_terminal() {
         assert_eq!(chat.end(), End::Code(0), "{at}, {signal}");
         assert!(chat.is_sane(), "{at}, {signal}");
         let text = chat.text();
-        let told = text.contains("Let me\nto resume: oracle chat");
+        let told = text.contains("● Let me\n\nto resume: oracle chat");
         assert_eq!(told, at == "work", "{at}, {signal}: {text}");
     }
     // The running query was parked gracefully, so it continues.

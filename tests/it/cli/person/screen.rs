@@ -259,3 +259,9 @@ impl Drop for Screen {
         let _ = self.child.wait();
     }
 }
+
+/// Text without what differs between runs: times and token counts.
+pub(super) fn stable(text: &str) -> String {
+    let figures = regex::Regex::new(r"[\d,]+( tokens| ms| s\b)").unwrap();
+    figures.replace_all(text, "N$1").into_owned()
+}
