@@ -79,7 +79,7 @@ impl Code {
     fn row(&mut self, line: &str, look: &Look) -> String {
         let mut row = INDENT.to_owned();
         let highlighted = match &mut self.highlighter {
-            Some(of) if look.is_coloured && !look.is_dim && line.len() <= MAX_LINE => {
+            Some(of) if look.is_coloured && line.len() <= MAX_LINE => {
                 of.highlight_line(line, &SYNTAXES).ok()
             }
             _ => None,

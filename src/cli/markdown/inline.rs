@@ -12,8 +12,6 @@ pub(in crate::cli) struct Look {
     pub columns: usize,
     /// Whether rows have colours and emphasis.
     pub is_coloured: bool,
-    /// Whether all text is dim.
-    pub is_dim: bool,
     /// The folder in which `path:line` links to a file; `None` for no links.
     pub links: Option<Arc<Path>>,
 }
@@ -56,8 +54,8 @@ impl Look {
             return String::new();
         }
         let effects = [
-            (paint.bold && !self.is_dim, 1),
-            (paint.dim || self.is_dim, 2),
+            (paint.bold, 1),
+            (paint.dim, 2),
             (paint.italic, 3),
             (paint.underline, 4),
             (paint.strike, 9),
@@ -66,8 +64,11 @@ impl Look {
             .iter()
             .filter_map(|(is, code)| is.then_some(*code))
             .collect();
-        let colour = paint.colour.filter(|_| !self.is_dim);
-        codes.extend(colour.map(|colour| if colour < 8 { 30 + colour } else { 82 + colour }));
+        codes.extend(
+            paint
+                .colour
+                .map(|colour| if colour < 8 { 30 + colour } else { 82 + colour }),
+        );
         let codes: Vec<String> = codes.iter().map(u8::to_string).collect();
         codes.join(";")
     }

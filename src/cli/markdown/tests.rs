@@ -41,7 +41,6 @@ fn plain(columns: usize) -> Look {
     Look {
         columns,
         is_coloured: false,
-        is_dim: false,
         links: None,
     }
 }

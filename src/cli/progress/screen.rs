@@ -44,7 +44,6 @@ pub(super) struct Screen {
 /// The text of a turn.
 #[derive(Default)]
 struct TurnText {
-    source: String,
     /// Text that is not rendered yet.
     arrived: String,
     markdown: Markdown,
@@ -87,7 +86,6 @@ impl Screen {
     }
 
     pub(super) fn push(&mut self, text: &str) {
-        self.turn.source.push_str(text);
         self.turn.arrived.push_str(text);
         self.is_changed = true;
     }
@@ -107,7 +105,7 @@ impl Screen {
         let Some((columns, height, _)) = terminal.screen() else {
             return Ok(());
         };
-        let look = self.look(terminal, false);
+        let look = self.look(terminal);
         let turn = &mut self.turn;
         let arrived = mem::take(&mut turn.arrived);
         turn.rows.extend(turn.markdown.push(&arrived, &look));
@@ -157,22 +155,15 @@ impl Screen {
         kind: TextKind,
     ) -> Result<(), CliError> {
         let mut turn = mem::take(&mut self.turn);
-        if turn.source.trim().is_empty() {
+        let look = self.look(terminal);
+        turn.rows.extend(turn.markdown.whole(&turn.arrived, &look));
+        if turn.rows.is_empty() && turn.written == 0 {
             return Ok(());
         }
-        let look = self.look(terminal, kind == TextKind::Interim);
-        let rows = match kind {
-            TextKind::Interim => {
-                let mut rows = Markdown::default().whole(&turn.source, &look);
-                rows.split_off(turn.written.min(rows.len()))
-            }
-            TextKind::Answer => {
-                turn.rows.extend(turn.markdown.push(&turn.arrived, &look));
-                turn.rows.extend(turn.markdown.finish(&look));
-                turn.rows
-            }
-        };
-        let rows = self.marked(rows, turn.written, &look, Some(kind));
+        let mut rows = self.marked(turn.rows, turn.written, &look, Some(kind));
+        if kind == TextKind::Interim {
+            rows = rows.iter().map(|row| dim(terminal, row)).collect();
+        }
         terminal.draw(&rows, &[])?;
         self.is_apart = true;
         Ok(())
@@ -207,7 +198,6 @@ impl Screen {
     ) -> Vec<String> {
         let mark = match kind {
             Some(TextKind::Answer) if look.is_coloured => format!("\x1b[32m{}\x1b[0m", MARKS.0),
-            Some(TextKind::Interim) if look.is_coloured => format!("\x1b[2m{}\x1b[0m", MARKS.1),
             Some(TextKind::Interim) => MARKS.1.to_owned(),
             Some(TextKind::Answer) | None => MARKS.0.to_owned(),
         };
@@ -223,12 +213,11 @@ impl Screen {
         gap.then(String::new).into_iter().chain(marked).collect()
     }
 
-    fn look(&self, terminal: &Terminal, is_dim: bool) -> Look {
+    fn look(&self, terminal: &Terminal) -> Look {
         let (columns, _, style) = terminal.screen().unwrap_or((MOST_COLUMNS, 0, Style::Dumb));
         Look {
             columns: columns.min(MOST_COLUMNS).saturating_sub(INDENT.len() + 1),
             is_coloured: style == Style::Coloured,
-            is_dim,
             links: (style == Style::Coloured).then(|| Arc::clone(&self.root)),
         }
     }
@@ -239,7 +228,6 @@ pub(super) fn coloured(text: &str, columns: usize) -> String {
     let look = Look {
         columns: columns.min(MOST_COLUMNS),
         is_coloured: true,
-        is_dim: false,
         links: None,
     };
     Markdown::default().whole(text, &look).join("\n")
@@ -251,7 +239,12 @@ fn one_line(text: &str) -> String {
 
 fn dim(terminal: &Terminal, text: &str) -> String {
     match terminal.screen() {
-        Some((.., Style::Coloured)) => format!("\x1b[2m{text}\x1b[0m"),
+        Some((.., Style::Coloured)) if !text.is_empty() => {
+            format!("\x1b[2m{}\x1b[0m", text.replace("\x1b[0m", "\x1b[0;2m"))
+        }
         _ => text.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;
