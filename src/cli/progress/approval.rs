@@ -71,7 +71,8 @@ impl Follower<'_, '_> {
         if self.user.is_present() {
             // Before the question appears: whatever is typed after it is an answer.
             self.user.ask();
-            terminal.note(&described(&waiting.call));
+            let gap = if self.streams(terminal) { "\n" } else { "" };
+            terminal.note(&format!("{gap}{}", described(&waiting.call)));
             terminal.prompt(QUESTION);
             self.approvals.asked = Some(waiting);
         } else {

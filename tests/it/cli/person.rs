@@ -9,7 +9,9 @@ mod approving;
 mod commands;
 mod editing;
 mod ending;
+mod picture;
 mod screen;
+mod screens;
 mod streaming;
 mod weak;
 

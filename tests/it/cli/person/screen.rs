@@ -174,6 +174,20 @@ impl Screen {
         self.terminal.screen().contents()
     }
 
+    pub(super) fn emulator(&self) -> &vt100::Screen {
+        self.terminal.screen()
+    }
+
+    /// The rows with their colours.
+    pub(super) fn styled(&self) -> String {
+        let shown = self.terminal.screen();
+        let (_, columns) = shown.size();
+        let rows = shown.rows_formatted(0, columns.get());
+        let rows = rows.map(|row| row.replace('\x1b', "␛"));
+        let rows: Vec<String> = rows.map(|row| row.trim_end().to_owned()).collect();
+        rows.join("\n").trim_end().to_owned()
+    }
+
     pub(super) fn rows(&self) -> Vec<String> {
         let shown = self.terminal.screen();
         let (_, columns) = shown.size();
@@ -260,8 +274,10 @@ impl Drop for Screen {
     }
 }
 
-/// Text without what differs between runs: times and token counts.
+/// Text without what differs between runs: times, token counts, the spinner.
 pub(super) fn stable(text: &str) -> String {
-    let figures = regex::Regex::new(r"[\d,]+( tokens| ms| s\b)").unwrap();
-    figures.replace_all(text, "N$1").into_owned()
+    let figures = regex::Regex::new(r"\d[\d,]* (tokens|ms|s ·|s$)").unwrap();
+    let spinner = regex::Regex::new("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]").unwrap();
+    let text = figures.replace_all(text, "N $1");
+    spinner.replace_all(&text, "⠋").into_owned()
 }

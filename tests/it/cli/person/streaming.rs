@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    CHAT, DONE, Screen, answering, questions,
+    CHAT, DONE, Screen, questions,
     screen::{End, stable},
     scripted,
 };
