@@ -1,4 +1,4 @@
-//! A line for each tool call: its name, its first argument, what came back, and how long it took.
+//! A line for each tool call: its name, its main argument, what came back, and how long it took.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -9,6 +9,8 @@ use crate::{
     model::{CallId, Timestamp, ToolCall, ToolResult, ToolStatus, time::Span},
 };
 
+/// Arguments that tell most about a call; else it is the first one.
+const MAIN: [&str; 3] = ["query", "path", "note"];
 const ARGUMENT: usize = 40;
 const RESULT: usize = 60;
 
@@ -28,17 +30,18 @@ impl Calls {
             .map(|(call, from)| (call, Span(at.since(from))))
             .unzip();
         let argument = call
-            .and_then(|call| first_argument(&call))
+            .and_then(|call| main_argument(&call))
             .unwrap_or_default();
         let took = took.map(|took| format!(", {took}")).unwrap_or_default();
         format!("• {name}{argument} → {}{took}", came(result))
     }
 }
 
-fn first_argument(call: &ToolCall) -> Option<String> {
+fn main_argument(call: &ToolCall) -> Option<String> {
     let arguments = call.parsed().ok()?;
-    let mut texts = arguments.as_object()?.values().filter_map(Value::as_str);
-    let text = texts.next()?.replace('\n', " ");
+    let named = MAIN.iter().find_map(|name| arguments.get(name)?.as_str());
+    let text = named.or_else(|| arguments.as_object()?.values().find_map(Value::as_str));
+    let text = text?.replace('\n', " ");
     Some(format!(" \"{}\"", cut(&text, ARGUMENT)))
 }
 
@@ -74,7 +77,7 @@ mod tests {
     fn line_names_the_argument_the_result_and_the_time() {
         for (arguments, status, content, data, line) in [
             (
-                r#"{"query": "retry policy"}"#,
+                r#"{"query": "retry policy", "mode": "words"}"#,
                 ToolStatus::Ok,
                 "text",
                 Some(json!({"coverage": 0.5, "places": [1, 2]})),

@@ -16,6 +16,15 @@ pub struct Recording {
     err: Buffer,
 }
 
+impl Terminal {
+    /// Changes the width of a terminal in memory.
+    pub fn resize(&mut self, columns: usize) {
+        if let Device::Terminal { width, .. } = &mut self.out.device {
+            *width = columns;
+        }
+    }
+}
+
 /// A lock, because the terminal owns the writers while the test reads them.
 #[derive(Debug, Clone, Default)]
 struct Buffer(Arc<Mutex<Vec<u8>>>);

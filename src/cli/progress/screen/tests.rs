@@ -61,7 +61,10 @@ impl Emulator {
     /// Draws a frame, and shows it to the emulator byte by byte. A row that is the same before and
     /// after never changes in between, unless the frame scrolls.
     fn frame(&mut self, draw: impl FnOnce(&mut Screen, &mut Terminal)) {
-        let rows = |emulator: &vt100::Parser| emulator.screen().contents();
+        let rows = |emulator: &vt100::Parser| -> Vec<String> {
+            let screen = emulator.screen();
+            screen.rows(0, screen.size().1.get()).collect()
+        };
         draw(&mut self.screen, &mut self.terminal);
         let written = self.recording.out();
         let frame = written[self.read..].replace('\n', "\r\n");
@@ -87,13 +90,22 @@ impl Emulator {
             return;
         }
         let after = rows(&self.emulator);
-        for (at, (old, new)) in before.lines().zip(after.lines()).enumerate() {
-            let is_stable = |rows: &String| rows.lines().nth(at).unwrap_or_default() == new;
+        for (at, (old, new)) in before.iter().zip(&after).enumerate() {
+            let is_stable = |rows: &Vec<String>| rows[at] == *new;
             assert!(
                 old != new || between.iter().all(is_stable),
                 "row {at}: {old:?}, {frame:?}"
             );
         }
+    }
+
+    /// Changes the width, to which the terminal wraps all rows again.
+    fn resize(&mut self, columns: u16) {
+        let shown = self.all().replace('\n', "\r\n");
+        let [rows, columns] = [ROWS, columns].map(|count| NonZeroU16::new(count).unwrap());
+        self.emulator = vt100::Parser::new(rows, columns, 100_000);
+        self.emulator.process(shown.as_bytes());
+        self.terminal.resize(columns.get().into());
     }
 
     /// Everything that the terminal has shown, without trailing spaces.
@@ -109,6 +121,30 @@ impl Emulator {
         rows.extend(screen.rows(0, columns.get()));
         let rows: Vec<&str> = rows.iter().map(|row| row.trim_end()).collect();
         rows.join("\n").trim_end().to_owned()
+    }
+}
+
+#[test]
+fn resized_terminal_shows_each_word_once() {
+    let words = |text: &str| text.replace([' ', '\n', '─'], "");
+    for widths in [[80, 40, 60], [30, 79, 24]] {
+        let mut resized = Emulator::new(80);
+        let pieces: Vec<char> = TEXT.chars().collect();
+        for (pieces, columns) in pieces.chunks(TEXT.chars().count() / 3).zip(widths) {
+            resized.resize(columns);
+            for piece in pieces.chunks(40) {
+                resized.screen.push(&piece.iter().collect::<String>());
+                let draw = |screen: &mut Screen, terminal: &mut Terminal| {
+                    screen.draw(terminal, Some("asking"))
+                };
+                resized.frame(|screen, terminal| draw(screen, terminal).unwrap());
+            }
+        }
+        resized.frame(|screen, terminal| screen.end_text(terminal, TextKind::Answer).unwrap());
+        let mut whole = Emulator::new(80);
+        whole.screen.push(TEXT);
+        whole.frame(|screen, terminal| screen.end_text(terminal, TextKind::Answer).unwrap());
+        assert_eq!(words(&resized.all()), words(&whole.all()), "{widths:?}");
     }
 }
 

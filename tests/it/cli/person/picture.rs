@@ -7,14 +7,30 @@ use vt100::{Cell, Color};
 const CELL: (f64, f64) = (8.4, 18.0);
 const MARGIN: f64 = 14.0;
 
-/// The palettes: text, background, and the colours 1 to 6 of a terminal.
-const STYLE: &str = "\
-svg{--bg:#fff;--fg:#1f2328;--c1:#cf222e;--c2:#116329;--c3:#7d4e00;--c4:#0550ae;--c5:#8250df;--c6:#1b7c83}\
-@media(prefers-color-scheme:dark){svg{--bg:#0d1117;--fg:#e6edf3;--c1:#ff7b72;--c2:#3fb950;--c3:#d29922;--c4:#58a6ff;\
---c5:#bc8cff;--c6:#39c5cf}}\
-rect{fill:var(--bg)}text{fill:var(--fg);font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre}\
-.d{opacity:.6}.b{font-weight:bold}.i{font-style:italic}.u{text-decoration:underline}\
-.c1{fill:var(--c1)}.c2{fill:var(--c2)}.c3{fill:var(--c3)}.c4{fill:var(--c4)}.c5{fill:var(--c5)}.c6{fill:var(--c6)}";
+/// The palettes: background, text, and the colours 1 to 6 of a terminal.
+const LIGHT: [&str; 8] = [
+    "#ffffff", "#1f2328", "#cf222e", "#116329", "#7d4e00", "#0550ae", "#8250df", "#1b7c83",
+];
+const DARK: [&str; 8] = [
+    "#0d1117", "#e6edf3", "#ff7b72", "#3fb950", "#d29922", "#58a6ff", "#bc8cff", "#39c5cf",
+];
+
+fn palette([background, text, colours @ ..]: [&str; 8]) -> String {
+    let mut style = format!("rect{{fill:{background}}}text{{fill:{text}}}");
+    for (number, colour) in (1..).zip(colours) {
+        let _ = write!(style, ".c{number}{{fill:{colour}}}");
+    }
+    style
+}
+
+fn style() -> String {
+    let (light, dark) = (palette(LIGHT), palette(DARK));
+    format!(
+        "text{{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}}.d{{opacity:.6}}\
+         .b{{font-weight:bold}}.i{{font-style:italic}}.u{{text-decoration:underline}}{light}\
+         @media(prefers-color-scheme:dark){{{dark}}}"
+    )
+}
 
 /// Draws the rows of the screen down to the last one with text.
 pub(super) fn svg(screen: &vt100::Screen) -> String {
@@ -26,8 +42,9 @@ pub(super) fn svg(screen: &vt100::Screen) -> String {
         f64::from(used) * CELL.1 + 2.0 * MARGIN,
     );
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\">\
-         <style>{STYLE}</style><rect width=\"100%\" height=\"100%\" rx=\"8\"/>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" xml:space=\"preserve\">\
+         <style>{}</style><rect width=\"100%\" height=\"100%\" rx=\"8\"/>\n",
+        style()
     );
     for row in 0..used.min(rows.get()) {
         let mut runs: Vec<(u16, u16, String, String)> = Vec::new();
@@ -50,12 +67,17 @@ pub(super) fn svg(screen: &vt100::Screen) -> String {
             }
         }
         let y = MARGIN + CELL.1 * (f64::from(row) + 0.75);
-        for (column, columns, style, text) in runs.iter().filter(|run| !run.3.trim().is_empty()) {
+        for (column, columns, style, text) in runs {
+            let end = text.trim_end();
+            if end.is_empty() {
+                continue;
+            }
+            let columns = columns - u16::try_from(text.len() - end.len()).unwrap();
             let (x, length) = (
-                MARGIN + CELL.0 * f64::from(*column),
-                CELL.0 * f64::from(*columns),
+                MARGIN + CELL.0 * f64::from(column),
+                CELL.0 * f64::from(columns),
             );
-            let text = text.replace('&', "&amp;").replace('<', "&lt;");
+            let text = end.replace('&', "&amp;").replace('<', "&lt;");
             let _ = writeln!(
                 svg,
                 "<text x=\"{x:.1}\" y=\"{y:.1}\" textLength=\"{length:.1}\" class=\"{style}\">{text}</text>"

@@ -134,9 +134,12 @@ fn compare_picture(name: &str, picture: &str) {
         fs::write(&file, picture).unwrap();
     }
     let drawn = fs::read_to_string(&file).unwrap_or_default();
+    // Its figures differ in their length too.
+    let length = regex::Regex::new(" textLength=\"[0-9.]+\"").unwrap();
+    let shown = |picture: &str| stable(&length.replace_all(picture, ""));
     assert_eq!(
-        stable(&drawn),
-        stable(picture),
+        shown(&drawn),
+        shown(picture),
         "{name} looks different: draw it anew with ORACLE_UPDATE_PICTURES=1"
     );
 }
@@ -168,7 +171,10 @@ fn question_with_tools_code_and_a_table() {
 fn narrow_terminal_shows_the_same() {
     let scene = with_tools();
     let screen = answered(&|| scene.start(look(40, false)));
-    insta::assert_snapshot!("question_40_plain", stable(&screen.text()));
+    // What does not fit is cut, and so are the times.
+    let cut = regex::Regex::new(", [^,]*…").unwrap();
+    let shown = cut.replace_all(&screen.text(), ", …").into_owned();
+    insta::assert_snapshot!("question_40_plain", stable(&shown));
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn status_line_fits_one_row_of_a_narrow_or_shrinking_terminal() {
     let stall = json!([{ "faults": [{ "stall": {} }, { "stall": {} }], "reply": DONE }]);
     let place = scripted(&stall);
     let mut chat = Screen::with(&place, CHAT, (24, 30), &[]);
-    for shown in ["asking scripted/s.json · tu…", "asking scrip…"] {
+    for shown in ["asking scripted/s.json · t…", "asking scrip…"] {
         chat.say("what is it?");
         chat.shows(shown);
         let rows = chat.rows();
@@ -186,4 +186,18 @@ fn no_color_leaves_out_colours() {
             .is_match(&written),
         "{written:?}"
     );
+}
+
+#[test]
+fn colours_reach_a_pipe_only_if_forced() {
+    let place = scripted(&json!([{ "reply": format!("A **bold** word. {SIGNAL}") }]));
+    for (force, shown) in [
+        ("", "A **bold** word.\n"),
+        ("0", "A **bold** word.\n"),
+        ("1", "A \x1b[1mbold\x1b[0m word.\n"),
+    ] {
+        let ask = place.oracle("ask --model scripted/s.json what?");
+        let output = ask.env("CLICOLOR_FORCE", force).output();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), shown, "{force}");
+    }
 }
