@@ -276,7 +276,7 @@ impl Drop for Screen {
 
 /// Text without what differs between runs: times, token counts, the spinner.
 pub(super) fn stable(text: &str) -> String {
-    let figures = regex::Regex::new(r"\d[\d,]* (tokens|ms|s ·|s$)").unwrap();
+    let figures = regex::Regex::new(r"(?m)\d[\d,]* (tokens|ms|s ·|s$)").unwrap();
     let spinner = regex::Regex::new("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]").unwrap();
     let text = figures.replace_all(text, "N $1");
     spinner.replace_all(&text, "⠋").into_owned()
