@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{
+    super::Workspace,
     CHAT, DONE, Screen, questions,
     screen::{End, stable},
     scripted,
@@ -38,7 +39,7 @@ fn status_line_shows_progress_and_disappears_before_the_answer() {
     assert!(summary.trim_end().ends_with("\n>"), "{shown}");
 }
 
-fn slowly() -> super::super::Workspace {
+fn slowly() -> Workspace {
     let slow = json!({ "chunks": ["Look", "ing ", "for ", "it: ", "it is ", "there. ", SIGNAL], "delay_ms": 150 });
     scripted(&json!([slow, { "reply": DONE }, { "reply": DONE }]))
 }
@@ -200,4 +201,46 @@ fn colours_reach_a_pipe_only_if_forced() {
         let output = ask.env("CLICOLOR_FORCE", force).output();
         assert_eq!(String::from_utf8(output.stdout).unwrap(), shown, "{force}");
     }
+}
+
+#[test]
+fn summary_names_the_cost_and_the_context_left() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let settings = oracle_agent::mock::Settings {
+        turns: std::num::NonZeroU32::MIN,
+        ..oracle_agent::mock::Settings::default()
+    };
+    let mock = runtime
+        .block_on(oracle_agent::mock::Mock::start(settings))
+        .unwrap();
+    let provider = |model: &str| {
+        format!(
+            "[[providers]]\nname = \"mock\"\ndialect = \"openai\"\nbase_url = \"{}/v1\"\n\
+             [[providers.models]]\nname = \"m\"\n{model}",
+            mock.url()
+        )
+    };
+    let priced = provider("context_window = 100000\ninput = 1000.0\noutput = 1000.0\n");
+    let place = Workspace::new(&[("none.toml", &provider("")), ("priced.toml", &priced)]);
+    let figures = regex::Regex::new(r"1 turn · [\d,]+ tokens · (.+)").unwrap();
+    for (config, rest) in [
+        ("none.toml", r"^cost unknown · \d+ m?s$"),
+        (
+            "priced.toml",
+            r"^\$\d+\.\d+ · \d+ m?s · \d\d % of the context left$",
+        ),
+    ] {
+        let mut ask = Screen::oracle(
+            &place,
+            &format!("ask --config {config} --model mock/m why?"),
+        );
+        assert_eq!(ask.end(), End::Code(0));
+        let shown = ask.text();
+        let summary = figures.captures(&shown).unwrap()[1].to_owned();
+        assert!(
+            regex::Regex::new(rest).unwrap().is_match(&summary),
+            "{summary}"
+        );
+    }
+    runtime.block_on(mock.shut_down());
 }
