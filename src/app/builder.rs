@@ -85,6 +85,7 @@ pub struct Builder {
     pub(super) turn: Option<Arc<dyn TurnPolicy>>,
     drain: Duration,
     short_lived: bool,
+    pub(super) standby: bool,
     read: Option<ConfigReader>,
     #[cfg(feature = "testkit")]
     pub(super) crash_at: Option<CrashPoint>,
@@ -110,6 +111,7 @@ impl Oracle {
             turn: None,
             drain: Duration::ZERO,
             short_lived: false,
+            standby: false,
             read: None,
             #[cfg(feature = "testkit")]
             crash_at: None,
@@ -225,6 +227,14 @@ impl Builder {
     #[must_use]
     pub fn short_lived(mut self) -> Self {
         self.short_lived = true;
+        self
+    }
+
+    /// Also sets up the providers that no chain names but whose keys are there, so that a
+    /// [reload](Oracle::reload) can switch to their models.
+    #[must_use]
+    pub fn standby(mut self) -> Self {
+        self.standby = true;
         self
     }
 

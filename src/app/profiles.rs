@@ -10,7 +10,7 @@ use super::{
 use crate::{
     access::Budgets,
     actor::{Profile, Profiles},
-    config::{Config, Environment, ModelChain, Prices},
+    config::{Config, Environment, ModelChain, PRESETS, Prices},
     kernel::{FallbackClassifier, ModelChoice, Policy, TurnPolicy},
     llm::{Backend, OFFLINE, Remote, scripted::Scripts},
     model::{ProfileName, ToolSpec},
@@ -34,6 +34,18 @@ impl Builder {
         let mut profile_factory = self.profile_factory_with(Registry::none());
         for backend in profile_factory.missing(&self.config) {
             profile_factory.backends.push(backend?);
+        }
+        if self.standby {
+            let providers = &self.config.providers;
+            let configured = providers.iter().map(|provider| &*provider.name);
+            for name in configured.chain(PRESETS.iter().map(|preset| preset.name)) {
+                // Without its key, a provider cannot be switched to.
+                if backend(&profile_factory.backends, name).is_none()
+                    && let Ok(Some(ready)) = profile_factory.backend(&self.config, name, vec![])
+                {
+                    profile_factory.backends.push(ready);
+                }
+            }
         }
         #[cfg(feature = "testkit")]
         if let Some(point) = &self.crash_at {

@@ -28,7 +28,7 @@ pub struct AskArgs {
     /// Print the events of the query as they occur, one JSON object per line
     #[arg(long)]
     pub events: bool,
-    /// Continue the most recently used session
+    /// Continue the session used last in this project
     #[arg(long, conflicts_with_all = ["session", "jsonl"])]
     pub last: bool,
     /// Key that makes a retry safe: within a session, the same question is asked only once
@@ -67,7 +67,7 @@ pub struct ChatArgs {
     /// Print the events of the queries as they occur, one JSON object per line
     #[arg(long)]
     pub events: bool,
-    /// Continue the most recently used session
+    /// Continue the session used last in this project
     #[arg(long, conflicts_with = "session")]
     pub last: bool,
     /// Profile for a new session [default: oracle]
@@ -92,7 +92,7 @@ pub struct Options {
     /// `scripted/FILE` plays a script
     #[arg(long, value_name = "PROVIDER/MODEL", global = true)]
     pub model: Option<String>,
-    /// Session to continue, or the name of a new one
+    /// Session to continue, by name or short id, or a new one
     #[arg(long, value_name = "ID", global = true)]
     pub session: Option<SessionName>,
     /// Maximum number of turns per query

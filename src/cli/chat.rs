@@ -2,33 +2,41 @@
 //! it takes one question per line. Ctrl-C cancels the running query and keeps the session; Ctrl-D
 //! leaves.
 
-use std::path::PathBuf;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use futures_util::future::OptionFuture;
+use parking_lot::Mutex;
 
 use super::{
-    CliError,
+    CliError, Options,
     ask::{self, Format},
     exit,
     interrupts::{self, Interrupts, Signals},
     progress::Follower,
     question::QueryHandle,
+    sessions,
     terminal::Terminal,
     user::{self, TerminalModeGuard},
 };
 use crate::{
     actor::{Answer, Oracle, SessionHandle},
+    config::ModelChain,
     control::{Code, Refused},
-    journal::Journal,
-    model::{ProfileName, SessionName, Submission, Timestamp},
+    journal::{Journal, Known},
+    model::{AnswerOptions, LimitsRequest, PartialLimits, ProfileName, SessionName, Submission},
     tool::{Progress, ProjectRoot},
 };
 
 mod command;
 mod editor;
+mod header;
 mod history;
 mod perform;
 mod reader;
+mod settings;
 mod why;
 
 use command::ChatInput;
@@ -39,20 +47,26 @@ use reader::{Reader, ReaderEvent};
 pub struct ChatRequest {
     /// The session, existing or new.
     pub session: SessionName,
-    /// Time of its last use; `None` if it is new.
-    pub last_used: Option<Timestamp>,
+    /// The stored session; `None` if it is new.
+    pub known: Option<Known>,
     /// The format of the answers.
     pub format: Format,
     /// The project against which citations are checked.
     pub root: ProjectRoot,
+    /// The user's home folder, for paths that are shown.
+    pub home: Option<PathBuf>,
     /// The profile of a new session.
     pub profile: ProfileName,
+    /// Models that are known without a request, as `provider/model`.
+    pub models: Vec<String>,
+    /// The user's choice of models, which the next [reload](Oracle::reload) applies.
+    pub chain: Arc<Mutex<Option<ModelChain>>>,
     /// Progress reports of long tool calls.
     pub progress: Progress,
     /// The file of the input history.
     pub history: Option<PathBuf>,
-    /// The command line that resumes a session when its name is appended.
-    pub resume_command: String,
+    /// The options with which a session is resumed.
+    pub options: Options,
 }
 
 /// Runs the conversation until the input ends. Returns [`exit::DONE`] on a terminal, else the exit
@@ -72,8 +86,11 @@ pub async fn run(
         oracle,
         journal,
         session: session(oracle, &request, &request.session),
-        begun: request.last_used.is_some(),
+        begun: request.known.is_some(),
         before: None,
+        limits: None,
+        compacts: false,
+        listed: Vec::new(),
         request,
         terminal,
         reader,
@@ -108,6 +125,12 @@ struct Chat<'a> {
     begun: bool,
     /// The last session before this one that has messages.
     before: Option<SessionName>,
+    /// Budgets of the questions, instead of the configured ones.
+    limits: Option<PartialLimits>,
+    /// Whether the next question compacts the conversation.
+    compacts: bool,
+    /// The sessions of the last list.
+    listed: Vec<SessionName>,
     terminal: &'a mut Terminal,
     reader: Reader,
     interrupts: Interrupts,
@@ -123,7 +146,8 @@ enum QueryToFollow {
 impl Chat<'_> {
     async fn talk(&mut self, user: bool) -> Result<(), CliError> {
         if user && self.terminal.err_is_terminal() {
-            self.greet(self.request.last_used).await?;
+            self.introduce().await?;
+            self.greet(self.request.known.clone().as_ref()).await?;
         }
         while !self.leaves {
             self.reader.prompt(self.terminal);
@@ -182,6 +206,8 @@ impl Chat<'_> {
             interrupts,
             reader,
             begun,
+            limits,
+            compacts,
             ..
         } = self;
         let mut user = reader.user(request.format, terminal);
@@ -193,7 +219,15 @@ impl Chat<'_> {
         );
         let followed = match asked {
             QueryToFollow::Now(question) => {
-                let asked = Submission::new(question);
+                let compact = AnswerOptions {
+                    compact: true,
+                    ..AnswerOptions::default()
+                };
+                let asked = Submission {
+                    limits: limits.map(LimitsRequest::Operator),
+                    options: std::mem::take(compacts).then(|| compact.into()),
+                    ..Submission::new(question)
+                };
                 match follower.ask(asked, terminal, interrupts).await {
                     Ok(question) => {
                         // Set before the query runs, because a termination signal ends this future
@@ -245,10 +279,36 @@ impl Chat<'_> {
         if let Some(name) = this.or(self.before.as_ref())
             && self.terminal.err_is_terminal()
         {
-            let how = &self.request.resume_command;
+            let (how, name) = (resume_command(&self.request.options), sessions::short(name));
             self.terminal.note(&format!("to resume: {how} {name}"));
         }
     }
+}
+
+/// The command line that returns to a session, up to its name, with the options on which the
+/// session depends.
+fn resume_command(options: &Options) -> String {
+    let project = (options.project != Path::new(".")).then_some(&options.project);
+    let path = |path: &PathBuf| path.display().to_string();
+    let said = [
+        ("--project", project.map(path)),
+        ("--data-dir", options.data_dir.clone()),
+        ("--config", options.config.as_ref().map(path)),
+        ("--model", options.model.clone()),
+    ];
+    let said = said
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    let said = said.map(|(name, value)| format!(" {name} {}", quoted(&value)));
+    format!("oracle chat{} --session", said.collect::<String>())
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-:,+@%=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 const fn continues_after(refused: &Refused) -> bool {

@@ -47,8 +47,8 @@ Examples:
 pub(super) const CHAT: &str = "\
 At a terminal, messages are edited as in a shell. Up and Ctrl-R recall earlier messages. \
 Alt-Enter, a backslash at the end, or an open ``` fence continues the message on a new line; a \
-paste is one message. /help lists the commands; /why explains how a question was answered. If \
-standard input is a pipe, every line is a question.
+paste is one message. /help lists the commands, such as /model, /budget and /why, which explains \
+how a question was answered. If standard input is a pipe, every line is a question.
 
 Ctrl-C cancels the running question; pressed again before the question has ended, it exits at \
 once. Ctrl-D exits and prints the command that continues the session. A question that was \
@@ -111,6 +111,9 @@ Examples:
 
 pub(super) const SESSIONS: &str = "\
 Sessions are stored in the data directory. They can be inspected while other processes use them.
+
+ID is a name, or 6 or more characters from the beginning or end of a UUID, such as the short id in \
+the list.
 
 A session in the state `running` has a query that has not ended: it is in progress, or it was \
 interrupted and continues when the session is next used.

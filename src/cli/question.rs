@@ -72,6 +72,15 @@ impl OwningServer {
     }
 }
 
+/// Whether another process, a server, answers the session's questions; else it is activated here.
+pub(super) async fn is_served(session: &SessionHandle) -> Result<bool, Refused> {
+    match session.recover().await {
+        Ok(()) => Ok(false),
+        Err(error) if OwningServer::socket(&error).is_some() => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
 impl QueryHandle {
     pub(super) async fn ask(
         session: &SessionHandle,

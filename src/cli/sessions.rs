@@ -3,19 +3,25 @@
 //! All subcommands except `release` only read the journal and reactivate no session. Texts of
 //! models and users are escaped on a terminal, and unchanged elsewhere.
 
-use std::{cmp::Reverse, io::Write as _};
+use std::{cmp::Reverse, io::Write as _, iter};
 
 use clap::Subcommand;
 use serde_json::json;
+use unicode_width::UnicodeWidthStr as _;
+use uuid::Uuid;
 
-use super::{CliError, terminal::Terminal};
+use super::{
+    CliError,
+    terminal::{Terminal, harmless},
+    text::{ago, cut},
+};
 use crate::{
-    actor::{AskError, Oracle},
-    journal::{self, Entry, Journal, Known},
+    actor::{AskError, Clock, Oracle},
+    journal::{self, Entry, Journal, Known, SessionStatus},
     kernel::Command,
     model::{
         Event, Seq, SessionKey, SessionName, TenantId,
-        record::{Fact, SessionFact},
+        record::{Fact, QueryFact, SessionFact},
     },
 };
 
@@ -27,11 +33,19 @@ pub use show::show;
 
 const PAGE: usize = 1_024;
 const RECORDS: usize = 256;
+/// Records at the beginning of a session, in which its first question is looked for.
+const BEGINNING: usize = 8;
+/// Maximum width of a title, in columns.
+const TITLE: usize = 80;
+/// Length of a short id, and the fewest characters that stand for an id.
+const SHORT: (usize, usize) = (8, 6);
+/// Columns from which on a list names projects.
+const WIDE: usize = 60;
 
 /// `oracle sessions events`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct EventsArgs {
-    /// Name of the session
+    /// Name or short id of the session
     #[arg(value_name = "ID")]
     pub id: SessionName,
     /// Print only events after this number
@@ -84,15 +98,146 @@ pub enum SessionsCommand {
 /// A session by name.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct SessionArg {
-    /// Name of the session
+    /// Name or short id of the session
     #[arg(value_name = "ID")]
     pub id: SessionName,
 }
 
 async fn known(journal: &dyn Journal, name: &SessionName) -> Result<Known, CliError> {
-    let found = journal.find(SessionKey::local(name.clone())).await?;
     let name = name.clone();
+    let found = find(journal, &name).await?;
     found.ok_or_else(|| AskError::NoSession { name }.into())
+}
+
+/// Finds a session by its name. A UUID may be shortened, as Git shortens hashes, to at least six
+/// characters at its beginning or end that no other UUID has there.
+pub async fn find(journal: &dyn Journal, name: &SessionName) -> Result<Option<Known>, CliError> {
+    let found = journal.find(SessionKey::local(name.clone())).await?;
+    let part = name.as_str().to_ascii_lowercase();
+    let is_part = part.bytes().all(|c| c == b'-' || c.is_ascii_hexdigit());
+    if found.is_some() || !is_part || part.len() < SHORT.1 || is_uuid(name) {
+        return Ok(found);
+    }
+    let (mut found, _) = newest(journal, usize::MAX).await?;
+    found.retain(|known| {
+        let text = known.key.name.as_str();
+        is_uuid(&known.key.name) && (text.starts_with(&part) || text.ends_with(&part))
+    });
+    if found.len() <= 1 {
+        return Ok(found.pop());
+    }
+    let names = found.iter().map(|known| known.key.name.as_str());
+    Err(CliError::usage(format_args!(
+        "`{name}` is short for several sessions: write more characters of {}",
+        names.collect::<Vec<_>>().join(", ")
+    )))
+}
+
+fn is_uuid(name: &SessionName) -> bool {
+    Uuid::try_parse(name.as_str()).is_ok()
+}
+
+/// The name of a session as people read and type it: the random end of a UUID, else the whole name.
+pub(super) fn short(name: &SessionName) -> &str {
+    let text = name.as_str();
+    let end = text.len().saturating_sub(SHORT.0);
+    let short = text.get(end..).filter(|_| is_uuid(name));
+    short.unwrap_or(text)
+}
+
+/// What people know a session by.
+#[derive(Debug, Clone, Default)]
+pub(super) struct About {
+    /// The first question in one line, or its beginning; empty if there is none.
+    pub(super) title: String,
+    /// The project's folder.
+    pub(super) project: Option<String>,
+    pub(super) is_sub_agent: bool,
+}
+
+impl About {
+    /// Reads the beginning of a session; `None` if it cannot be read or has no records.
+    pub(super) async fn read(journal: &dyn Journal, known: &Known) -> Option<Self> {
+        let beginning = journal.read(known.sid, Seq(0), BEGINNING).await.ok()?;
+        beginning.first()?;
+        let mut about = Self::default();
+        for entry in &beginning {
+            match &entry.record.fact {
+                Fact::Session(SessionFact::Opened(opened)) => {
+                    about.is_sub_agent = opened.parent.is_some();
+                    about.project = opened.project.as_deref().map(str::to_owned);
+                }
+                Fact::Query(QueryFact::Accepted(accepted)) => {
+                    let words: Vec<&str> = accepted.text.split_whitespace().collect();
+                    about.title = cut(&words.join(" "), TITLE);
+                    break;
+                }
+                _ => {}
+            }
+        }
+        Some(about)
+    }
+
+    /// Whether the session can be continued in this project.
+    pub(super) fn is_of(&self, project: &str) -> bool {
+        let of = self.project.as_deref();
+        !self.is_sub_agent && of.is_none_or(|of| of == project)
+    }
+}
+
+/// The `limit` sessions used last, latest first, with what people know them by, and the total.
+pub(super) async fn described(
+    journal: &dyn Journal,
+    limit: usize,
+) -> Result<(Vec<(Known, About)>, usize), CliError> {
+    let (newest, all) = newest(journal, limit).await?;
+    let mut described = Vec::new();
+    for known in newest {
+        let about = About::read(journal, &known).await.unwrap_or_default();
+        described.push((known, about));
+    }
+    Ok((described, all))
+}
+
+/// A list for people: short id, age, project and title. Beside a current session, which is marked,
+/// the sessions are numbered.
+pub(super) fn lines(
+    listed: &[(Known, About)],
+    current: Option<&SessionKey>,
+    width: usize,
+) -> Vec<String> {
+    let now = Clock::system().now();
+    let row = |(number, (known, about)): (usize, &(Known, About))| {
+        let id = short(&known.key.name);
+        let id = match current {
+            Some(current) if *current == known.key => format!("*{number:>2}  {id}"),
+            Some(_) => format!("{number:>3}  {id}"),
+            None => id.to_owned(),
+        };
+        let at = known.at.map_or_else(|| "-".to_owned(), |at| ago(at, now));
+        let title = match known.standing {
+            SessionStatus::Idle => about.title.clone(),
+            standing => format!("[{}] {}", standing.as_str(), about.title),
+        };
+        let folder = about.project.as_deref().unwrap_or("-").rsplit('/');
+        [id, at, folder.take(1).collect(), title].map(|cell| harmless(&cell))
+    };
+    let id = current.map_or("SESSION", |_| "     SESSION");
+    let head = [id, "LAST USED", "PROJECT", "TITLE"].map(str::to_owned);
+    let rows: Vec<[String; 4]> = iter::once(head).chain((1..).zip(listed).map(row)).collect();
+    let widths = |column: usize| rows.iter().map(move |row| row[column].width());
+    let [id, at, project] = [0, 1, 2].map(|column| widths(column).max().unwrap_or(0));
+    let lines = rows.iter().map(|[name, age, folder, title]| {
+        let pad = |cell: &str, to: usize| format!("{cell}{}  ", " ".repeat(to - cell.width()));
+        let folder = if width < WIDE {
+            String::new()
+        } else {
+            pad(folder, project)
+        };
+        let line = format!("{}{}{folder}{title}", pad(name, id), pad(age, at));
+        cut(line.trim_end(), width)
+    });
+    lines.collect()
 }
 
 /// Lists the sessions used last.
@@ -102,25 +247,28 @@ pub async fn list(
     json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
-    let (sessions, all) = newest(journal, limit).await?;
-    if json {
-        for known in &sessions {
-            let (session, state) = (&known.key.name, known.standing.as_str());
+    let (sessions, all) = described(journal, limit).await?;
+    for (known, about) in &sessions {
+        let (session, state, records) = (&known.key.name, known.standing.as_str(), known.last);
+        if json {
             terminal.out.json(&json!({
-                "session": session, "last_activity": known.at, "state": state, "records": known.last,
+                "session": session, "last_activity": known.at, "state": state, "records": records,
+                "title": about.title, "project": about.project,
             }))?;
+        } else if !terminal.out_is_terminal() {
+            let at = known.at.map_or_else(|| "-".to_owned(), |at| at.to_string());
+            writeln!(terminal.out, "{session}\t{at}\t{state}\t{records}")?;
         }
+    }
+    if json {
         return Ok(());
     }
-    let row = |known: &Known| {
-        let at = known.at.map_or_else(|| "-".to_owned(), |at| at.to_string());
-        let (name, records) = (known.key.name.to_string(), known.last.to_string());
-        [name, at, known.standing.as_str().to_owned(), records]
-    };
-    let rows: Vec<[String; 4]> = sessions.iter().map(row).collect();
-    let head = ["SESSION", "LAST ACTIVITY", "STATE", "RECORDS"];
-    terminal.table(head, 3, &rows)?;
-    match all - rows.len() {
+    if let Some((width, ..)) = terminal.screen() {
+        for line in lines(&sessions, None, width) {
+            writeln!(terminal.out, "{line}")?;
+        }
+    }
+    match all - sessions.len() {
         0 if all == 0 => terminal.err.say("this data directory has no sessions yet"),
         0 => {}
         more => terminal
@@ -158,12 +306,8 @@ pub async fn last(journal: &dyn Journal, project: &str) -> Result<SessionName, C
         let (sessions, all) = newest(journal, wanted).await?;
         for known in &sessions {
             // An unreadable session can be named, but is not chosen by default.
-            let first = journal.read(known.sid, Seq(0), 1).await.unwrap_or_default();
-            if let Some(first) = first.first()
-                && let Fact::Session(SessionFact::Opened(opened)) = &first.record.fact
-                && opened.parent.is_none()
-                && opened.project.as_deref().is_none_or(|of| of == project)
-            {
+            let about = About::read(journal, known).await;
+            if about.is_some_and(|about| about.is_of(project)) {
                 return Ok(known.key.name.clone());
             }
         }
@@ -186,7 +330,7 @@ pub async fn events(
 ) -> Result<(), CliError> {
     let known = known(journal, &args.id).await?;
     let print = |entry: &Entry| match entry.record.fact.kind().starts_with(&args.kind) {
-        true => terminal.out.json(&entry.event(&args.id)),
+        true => terminal.out.json(&entry.event(&known.key.name)),
         false => Ok(()),
     };
     each_record(journal, &known, Seq(args.after), print).await
@@ -200,7 +344,7 @@ pub async fn export(
 ) -> Result<(), CliError> {
     let known = known(journal, id).await?;
     let print = |entry: &Entry| {
-        let event = Event::with_whole_texts(id, entry.seq, &entry.record);
+        let event = Event::with_whole_texts(&known.key.name, entry.seq, &entry.record);
         terminal.out.json(&event)
     };
     each_record(journal, &known, Seq(0), print).await
@@ -257,8 +401,8 @@ pub async fn release(
     json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
-    known(journal, id).await?;
-    let session = oracle.session_by_key(SessionKey::local(id.clone()));
+    let known = known(journal, id).await?;
+    let (id, session) = (&known.key.name, oracle.session_by_key(known.key.clone()));
     let before = session.view().await?;
     if before.quarantine.is_some() {
         session.command(Command::Release).await?;

@@ -8,7 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::{
     actor::SessionView,
-    model::{Event, Usage},
+    model::{Event, Timestamp, Usage},
 };
 
 pub(super) fn cut(text: &str, width: usize) -> String {
@@ -27,6 +27,31 @@ pub(super) fn cut(text: &str, width: usize) -> String {
         cut.push('…');
     }
     cut
+}
+
+/// The age of a time in words.
+pub(super) fn ago(at: Timestamp, now: Timestamp) -> String {
+    let minutes = now.since(at).as_secs() / 60;
+    let (hours, days) = (minutes / 60, minutes / (24 * 60));
+    match (minutes, hours, days) {
+        (0, ..) => "just now".to_owned(),
+        (_, 0, _) => format!("{minutes} min ago"),
+        (.., 0) => format!("{hours} h ago"),
+        (.., 1) => "yesterday".to_owned(),
+        _ => format!("{days} days ago"),
+    }
+}
+
+/// Breaks a text between words where it is wider than `width`.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= width => line.extend([" ", word]),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 pub(super) fn grouped(figure: u64) -> String {
@@ -145,6 +170,39 @@ mod tests {
             ("abc", 0, ""),
         ] {
             assert_eq!(cut(text, width), kept, "{text} in {width}");
+        }
+    }
+
+    #[test]
+    fn text_is_wrapped_between_words() {
+        for (text, width, lines) in [
+            ("", 3, vec![""]),
+            ("one two", 7, vec!["one two"]),
+            ("one two three", 7, vec!["one two", "three"]),
+            ("a longer word", 4, vec!["a", "longer", "word"]),
+            ("日本 語", 4, vec!["日本", "語"]),
+        ] {
+            assert_eq!(wrapped(text, width), lines, "{text} in {width}");
+        }
+    }
+
+    #[test]
+    fn age_is_told_in_words() {
+        const MINUTE: i64 = 60_000;
+        let now = Timestamp::from_millis(1_767_225_600_000);
+        for (minutes, told) in [
+            (-5, "just now"),
+            (0, "just now"),
+            (1, "1 min ago"),
+            (59, "59 min ago"),
+            (60, "1 h ago"),
+            (24 * 60 - 1, "23 h ago"),
+            (24 * 60, "yesterday"),
+            (2 * 24 * 60, "2 days ago"),
+            (31 * 24 * 60 - 1, "30 days ago"),
+        ] {
+            let at = Timestamp::from_millis(now.as_millis() - minutes * MINUTE);
+            assert_eq!(ago(at, now), told, "{minutes} min");
         }
     }
 

@@ -51,6 +51,21 @@ pub(super) fn due(draft: &Draft<'_>, used: AmountBudget) -> Option<Plan> {
     due.then(|| plan(draft, used, model))?
 }
 
+/// Plans the compaction that the question asks for, before its first turn.
+pub(super) fn requested(draft: &Draft<'_>, estimate: u64) -> Option<Plan> {
+    let query = &draft.query;
+    if !query.options().compact || query.turns > 0 || query.compactions > 0 {
+        return None;
+    }
+    let model = &draft.policy().model()?.name;
+    let used = draft.session.calibration.applied_to(estimate);
+    // The whole conversation fits into the request for a summary.
+    let limit = used.saturating_add(used / 2);
+    let window = context::window(draft.policy(), model);
+    let limit = window.map_or(limit, |window| window.min(limit));
+    plan(draft, AmountBudget { used, limit }, model)
+}
+
 /// Plans a compaction when the provider rejects the call as too long. The configured window is
 /// wrong then, so the size of the rejected call is taken as the window.
 pub(super) fn instead_of_failing(draft: &Draft<'_>, fault: &Fault) -> Option<Plan> {

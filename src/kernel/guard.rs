@@ -70,7 +70,8 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     for warning in warnings(&draft, context) {
         draft.emit_next_turn(warning);
     }
-    if let Some(plan) = context.and_then(|used| compaction::due(&draft, used)) {
+    let due = context.and_then(|used| compaction::due(&draft, used));
+    if let Some(plan) = due.or_else(|| compaction::requested(&draft, estimate)) {
         // This function adds its own notes again after the compaction.
         notes.truncate(of_the_turn_before);
         return compaction::before_turn(draft, plan, notes);

@@ -13,7 +13,7 @@ use crate::{
         models::{self, KeyFrom, Listed, ListedModel, Overview, ProviderServer},
         terminal::Terminal,
     },
-    config::{Loaded, ModelChoice, Preset, Provider},
+    config::{Config, Loaded, ModelChoice, Preset, Provider},
     llm::{ModelSettings, Remote},
 };
 
@@ -60,6 +60,26 @@ pub(super) fn models(
     };
     models::print(&overview, json, terminal)?;
     Ok(exit::DONE)
+}
+
+/// The models that are known without a request: those of the chain, of configured providers and of
+/// providers whose key is set, and the built-in one.
+pub(super) fn known(config: &Config, environment: &Environment) -> Result<Vec<String>, CliError> {
+    let facts = crate::app::prices(config)?;
+    let providers = Providers::new(config, environment, &facts);
+    let mut known = config.choice(environment.pairs()).chain.models().to_vec();
+    for name in providers.names() {
+        let preset = Preset::named(&name).filter(|_| providers.has_key(&name));
+        let usual = preset.and_then(|preset| preset.default_model);
+        let models = config.provider(&name).unwrap_or_default().models;
+        let models = models.iter().map(|model| model.name.as_str());
+        known.extend(models.chain(usual).map(|model| format!("{name}/{model}")));
+    }
+    known.retain(|model| model != "offline/offline");
+    known.push("offline".to_owned());
+    known.sort_unstable();
+    known.dedup();
+    Ok(known)
 }
 
 struct ModelLister<'a> {

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::{super::BuildError, CommandContext, find};
@@ -13,7 +14,7 @@ use crate::{
     actor::Oracle,
     app::Builder,
     cli::{
-        Args, AskArgs, ChatArgs, CliError, Environment, Options,
+        Args, AskArgs, ChatArgs, CliError, Environment,
         ask::{self, AskRequest, Format},
         batch::{self, BatchRequest, Questions},
         chat::{self, ChatRequest},
@@ -115,59 +116,36 @@ pub(super) fn chat(
     let profile = profile(config, chat.profile.as_ref())?;
     let (builder, data) = prepare(config, args, environment)?;
     let (progress, history) = (builder.progress(), data.join(HISTORY));
+    let models = super::models::known(config, environment)?;
+    let chain = Arc::new(Mutex::new(None));
+    let (configured, chosen) = (config.clone(), Arc::clone(&chain));
+    let builder = builder.standby().reads(move || {
+        let mut config = configured.clone();
+        if let chain @ Some(_) = &*chosen.lock() {
+            let profiles = config.profiles.iter_mut();
+            profiles.for_each(|profile| profile.chain.clone_from(chain));
+            config.model.chain.clone_from(chain);
+        }
+        Ok(config)
+    });
+    let home = environment.get("HOME").map(PathBuf::from);
     with_system(builder, Some(data), async |oracle, journal| {
         let session = which.name(journal, &root).await?;
-        let known = journal.find(SessionKey::local(session.clone())).await?;
         let request = ChatRequest {
+            known: journal.find(SessionKey::local(session.clone())).await?,
             session,
-            last_used: known.and_then(|known| known.at),
             format,
             root,
+            home: home.and_then(|home| home.canonicalize().ok()),
             profile,
+            models,
+            chain,
             progress,
             history: Some(history),
-            resume_command: resume_command(args),
+            options: args.options.clone(),
         };
         chat::run(oracle, journal, request, terminal).await
     })
-}
-
-/// The command line that returns to a session, up to its name, with the options on which the
-/// session depends.
-fn resume_command(args: &Args) -> String {
-    let Options {
-        project,
-        data_dir,
-        config,
-        model,
-        ..
-    } = &args.options;
-    let here = Path::new(".");
-    let said = [
-        (
-            "--project",
-            (project != here).then(|| project.display().to_string()),
-        ),
-        ("--data-dir", data_dir.clone()),
-        (
-            "--config",
-            config.as_ref().map(|file| file.display().to_string()),
-        ),
-        ("--model", model.clone()),
-    ];
-    let said = said
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)));
-    let said = said.map(|(name, value)| format!(" {name} {}", quoted(&value)));
-    format!("oracle chat{} --session", said.collect::<String>())
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-:,+@%=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn profile(config: &Config, wanted: Option<&ProfileName>) -> Result<ProfileName, CliError> {
@@ -265,7 +243,10 @@ impl SessionChoice {
         root: &ProjectRoot,
     ) -> Result<SessionName, CliError> {
         match self {
-            Self::Named(name) => Ok(name),
+            Self::Named(name) => {
+                let known = sessions::find(journal, &name).await?;
+                Ok(known.map_or(name, |known| known.key.name))
+            }
             Self::Last => sessions::last(journal, &root.path().to_string_lossy()).await,
             Self::New => Ok(SessionName::from_uuid(Uuid::now_v7())),
         }

@@ -6,7 +6,10 @@
 
 use strsim::osa_distance;
 
-use crate::model::{QueryId, SessionName};
+use crate::{
+    control::limits,
+    model::{NanoUsd, PartialLimits, QueryId, SessionName, decimal},
+};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChatInput {
@@ -22,26 +25,57 @@ pub(super) enum ChatCommand {
     /// Explains a query; the last one if none is named.
     Why(Option<QueryId>),
     Usage,
+    /// Shows the models, or uses another one.
+    Model(Option<String>),
+    /// Shows the budgets, or changes some; empty limits restore all.
+    Budget(Option<PartialLimits>),
+    Tools,
+    Compact,
     Sessions,
-    Resume(SessionName),
+    /// Continues another session; lists them if none is named.
+    Resume(Option<SessionName>),
+    Fork,
     New,
+    Clear,
     Quit,
 }
 
-/// The commands in `/help`: name, argument, description.
-pub(super) const ALL: [(&str, &str, &str); 7] = [
-    ("/help", "", "list the commands"),
-    (
-        "/why",
-        "[N]",
-        "explain how the last question, or question N, was answered",
-    ),
-    ("/usage", "", "show the tokens and cost of this session"),
-    ("/sessions", "", "list the most recent sessions"),
-    ("/resume", "ID", "continue another session"),
-    ("/new", "", "start a new session"),
-    ("/quit", "", "exit, like Ctrl-D"),
-];
+/// The commands in `/help`, one per line: names, argument, description.
+pub(super) const COMMANDS: &str = "\
+/help: list the commands
+/why [N]: explain how the last question, or question N, was answered
+/usage /cost: show the tokens and cost of this session
+/model [NAME]: show the models, or use another from the next question on
+/budget [LIMITS]: show or change what a question may use: turns=60 tokens=50000 cost=0.50
+/tools: list the tools that the model can call
+/compact: let a summary replace the conversation so far, with the next question
+/sessions: list the most recent sessions
+/resume [ID]: continue another session, by its id or its number in the list
+/fork: continue in a copy of this session
+/new: start a new session
+/clear: start a new session and clear the screen
+/quit /exit: exit, like Ctrl-D";
+
+pub(super) const KEYS: &str = "\
+Ctrl-C: cancel the running question, or clear the input
+Ctrl-D: leave
+Alt-Enter: start a new line, as do a `\\` at the end or an open ``` fence
+Up, Down: recall earlier messages; Ctrl-R searches them
+Tab: complete commands
+//…: ask a question that begins with a slash";
+
+/// Splits lines of the help into what is typed and what it does.
+pub(super) fn rows_of(help: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    help.lines().filter_map(|line| line.split_once(": "))
+}
+
+/// The names of all commands, and whether they take an argument.
+pub(super) fn names() -> impl Iterator<Item = (&'static str, bool)> {
+    rows_of(COMMANDS).flat_map(|(head, _)| {
+        let names = head.split(' ').filter(|word| word.starts_with('/'));
+        names.map(|name| (name, head.ends_with(']')))
+    })
+}
 
 impl ChatInput {
     pub(super) fn read(typed: &str) -> Self {
@@ -61,14 +95,24 @@ impl ChatInput {
             return Self::Question(typed.to_owned());
         }
         let rest = rest.trim();
+        let given = Some(rest).filter(|rest| !rest.is_empty());
         let command = match name {
             "/help" => alone(rest, ChatCommand::Help),
             "/why" => why(rest),
-            "/usage" => alone(rest, ChatCommand::Usage),
+            "/usage" | "/cost" => alone(rest, ChatCommand::Usage),
+            "/model" => Ok(ChatCommand::Model(given.map(str::to_owned))),
+            "/budget" => budget(rest),
+            "/tools" => alone(rest, ChatCommand::Tools),
+            "/compact" => alone(rest, ChatCommand::Compact),
             "/sessions" => alone(rest, ChatCommand::Sessions),
-            "/resume" => resume(rest),
+            "/resume" => match given.map(SessionName::new).transpose() {
+                Ok(name) => Ok(ChatCommand::Resume(name)),
+                Err(error) => Err(error.to_string()),
+            },
+            "/fork" => alone(rest, ChatCommand::Fork),
             "/new" => alone(rest, ChatCommand::New),
-            "/quit" => alone(rest, ChatCommand::Quit),
+            "/clear" => alone(rest, ChatCommand::Clear),
+            "/quit" | "/exit" => alone(rest, ChatCommand::Quit),
             _ => Err(unknown(name)),
         };
         command.map_or_else(Self::Mistake, Self::Command)
@@ -87,7 +131,7 @@ fn unknown(name: &str) -> String {
 /// The command that was probably meant, if its edit distance is small for its length.
 fn nearest(name: &str) -> Option<&'static str> {
     let slips = |known: &str| osa_distance(known, name);
-    let near = ALL.iter().map(|known| known.0);
+    let near = names().map(|known| known.0);
     let near = near.filter(|known| slips(known) <= (known.len() / 3).max(1));
     near.min_by_key(|known| slips(known))
 }
@@ -111,14 +155,37 @@ fn why(rest: &str) -> Result<ChatCommand, String> {
     }
 }
 
-fn resume(rest: &str) -> Result<ChatCommand, String> {
+fn budget(rest: &str) -> Result<ChatCommand, String> {
+    let mut limits = PartialLimits::default();
     match rest {
-        "" => Err("missing session id: use `/resume ID`; `/sessions` lists the ids".to_owned()),
-        _ => match SessionName::new(rest) {
-            Ok(name) => Ok(ChatCommand::Resume(name)),
-            Err(error) => Err(error.to_string()),
-        },
+        "" => return Ok(ChatCommand::Budget(None)),
+        "default" => return Ok(ChatCommand::Budget(Some(limits))),
+        _ => {}
     }
+    for word in rest.split_whitespace() {
+        let (name, amount) = word.split_once('=').unwrap_or((word, ""));
+        let known = match name {
+            "turns" => amount.parse().map(|n| limits.max_turns = Some(n)).ok(),
+            "tokens" => amount.parse().map(|n| limits.max_tokens = Some(n)).ok(),
+            "cost" => decimal::scaled(amount.trim_start_matches('$'), 9)
+                .map(|n| limits.max_cost = Some(NanoUsd(n))),
+            _ => None,
+        };
+        known.ok_or_else(|| {
+            format!(
+                "`{word}` is not a limit: use `turns=60`, `tokens=50000` or `cost=0.50` (US \
+                 dollars), or `/budget default` for those of the configuration"
+            )
+        })?;
+    }
+    limits::check(&limits).map_err(|wrong| {
+        // A cost is checked in billionths.
+        match wrong.field.trim_start_matches("max_") {
+            "cost" => "`cost` must be more than 0".to_owned(),
+            name => format!("`{name}` {}", wrong.what),
+        }
+    })?;
+    Ok(ChatCommand::Budget(Some(limits)))
 }
 
 #[cfg(test)]
@@ -129,6 +196,13 @@ mod tests {
     fn typed_text_is_parsed_as_question_or_command() {
         let question = |text: &str| ChatInput::Question(text.to_owned());
         let command = ChatInput::Command;
+        let budget = |max_turns, max_tokens, max_cost: Option<u64>| {
+            command(ChatCommand::Budget(Some(PartialLimits {
+                max_turns,
+                max_tokens,
+                max_cost: max_cost.map(NanoUsd),
+            })))
+        };
         for (typed, message) in [
             ("", ChatInput::Blank),
             (" \t\n", ChatInput::Blank),
@@ -141,12 +215,31 @@ mod tests {
             ("/why #12", command(ChatCommand::Why(Some(QueryId(12))))),
             ("/usage", command(ChatCommand::Usage)),
             ("/sessions", command(ChatCommand::Sessions)),
+            ("/cost", command(ChatCommand::Usage)),
+            ("/model", command(ChatCommand::Model(None))),
+            (
+                "/model openai/gpt-4.1, offline",
+                command(ChatCommand::Model(Some("openai/gpt-4.1, offline".into()))),
+            ),
+            ("/budget", command(ChatCommand::Budget(None))),
+            ("/budget default", budget(None, None, None)),
+            ("/budget turns=60", budget(Some(60), None, None)),
+            (
+                "/budget  cost=$0.5 tokens=50000",
+                budget(None, Some(50_000), Some(500_000_000)),
+            ),
+            ("/tools", command(ChatCommand::Tools)),
+            ("/compact", command(ChatCommand::Compact)),
+            ("/resume", command(ChatCommand::Resume(None))),
             (
                 "/resume\tshop-1",
-                command(ChatCommand::Resume(SessionName::new("shop-1").unwrap())),
+                command(ChatCommand::Resume(SessionName::new("shop-1").ok())),
             ),
+            ("/fork", command(ChatCommand::Fork)),
             ("/new", command(ChatCommand::New)),
+            ("/clear", command(ChatCommand::Clear)),
             ("/quit", command(ChatCommand::Quit)),
+            ("/exit", command(ChatCommand::Quit)),
             // A question can begin with a path.
             (
                 "/etc/hosts what is this",
@@ -174,6 +267,12 @@ mod tests {
                  as a question"
             )
         };
+        let not_a_limit = |word: &str| {
+            format!(
+                "`{word}` is not a limit: use `turns=60`, `tokens=50000` or `cost=0.50` (US \
+                 dollars), or `/budget default` for those of the configuration"
+            )
+        };
         for (typed, said) in [
             ("/hlep", listed("/hlep", "did you mean `/help`? ")),
             ("/session", listed("/session", "did you mean `/sessions`? ")),
@@ -190,10 +289,15 @@ mod tests {
                  question, `/why 1` for the first"
                     .to_owned(),
             ),
+            ("/exti", listed("/exti", "did you mean `/exit`? ")),
             (
-                "/resume",
-                "missing session id: use `/resume ID`; `/sessions` lists the ids".to_owned(),
+                "/budget turns=0",
+                "`turns` must be from 1 to 100".to_owned(),
             ),
+            ("/budget cost=0", "`cost` must be more than 0".to_owned()),
+            ("/budget 60", not_a_limit("60")),
+            ("/budget turns=60 tokens=1e3", not_a_limit("tokens=1e3")),
+            ("/budget turns=-1", not_a_limit("turns=-1")),
             (
                 "/resume a b",
                 SessionName::new("a b").unwrap_err().to_string(),

@@ -1,178 +1,93 @@
-//! Executes chat commands and resumes conversations. Output goes to standard error, because only
-//! answers are results.
+//! Executes chat commands. Output goes to standard error, because only answers are results.
+
+use std::io::Write as _;
 
 use uuid::Uuid;
 
 use super::{
-    Chat, QueryToFollow,
-    command::{ALL, ChatCommand},
+    Chat,
+    command::{COMMANDS, ChatCommand, KEYS, rows_of},
     session,
     why::{Rows, why},
 };
 use crate::{
-    actor::QueryAccount,
     cli::{
-        CliError,
-        question::QueryHandle,
-        sessions,
-        text::{cut, used},
+        CliError, sessions,
+        terminal::Style,
+        text::{used, wrapped},
     },
-    control::Code,
-    journal::Known,
-    model::{
-        QueryId, Seq, SessionKey, SessionName, Timestamp,
-        record::{Fact, QueryFact, SessionFact},
-    },
+    model::{ForkPoint, QueryId, SessionName},
 };
 
-/// Maximum number of lines shown of a question and of an answer.
-const LINES: (usize, usize) = (2, 4);
 const LISTED: usize = 15;
 /// Maximum number of sessions read for the list, which omits sub-agents.
 const SCANNED: usize = 100;
-const BEGINNING: usize = 8;
-
-const KEYS: [(&str, &str); 6] = [
-    ("Ctrl-C", "cancel the running question, or clear the input"),
-    ("Ctrl-D", "leaves"),
-    (
-        "Alt-Enter",
-        "start a new line, as do a `\\` at the end or an open ``` fence",
-    ),
-    ("Up, Down", "recall earlier messages; Ctrl-R searches them"),
-    ("Tab", "completes commands"),
-    ("//…", "ask a question that begins with a slash"),
-];
 
 impl Chat<'_> {
-    /// Introduces the session, repeats its last exchange and resumes an interrupted query.
-    pub(super) async fn greet(&mut self, last_used: Option<Timestamp>) -> Result<(), CliError> {
-        let name = &self.session.key().name;
-        let keys = "/help lists the commands, Ctrl-D exits";
-        match last_used {
-            None => self
-                .terminal
-                .note(&format!("session {name}: type a question; {keys}")),
-            Some(at) => {
-                let session = format!("continuing session {name}, last used {at}; {keys}");
-                self.terminal.note(&session);
-                self.show_last_query().await?;
-                self.resume_query().await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn show_last_query(&mut self) -> Result<(), CliError> {
-        let Some((query, _)) = self.session.last_message().await? else {
-            return Ok(());
-        };
-        let Some(account) = self.session.account(query).await? else {
-            return Ok(());
-        };
-        let width = self.terminal.columns();
-        for line in answer_preview(&account, width) {
-            self.terminal.note(&line);
-        }
-        Ok(())
-    }
-
-    /// Resumes queries that a crash or a signal cut off.
-    async fn resume_query(&mut self) -> Result<(), CliError> {
-        let mut before = None;
-        while let Some(query) = self.session.view().await?.query {
-            // Following it did not end it.
-            if before.replace(query) == Some(query) {
-                break;
-            }
-            if !self.follow_query(query).await? {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    async fn follow_query(&mut self, query: QueryId) -> Result<bool, CliError> {
-        let what = format!("question {query} was interrupted");
-        let question = match QueryHandle::resume_query(&self.session, query).await {
-            Ok(question) => question,
-            Err(refused) if refused.code == Code::Owned => {
-                self.terminal
-                    .note(&format!("{what} and cannot continue here: {refused}"));
-                return Ok(false);
-            }
-            Err(refused) => return Err(refused.into()),
-        };
-        let how = match question.is_local() {
-            true => format!("{what} and continues"),
-            false => format!("the server is answering question {query}"),
-        };
-        self.terminal.note(&format!("{how}; Ctrl-C cancels it"));
-        self.follow(QueryToFollow::Before(Box::new(question)))
-            .await?;
-        Ok(true)
-    }
-
     pub(super) async fn perform(&mut self, command: ChatCommand) -> Result<(), CliError> {
         let done = match command {
             ChatCommand::Quit => {
                 self.leaves = true;
                 Ok(())
             }
-            ChatCommand::Help => {
-                self.help();
-                Ok(())
-            }
+            ChatCommand::Help => self.help(),
             ChatCommand::Why(query) => self.why(query).await,
             ChatCommand::Usage => self.usage().await,
+            ChatCommand::Model(None) => self.show_models().await,
+            ChatCommand::Model(Some(wanted)) => self.use_model(&wanted).await,
+            ChatCommand::Budget(limits) => self.budget(limits).await,
+            ChatCommand::Tools => self.tools().await,
+            ChatCommand::Compact => self.compact().await,
             ChatCommand::Sessions => self.sessions().await,
             ChatCommand::Resume(name) => self.resume(name).await,
-            ChatCommand::New => {
-                self.switch_to(&SessionName::from_uuid(Uuid::now_v7()), None)
-                    .await
+            ChatCommand::Fork => self.fork().await,
+            ChatCommand::New => self.begin().await,
+            ChatCommand::Clear => {
+                if let Some((_, Style::Coloured | Style::Plain)) = self.terminal.progress_style() {
+                    // The screen and the lines that have scrolled off it.
+                    let _ = self.terminal.err.write_all(b"\x1b[H\x1b[2J\x1b[3J");
+                }
+                self.introduce().await?;
+                self.begin().await
             }
         };
         match done {
-            Err(CliError::Refused(refused)) if !self.oracle.has_ended() => {
-                self.terminal.note(&format!("oracle: {refused}"));
-                Ok(())
+            Err(error @ (CliError::Refused(_) | CliError::Problems { .. }))
+                if !self.oracle.has_ended() =>
+            {
+                let text = error.to_string();
+                let mut lines = text.lines();
+                lines.try_for_each(|line| self.note(&format!("oracle: {line}")))
             }
             done => done,
         }
     }
 
-    fn help(&mut self) {
+    fn help(&mut self) -> Result<(), CliError> {
         let mut rows = Rows::default();
-        for (name, argument, about) in ALL {
-            rows.push(0, format!("{name} {argument}").trim_end(), about);
+        for (names, about) in rows_of(COMMANDS).chain(rows_of(KEYS)) {
+            rows.push(0, names, about);
         }
-        for (key, does) in KEYS {
-            rows.push(0, key, does);
-        }
-        self.show_rows(&rows);
+        self.show_rows(&rows)
     }
 
     async fn why(&mut self, query: Option<QueryId>) -> Result<(), CliError> {
         let Some((last, _)) = self.session.last_message().await? else {
-            self.note_no_question();
-            return Ok(());
+            return self.note("this session has no questions yet");
         };
         let query = query.unwrap_or(last);
         let records = self.session.query_records(query).await?;
         if records.is_empty() {
-            let problem =
-                format!("unknown question {query}: the last question of this session is {last}");
-            self.terminal.note(&format!("oracle: {problem}"));
-            return Ok(());
+            return Err(CliError::usage(format_args!(
+                "unknown question {query}: the last question of this session is {last}"
+            )));
         }
-        self.show_rows(&why(&records));
-        Ok(())
+        self.show_rows(&why(&records))
     }
 
     async fn usage(&mut self) -> Result<(), CliError> {
         let Some((last, _)) = self.session.last_message().await? else {
-            self.note_no_question();
-            return Ok(());
+            return self.note("this session has no questions yet");
         };
         let mut rows = Rows::default();
         let view = self.session.view().await?;
@@ -180,142 +95,83 @@ impl Chat<'_> {
         if let Some(account) = self.session.account(last).await? {
             rows.push(0, &format!("question {last}"), used(&account.usage));
         }
-        self.show_rows(&rows);
-        Ok(())
+        self.show_rows(&rows)
     }
 
+    /// Lists the sessions used last, those of this project first.
     async fn sessions(&mut self) -> Result<(), CliError> {
-        let (newest, _) = sessions::newest(self.journal, SCANNED).await?;
-        let width = self.terminal.columns();
-        let mut listed = 0;
-        for known in &newest {
-            if listed == LISTED {
-                break;
-            }
-            if let Some(question) = self.first_question(known).await {
-                listed += 1;
-                let here = known.key == *self.session.key();
-                self.terminal.note(&line(known, &question, here, width));
-            }
+        let (mut found, _) = sessions::described(self.journal, SCANNED).await?;
+        found.retain(|(_, about)| !about.is_sub_agent);
+        let here = self.request.root.path().to_string_lossy();
+        found.sort_by_key(|(_, about)| !about.is_of(&here));
+        found.truncate(LISTED);
+        if found.is_empty() {
+            return self.note("this data directory has no sessions yet");
         }
-        if listed == 0 {
-            self.terminal
-                .note("this data directory has no sessions yet");
-        }
-        Ok(())
+        let lines = sessions::lines(&found, Some(self.session.key()), self.terminal.columns());
+        let names = found.into_iter().map(|(known, _)| known.key.name);
+        self.listed = names.collect();
+        lines.iter().try_for_each(|line| self.note(line))
     }
 
-    /// The first question of a session; `None` for a sub-agent's session and for one that cannot be
-    /// read.
-    async fn first_question(&self, known: &Known) -> Option<String> {
-        let beginning = self.journal.read(known.sid, Seq(0), BEGINNING).await.ok()?;
-        let mut question = String::new();
-        for entry in &beginning {
-            if let Fact::Session(SessionFact::Opened(opened)) = &entry.record.fact
-                && opened.parent.is_some()
-            {
-                return None;
-            }
-            if let Fact::Query(QueryFact::Accepted(accepted)) = &entry.record.fact {
-                let words: Vec<&str> = accepted.text.split_whitespace().collect();
-                question = words.join(" ");
-                break;
-            }
+    async fn resume(&mut self, name: Option<SessionName>) -> Result<(), CliError> {
+        let Some(name) = name else {
+            self.sessions().await?;
+            return self.note("continue one by its number or id: `/resume 2`");
+        };
+        let mut found = sessions::find(self.journal, &name).await?;
+        let number: Option<usize> = name.as_str().parse().ok();
+        let listed = number.and_then(|number| self.listed.get(number.checked_sub(1)?));
+        if let (None, Some(listed)) = (&found, listed) {
+            found = sessions::find(self.journal, listed).await?;
         }
-        Some(question)
+        let found = found.filter(|known| !known.key.name.is_reserved());
+        let known = found.ok_or_else(|| {
+            CliError::usage(format_args!(
+                "unknown session `{name}`: type `/sessions` for a list"
+            ))
+        })?;
+        self.switch_to(&known.key.name, true);
+        self.greet(Some(&known)).await
     }
 
-    async fn resume(&mut self, name: SessionName) -> Result<(), CliError> {
-        let found = self.journal.find(SessionKey::local(name.clone())).await?;
-        match found.filter(|_| !name.is_reserved()) {
-            Some(known) => self.switch_to(&name, Some(known)).await,
-            None => {
-                let problem = format!("unknown session `{name}`: type `/sessions` for a list");
-                self.terminal.note(&format!("oracle: {problem}"));
-                Ok(())
-            }
-        }
+    async fn fork(&mut self) -> Result<(), CliError> {
+        let Some((query, _)) = self.session.last_message().await? else {
+            return self.note("this session has no questions yet");
+        };
+        let (point, key) = (ForkPoint { query, turn: None }, self.session.key().clone());
+        let copy = self.oracle.fork(&key, point, new_name()).await?;
+        self.switch_to(&copy.key().name, true);
+        let [copy, source] = [copy.key(), &key].map(|key| sessions::short(&key.name));
+        self.note(&format!("continuing in session {copy}, a copy of {source}"))
     }
 
-    async fn switch_to(
-        &mut self,
-        name: &SessionName,
-        known: Option<Known>,
-    ) -> Result<(), CliError> {
+    async fn begin(&mut self) -> Result<(), CliError> {
+        self.switch_to(&new_name(), false);
+        self.greet(None).await
+    }
+
+    fn switch_to(&mut self, name: &SessionName, begun: bool) {
         if self.begun {
             self.before = Some(self.session.key().name.clone());
         }
         self.session = session(self.oracle, &self.request, name);
-        self.begun = known.is_some();
-        self.greet(known.and_then(|known| known.at)).await
+        (self.begun, self.compacts) = (begun, false);
     }
 
-    fn note_no_question(&mut self) {
-        self.terminal.note("this session has no questions yet");
+    #[expect(clippy::unnecessary_wraps, reason = "the result of a command")]
+    pub(super) fn note(&mut self, text: &str) -> Result<(), CliError> {
+        let lines = wrapped(text, self.terminal.columns());
+        self.terminal.note(&lines.join("\n"));
+        Ok(())
     }
 
-    fn show_rows(&mut self, rows: &Rows) {
-        let width = self.terminal.columns();
-        for line in rows.lines(width) {
-            self.terminal.note(&line);
-        }
+    pub(super) fn show_rows(&mut self, rows: &Rows) -> Result<(), CliError> {
+        let lines = rows.lines(self.terminal.columns());
+        lines.iter().try_for_each(|line| self.note(line))
     }
 }
 
-/// Formats a session of the list, the question first where columns are few.
-fn line(known: &Known, question: &str, here: bool, width: usize) -> String {
-    let name = &known.key.name;
-    let at = known.at.map_or_else(String::new, |at| at.to_string());
-    // To the minute.
-    let at = at.get(..16).unwrap_or_default().replace('T', " ");
-    let state = known.standing.as_str();
-    let mark = if here { "*" } else { " " };
-    cut(&format!("{mark} {name}  {at}  {state}  {question}"), width)
-}
-
-/// Summarizes the last question and its answer: the first lines of both, and the outcome.
-fn answer_preview(account: &QueryAccount, width: usize) -> Vec<String> {
-    let (of_question, of_answer) = LINES;
-    let mut lines = first(&account.text, "> ", of_question, width);
-    if let Some((_, finished)) = &account.finished {
-        let answer = finished.outcome.readable(&finished.answer, finished.turns);
-        lines.extend(first(&answer, "  ", of_answer, width));
-        lines.push(format!("  [{}]", finished.outcome.name()));
-    }
-    lines
-}
-
-fn first(text: &str, mark: &str, most: usize, width: usize) -> Vec<String> {
-    let mut all = text.lines().filter(|line| !line.trim().is_empty());
-    let shown = all
-        .by_ref()
-        .take(most)
-        .map(|line| cut(&format!("{mark}{line}"), width));
-    let mut shown: Vec<String> = shown.collect();
-    if all.next().is_some() {
-        shown.push(format!("{mark}…"));
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_message_is_quoted_by_its_first_lines() {
-        for (text, most, lines) in [
-            ("", 2, vec![]),
-            ("one", 2, vec!["> one"]),
-            ("\none\n\ntwo\n", 2, vec!["> one", "> two"]),
-            ("one\ntwo\nthree", 2, vec!["> one", "> two", "> …"]),
-            (
-                "a line that is longer than it may be",
-                2,
-                vec!["> a line th…"],
-            ),
-        ] {
-            assert_eq!(first(text, "> ", most, 12), lines, "{text:?}");
-        }
-    }
+fn new_name() -> SessionName {
+    SessionName::from_uuid(Uuid::now_v7())
 }

@@ -13,7 +13,7 @@ use serde::Deserialize as _;
 use unicode_width::UnicodeWidthStr;
 
 use crate::{
-    cli::text::{grouped, used},
+    cli::text::{grouped, used, wrapped},
     journal::Entry,
     model::{
         NanoUsd, Record, Timestamp, ToolCall, Usage,
@@ -252,27 +252,26 @@ impl Rows {
     }
 
     pub(super) fn lines(&self, width: usize) -> Vec<String> {
+        let labels = self.0.iter();
+        let labels = labels.map(|(depth, word, _)| depth * STEP + word.width());
+        let words = labels.max().unwrap_or(0).max(WORDS);
         let mut lines = Vec::new();
         for (depth, word, text) in &self.0 {
             let indent = " ".repeat(depth * STEP);
-            let (mut line, hang) = if width < NARROW {
+            let (head, hang) = if width < NARROW {
                 lines.push(format!("{indent}{word}"));
                 let hang = format!("{indent}{}", " ".repeat(STEP));
                 (hang.clone(), hang)
             } else {
-                let head = format!("{indent}{word:columns$}  ", columns = WORDS - depth * STEP);
+                let head = format!("{indent}{word:columns$}  ", columns = words - depth * STEP);
                 let hang = " ".repeat(head.width());
                 (head, hang)
             };
-            for (at, word) in text.split(' ').enumerate() {
-                if at > 0 && line != hang && line.width() + 1 + word.width() > width {
-                    lines.push(std::mem::replace(&mut line, hang.clone()));
-                } else if at > 0 {
-                    line.push(' ');
-                }
-                line.push_str(word);
+            let parts = wrapped(text, width.saturating_sub(hang.width()).max(1));
+            for (at, part) in parts.iter().enumerate() {
+                let line = format!("{}{part}", if at == 0 { &head } else { &hang });
+                lines.push(line.trim_end().to_owned());
             }
-            lines.push(line.trim_end().to_owned());
         }
         lines
     }

@@ -11,13 +11,13 @@ use super::{CliError, Terminal, known};
 use crate::{
     actor::{self, AskError},
     journal::{Journal, Known, Only, SessionStatus},
-    model::{SessionKey, SessionName},
+    model::SessionName,
 };
 
 /// `oracle sessions delete`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct DeleteArgs {
-    /// Name of the session
+    /// Name or short id of the session
     #[arg(value_name = "ID")]
     pub id: SessionName,
     /// Do not ask for confirmation
@@ -45,12 +45,11 @@ pub async fn delete(
     } else {
         Only::WhenIdle
     };
-    let key = SessionKey::local(args.id.clone());
-    let deleted = match actor::delete(journal, &key, from).await {
-        Err(AskError::Unfinished { .. }) => return Err(busy(args)),
+    let deleted = match actor::delete(journal, &known.key, from).await {
+        Err(AskError::Unfinished { .. }) => return Err(busy(&known)),
         deleted => deleted?,
     };
-    let (id, known, sub_agents) = (&args.id, &deleted.known, deleted.sub_agents.len());
+    let (id, known, sub_agents) = (&known.key.name, &deleted.known, deleted.sub_agents.len());
     if json {
         let deleted = json!({ "session": id, "records": known.last, "sub_agents": sub_agents });
         return terminal.out.json(&deleted);
@@ -66,15 +65,15 @@ pub async fn delete(
 
 fn check_idle(known: &Known, args: &DeleteArgs) -> Result<(), CliError> {
     if known.standing == SessionStatus::Busy && !args.force {
-        return Err(busy(args));
+        return Err(busy(known));
     }
     Ok(())
 }
 
-fn busy(args: &DeleteArgs) -> CliError {
+fn busy(known: &Known) -> CliError {
     CliError::busy(format_args!(
         "session `{}` is running a query: wait for its end, or delete it with --force",
-        args.id
+        known.key.name
     ))
 }
 

@@ -10,7 +10,7 @@ use crate::{
     cli::{terminal::harmless, text::standing},
     journal::{Entry, Journal, Known},
     model::{
-        QueryId, Seq, SessionKey, SessionName, Timestamp, Usage,
+        QueryId, Seq, SessionName, Timestamp, Usage,
         record::{ControlFact, Fact, QueryFact},
     },
 };
@@ -55,12 +55,9 @@ pub async fn show(
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
     let known = known(journal, id).await?;
-    let view = oracle
-        .session_by_key(SessionKey::local(id.clone()))
-        .view()
-        .await?;
+    let view = oracle.session_by_key(known.key.clone()).view().await?;
     let shown = SessionReport {
-        session: id.clone(),
+        session: known.key.name.clone(),
         view,
         last_activity: known.at,
         conversation: conversation(journal, &known).await?,

@@ -74,6 +74,81 @@ fn sessions_are_listed_the_last_used_first() {
 }
 
 #[test]
+fn session_is_found_by_a_short_id() {
+    let place = Workspace::new(&FILES);
+    let [object] = &json_lines(&place.oracle("ask --json invoices").output().stdout)[..] else {
+        panic!("not one object");
+    };
+    let name = object["session"].as_str().unwrap();
+    let last = |many: usize| &name[name.len() - many..];
+    for short in [
+        last(6),
+        last(8),
+        last(12),
+        &name[..8],
+        name,
+        &last(8).to_uppercase(),
+    ] {
+        let shown = objects(&place, &format!("sessions show {short} --json"));
+        assert_eq!(shown[0]["session"], name, "{short}");
+        let events = objects(&place, &format!("sessions events {short}"));
+        assert_eq!(events[0]["session"], name, "{short}");
+        let export = objects(&place, &format!("sessions export {short}"));
+        assert_eq!(export[0]["session"], name, "{short}");
+    }
+    let asked = |session: &str| {
+        let line = format!("ask --json --session {session} invoices");
+        json_lines(&place.oracle(&line).output().stdout)[0]["session"].clone()
+    };
+    assert_eq!(asked(last(8)), name);
+    // Too short, and no part of a UUID: names of new sessions.
+    for new in [last(5), "abcdef", &format!("x{}", last(8))] {
+        assert_eq!(asked(new), new);
+    }
+    let others = [
+        "01a20000-0000-7000-8000-00000000abcd",
+        "01a20000-0000-7000-9000-00000000abcd",
+    ];
+    for other in others {
+        assert_eq!(asked(other), other);
+    }
+    let output = place.oracle("ask --session 0000abcd invoices").output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("`0000abcd` is short for several sessions"),
+        "{said}"
+    );
+    assert!(others.iter().all(|other| said.contains(other)), "{said}");
+    // A session that has the short id as its name comes first.
+    assert_eq!(asked("9000-00000000abcd"), others[1]);
+    let told = out(&place, &format!("sessions delete {} --yes", last(8)));
+    assert_eq!(told, format!("deleted session `{name}`\n"));
+}
+
+#[test]
+fn sessions_are_known_by_title_and_project() {
+    let place = Workspace::new(&FILES);
+    let title = |text: &str| {
+        let line = "ask --json --session";
+        let name = format!("s{}", text.len());
+        place.oracle(&format!("{line} {name}")).arg(text).output();
+        let listed = objects(&place, "sessions list --json");
+        let session = listed
+            .iter()
+            .find(|one| one["session"] == name)
+            .unwrap()
+            .clone();
+        let project = place.path(".").canonicalize().unwrap();
+        assert_eq!(session["project"], project.to_str().unwrap());
+        session["title"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(title(" where\n\tis it? "), "where is it?");
+    let long = title(&"word ".repeat(30));
+    assert!(long.ends_with('…') && long.chars().count() == 80, "{long}");
+}
+
+#[test]
 fn usage_sums_the_recorded_usage() {
     let place = place();
     let [all] = &objects(&place, "usage --json")[..] else {

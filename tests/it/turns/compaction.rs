@@ -3,7 +3,8 @@
 use oracle_agent::{
     kernel::{Command, Effect, InFlight, ModelChoice, Policy, Report, Step},
     model::{
-        Fault, FaultClass, Limits, Part, Reply, Role, StopReason, Usage,
+        AnswerOptions, Fault, FaultClass, Limits, Part, QueryType, Reply, Role, StopReason,
+        Submission, Usage,
         message::SUMMARY_LABEL,
         record::{BudgetFact, CompactedPart, Compacting, Fact, RestartCause, TurnFact},
     },
@@ -45,6 +46,73 @@ fn compaction_reserves_room_for_the_longest_reply() {
         // About 950 tokens.
         let play = second_question(policy);
         assert_eq!(compactings(&play).len(), compacted, "{max_output:?}");
+    }
+}
+
+#[test]
+fn question_can_ask_for_a_compaction() {
+    let long = "word ".repeat(600);
+    for (name, window, answer, compacts, part) in [
+        (
+            "a wide window",
+            Some(1_000_000),
+            &*long,
+            true,
+            Some(CompactedPart::History),
+        ),
+        (
+            "an unknown window",
+            None,
+            &*long,
+            true,
+            Some(CompactedPart::History),
+        ),
+        (
+            "nothing worth a summary",
+            Some(1_000_000),
+            "Short.",
+            true,
+            None,
+        ),
+        ("no wish", Some(1_000_000), &*long, false, None),
+    ] {
+        let mut policy = windows(&[1]);
+        let models = policy.models.iter().cloned();
+        let models = models.map(|model| ModelChoice {
+            context_window: window,
+            ..model
+        });
+        policy.models = models.collect();
+        let mut play = Play::asked(policy);
+        play.replies(uncounted(reply(
+            &format!("{answer} {}", done()),
+            Vec::new(),
+        )));
+        let options = AnswerOptions {
+            compact: compacts,
+            ..AnswerOptions::default()
+        };
+        let asked = Submission {
+            options: Some(options.into()),
+            ..Submission::new(QUESTION)
+        };
+        play.submit(asked).unwrap();
+        play.prepare(QueryType::Code);
+        let found = compactings(&play).first().map(|compacting| compacting.part);
+        assert_eq!(found, part, "{name}");
+        if part.is_some() {
+            play.summarises("[user] asked. [assistant] answered.");
+            assert_eq!(play.roles(), [Role::User, Role::User], "{name}");
+        }
+        // It asks once, whatever follows.
+        play.uses(&need("have to look"), call("c1", "search"), &long);
+        assert_eq!(
+            compactings(&play).len(),
+            usize::from(part.is_some()),
+            "{name}"
+        );
+        play.says(&format!("So. {}", done()));
+        assert_eq!(play.end(), Some(("answered", "")), "{name}");
     }
 }
 

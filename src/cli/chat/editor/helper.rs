@@ -41,12 +41,10 @@ fn commands(begun: &str) -> Vec<String> {
     if !begun.starts_with('/') {
         return Vec::new();
     }
-    let named = command::ALL
-        .iter()
-        .filter(|known| known.0.starts_with(begun));
-    let named = named.map(|(name, argument, _)| match *argument {
-        "" => (*name).to_owned(),
-        _ => format!("{name} "),
+    let named = command::names().filter(|known| known.0.starts_with(begun));
+    let named = named.map(|(name, has_argument)| match has_argument {
+        false => name.to_owned(),
+        true => format!("{name} "),
     });
     named.collect()
 }
@@ -124,6 +122,7 @@ mod tests {
         for (begun, completed) in [
             ("/q", vec!["/quit"]),
             ("/re", vec!["/resume "]),
+            ("/co", vec!["/cost", "/compact"]),
             ("/w", vec!["/why "]),
             ("/x", vec![]),
             ("q", vec![]),
@@ -134,7 +133,7 @@ mod tests {
         ] {
             assert_eq!(commands(begun), completed, "{begun:?}");
         }
-        assert_eq!(commands("/").len(), command::ALL.len());
+        assert_eq!(commands("/").len(), command::names().count());
     }
 
     #[test]

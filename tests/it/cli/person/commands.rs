@@ -1,12 +1,18 @@
 //! Questions and commands.
 
+use oracle_agent::{
+    control::Client,
+    model::{SessionName, Submission},
+};
 use regex::Regex;
 use serde_json::json;
 
 use super::{
     super::{
         Workspace,
-        ask::{FILES, QUESTION},
+        ask::{FILES, QUESTION, json_lines},
+        serve::Served,
+        server::{Server, ServerBehaviour},
     },
     DONE, Screen, answering,
     screen::End,
@@ -97,30 +103,319 @@ fn chat_switches_sessions() {
     chat.say("what is one?");
     chat.shows("Fine.");
     chat.say("/new");
-    chat.shows("session 0");
-    chat.say("what is two?");
+    chat.shows("/help lists the commands, Ctrl-D exits\n>");
+    chat.say("what is\\");
+    chat.press("two?\r");
     chat.say("/sessions");
-    chat.shows("idle  what is one?");
+    chat.shows("TITLE");
     chat.prompt();
     let rows = chat.rows();
-    let here: Vec<_> = rows.iter().filter(|row| row.starts_with('*')).collect();
+    let listed: Vec<_> = rows
+        .iter()
+        .skip_while(|row| !row.ends_with("TITLE"))
+        .collect();
     assert!(
-        here.len() == 1 && here[0].ends_with("idle  what is two?"),
+        listed[1].starts_with("* 1  ") && listed[1].ends_with("  what is two?"),
         "{rows:?}"
     );
-    chat.say("/resume nobody");
-    chat.shows("unknown session `nobody`");
-    chat.say("/resume s");
-    chat.shows("continuing session s, last used ");
-    chat.say("/hlep");
-    chat.shows("did you mean `/help`?");
-    chat.say("/help");
-    chat.shows("Ctrl-R");
+    assert!(
+        listed[2].starts_with("  2  s  ") && listed[2].ends_with("  what is one?"),
+        "{rows:?}"
+    );
+    let new = listed[1].split_whitespace().nth(2).unwrap().to_owned();
+    for (typed, shown) in [
+        (
+            "/resume nobody",
+            "unknown session `nobody`: type `/sessions` for a list",
+        ),
+        ("/resume 3", "unknown session `3`"),
+        (
+            "/resume 2",
+            "continuing session s, last used just now: what is one?",
+        ),
+        ("/resume", "continue one by its number or id: `/resume 2`"),
+        (
+            &*format!("/resume {new}"),
+            &*format!("continuing session {new}, last used just now"),
+        ),
+        ("/resume s", "continuing session s, last used just now"),
+        ("/hlep", "did you mean `/help`?"),
+        ("/help", "Ctrl-R"),
+    ] {
+        chat.say(typed);
+        chat.shows(shown);
+    }
     chat.say("//help me");
-    chat.say("/quit");
+    chat.say("/exit");
     chat.shows("to resume: oracle chat --model scripted/s.json --session s");
     assert_eq!(chat.end(), End::Code(0));
     assert_eq!(super::questions(&place), ["what is one?", "/help me"]);
+}
+
+#[test]
+fn header_names_what_answers_and_fits_the_terminal() {
+    let version = env!("CARGO_PKG_VERSION");
+    let keys = "/help lists the commands, Ctrl-D exits";
+    for (line, columns, environment, rows) in [
+        (
+            "chat --session s --model offline",
+            80,
+            &[][..],
+            vec![
+                "\x1b[2mOracle VERSION · offline · ~/shop\x1b[0m",
+                "\x1b[2mOnly quotes files; for a language model set a key, start Ollama or use \
+                 --model\x1b[0m",
+                "\x1b[2msession s\x1b[0m",
+                "\x1b[2m/help lists the commands, Ctrl-D exits\x1b[0m",
+            ],
+        ),
+        (
+            "chat --session s --model offline",
+            40,
+            &[("NO_COLOR", "1")],
+            vec![
+                "Oracle VERSION · offline · ~/shop",
+                "Only quotes files; for a language model",
+                "set a key, start Ollama or use --model",
+                "session s",
+                keys,
+            ],
+        ),
+        (
+            "chat --session s --model scripted/s.json,offline",
+            80,
+            &[("TERM", "dumb")],
+            vec![
+                "Oracle VERSION · scripted/s.json with failover to offline · ~/shop",
+                "session s",
+                keys,
+            ],
+        ),
+    ] {
+        let place = Workspace::new(&[("s.json", r#"{ "turns": [] }"#)]);
+        std::fs::create_dir(place.path("shop")).unwrap();
+        std::fs::copy(place.path("s.json"), place.path("shop/s.json")).unwrap();
+        let home = place.path(".").display().to_string();
+        let line = format!("{line} --project shop");
+        let environment = [environment, &[("HOME", &*home)]].concat();
+        let mut chat = Screen::with(&place, &line, (24, columns), &environment);
+        chat.shows("Ctrl-D exits");
+        let written = chat.written().replace('\r', "");
+        let rows = rows.join("\n").replace("VERSION", version);
+        assert!(written.starts_with(&rows), "{written:?}");
+    }
+}
+
+#[test]
+fn model_changes_for_the_next_question() {
+    let turn = |text: &str| {
+        let reply = json!({ "reply": DONE.replace("Fine", text) });
+        json!({ "turns": [reply, reply] }).to_string()
+    };
+    let (a, b) = (turn("From A"), turn("From B"));
+    let ollama = Server::start(ServerBehaviour::Ollama);
+    let place = Workspace::new(&[("a.json", &a), ("b.json", &b)]);
+    let mut chat = Screen::with(
+        &place,
+        "chat --session s --model scripted/a.json,scripted/b.json",
+        (70, 120),
+        &[("OLLAMA_HOST", ollama.url.trim_end_matches("/v1"))],
+    );
+    for (typed, shown) in [
+        ("one?", "From A."),
+        (
+            "/model",
+            "model         scripted/a.json with failover to scripted/b.json",
+        ),
+        (
+            "/model gpt-4.1",
+            "oracle: `gpt-4.1` is not a model: use 1 to 8",
+        ),
+        (
+            "/model openai/gpt-4.1",
+            "oracle: provider `openai` has no key: set the environment",
+        ),
+        (
+            "/model nobody/knows",
+            "oracle: unknown model `nobody/knows`: choose a model of",
+        ),
+        (
+            "/model scripted/b.json",
+            "the next question goes to scripted/b.json",
+        ),
+        ("two?", "From B."),
+        (
+            "/model ollama/newest:8b",
+            "the next question goes to ollama/newest:8b",
+        ),
+        ("three?", "It is 42."),
+        ("/model offline", "the next question goes to offline"),
+        ("/model", "Only quotes files;"),
+        ("/compact", "the offline model reads only the question"),
+    ] {
+        chat.say(typed);
+        chat.shows(shown);
+    }
+    chat.say("/quit");
+    chat.shows("to resume: oracle chat --model offline --session s");
+}
+
+#[test]
+fn budget_bounds_the_next_questions() {
+    let place = answering(3);
+    let mut chat = Screen::oracle(&place, super::CHAT);
+    for (typed, shown) in [
+        ("/budget", "each question: at most 30 turns\n"),
+        ("/budget turns=60 cost=0.5", "at most 60 turns, $0.500000"),
+        ("/budget turns=600", "oracle: `turns` must be from 1 to 100"),
+        ("one?", "Fine."),
+        ("/budget default", "at most 30 turns\n"),
+    ] {
+        chat.say(typed);
+        chat.shows(shown);
+    }
+    chat.say("two?");
+    chat.prompt();
+    chat.say("/quit");
+    assert_eq!(chat.end(), End::Code(0));
+    let export = place
+        .oracle("sessions events s --type query.accepted")
+        .output();
+    let limits: Vec<_> = json_lines(&export.stdout)
+        .iter()
+        .map(|line| line["payload"]["limits"].clone())
+        .collect();
+    let first = json!({ "max_turns": 60, "max_cost": 500_000_000 });
+    assert_eq!(limits, [first, json!({ "max_turns": 30 })]);
+}
+
+#[test]
+fn compaction_precedes_the_next_question() {
+    let long = format!("{} {DONE}", "word ".repeat(9_000));
+    let place = scripted(&json!([{ "reply": long }, { "reply": DONE }]));
+    let mut chat = Screen::oracle(&place, super::CHAT);
+    chat.say("/compact");
+    chat.shows("this session has no questions yet");
+    chat.say("one?");
+    chat.say("/compact");
+    chat.shows("with the next question, a summary replaces the conversation so far");
+    chat.say("two?");
+    chat.say("/why");
+    chat.shows("a summary replaced earlier messages");
+    chat.say("three?");
+    chat.say("/why");
+    chat.shows("question 3");
+    chat.say("/quit");
+    assert_eq!(chat.end(), End::Code(0));
+    let events = place
+        .oracle("sessions events s --type budget.context.compacted")
+        .output();
+    assert_eq!(
+        json_lines(&events.stdout).len(),
+        1,
+        "once asked for, once done"
+    );
+}
+
+#[test]
+fn fork_continues_in_a_copy() {
+    let place = answering(3);
+    let mut chat = Screen::oracle(&place, super::CHAT);
+    chat.say("/fork");
+    chat.shows("this session has no questions yet");
+    chat.say("one?");
+    chat.say("/fork");
+    chat.shows(", a copy of s");
+    chat.say("two?");
+    chat.say("/quit");
+    let resume = "to resume: oracle chat --model scripted/s.json --session ";
+    chat.shows(resume);
+    let copy = chat.text().split(resume).nth(1).unwrap()[..8].to_owned();
+    assert_eq!(chat.end(), End::Code(0));
+    assert_eq!(super::questions(&place), ["one?"]);
+    let line = format!("sessions events {copy} --type query.accepted");
+    assert_eq!(json_lines(&place.oracle(&line).output().stdout).len(), 2);
+    let both = place.oracle("sessions list --json").output();
+    let titles: Vec<_> = json_lines(&both.stdout)
+        .iter()
+        .map(|line| line["title"].clone())
+        .collect();
+    assert_eq!(titles, ["one?", "one?"]);
+}
+
+#[test]
+fn clear_starts_afresh_on_an_empty_screen() {
+    let place = answering(1);
+    let mut chat = Screen::oracle(&place, super::CHAT);
+    chat.say("what is one?");
+    chat.shows("Fine.");
+    chat.say("/clear");
+    chat.prompt();
+    let rows = chat.rows();
+    let is_header =
+        |row: &String| row.starts_with("Oracle ") && row.contains(" · scripted/s.json · ");
+    assert!(
+        is_header(&rows[0]) && !chat.text().contains("Fine."),
+        "{rows:?}"
+    );
+    chat.say("/cost");
+    chat.shows("this session has no questions yet");
+}
+
+#[test]
+fn tools_are_listed_with_their_approval() {
+    let config = "[notes]\ndir = \"notes\"\nwrite = true\n";
+    let place = Workspace::new(&[("o.toml", config), ("notes/index.md", "# Index\n")]);
+    let mut chat = Screen::oracle(&place, "chat --model offline --config o.toml");
+    chat.say("/tools");
+    chat.shows("code_search     Finds where something is");
+    chat.shows("note_write      asks you first. ");
+}
+
+#[test]
+fn commands_that_a_server_decides_say_so() {
+    let place = answering(2);
+    let line = "serve --listen 127.0.0.1:0 --model scripted/s.json";
+    let _server = Served::start(&place, line);
+    let socket = place.data.path().join("oracle/control.sock");
+    while !socket.exists() {
+        std::thread::yield_now();
+    }
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = Client::unix(&socket).await.unwrap();
+        let (name, first) = (SessionName::new("s").unwrap(), Submission::new("one?"));
+        client.submit(&name, &first).await.unwrap();
+    });
+    let mut chat = Screen::oracle(&place, "chat --session s --model offline");
+    for (typed, shown) in [
+        ("two?", "Fine."),
+        (
+            "/model offline",
+            "oracle: a server owns this session and chooses its model",
+        ),
+        (
+            "/tools",
+            "oracle: a server owns this session and chooses its tools",
+        ),
+        (
+            "/compact",
+            "oracle: a server owns this session and compacts it by itself",
+        ),
+        ("/budget turns=7", "at most 7 turns"),
+        ("three?", "Fine.\n\n"),
+        ("/fork", ", a copy of s"),
+    ] {
+        chat.say(typed);
+        chat.shows(shown);
+    }
+    chat.say("/quit");
+    assert_eq!(chat.end(), End::Code(0));
+    let events = place
+        .oracle("sessions events s --type query.accepted")
+        .output();
+    let last = json_lines(&events.stdout).pop().unwrap();
+    assert_eq!(last["payload"]["limits"]["max_turns"], 7);
 }
 
 #[test]
@@ -151,15 +446,12 @@ fn output_to_a_file_is_not_wrapped_and_editing_still_works() {
     let told = std::fs::read_to_string(place.path("why.txt")).unwrap();
     for row in [
         "question 1    what is two?",
-        "/why [N]      explain how the last question, or question N, was answered",
+        "/why [N]          explain how the last question, or question N, was answered",
     ] {
         assert!(told.lines().any(|line| line == row), "{row}: {told}");
     }
-    assert!(
-        told.lines()
-            .any(|line| line.ends_with("idle  what is two?")),
-        "{told}"
-    );
+    let session = told.lines().find(|line| line.starts_with("* 1  s  "));
+    assert!(session.unwrap().ends_with("  what is two?"), "{told}");
 }
 
 #[test]
