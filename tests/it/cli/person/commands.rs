@@ -199,7 +199,7 @@ fn header_names_what_answers_and_fits_the_terminal() {
         let line = format!("{line} --project shop");
         let environment = [environment, &[("HOME", &*home)]].concat();
         let mut chat = Screen::with(&place, &line, (24, columns), &environment);
-        chat.shows("Ctrl-D exits");
+        chat.shows("\n>");
         let written = chat.written().replace('\r', "");
         let rows = rows.join("\n").replace("VERSION", version);
         assert!(written.starts_with(&rows), "{written:?}");
