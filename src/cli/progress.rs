@@ -9,13 +9,18 @@ use std::pin::pin;
 use futures_util::future::OptionFuture;
 
 use super::{
-    CliError, ask::Format, interrupts::Interrupts, question::QueryHandle, terminal::Terminal,
-    text::grouped, user::TerminalUser,
+    CliError,
+    ask::Format,
+    interrupts::Interrupts,
+    question::QueryHandle,
+    terminal::Terminal,
+    text::{cost, grouped},
+    user::TerminalUser,
 };
 use crate::{
     actor::{Answer, AnswerText, Piece, Progress, SessionHandle, SessionRecord},
     model::{
-        FaultCode, NanoUsd, Outcome, SignalFields, Submission, Usage,
+        FaultCode, Outcome, SignalFields, Submission, Usage,
         record::{AgentFact, Fact, QueryFact, SignalFact, ToolFact, TurnFact},
         time::Span,
     },
@@ -367,10 +372,8 @@ impl<'a, 'b> Follower<'a, 'b> {
             (model.as_str(), usage.total_tokens())
         });
         let is_free = model.starts_with("offline/") || model.starts_with("scripted/");
-        match answer.usage.cost {
-            NanoUsd(0) if is_free || model.is_empty() => {}
-            NanoUsd(0) => summary.push_str(" · cost unknown"),
-            cost => summary.push_str(&format!(" · {cost}")),
+        if !is_free && !model.is_empty() {
+            summary.push_str(&format!(" · {}", cost(answer.usage.cost)));
         }
         summary.push_str(&format!(" · {}", Span(self.screen.elapsed())));
         let view = self.session.view().await.ok();

@@ -8,7 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::{
     actor::SessionView,
-    model::{Event, Timestamp, Usage},
+    model::{Event, NanoUsd, Timestamp, Usage},
 };
 
 pub(super) fn cut(text: &str, width: usize) -> String {
@@ -117,8 +117,16 @@ pub(super) fn used(usage: &Usage) -> String {
         0 => String::new(),
         cached => format!(" ({} of them cached)", grouped(cached)),
     };
-    let cost = usage.cost;
+    let cost = cost(usage.cost);
     format!("{sent} tokens sent{cached}, {received} received, {cost}")
+}
+
+/// A cost for people: without a price, it is not known.
+pub(super) fn cost(cost: NanoUsd) -> String {
+    match cost {
+        NanoUsd(0) => "cost unknown".to_owned(),
+        cost => cost.to_string(),
+    }
 }
 
 /// Longest value of an event, in characters.

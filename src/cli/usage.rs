@@ -14,7 +14,7 @@ use super::{CliError, sessions::each_record, terminal::Terminal};
 use crate::{
     journal::{self, Entry, Journal, Known},
     model::{
-        Attempt, QueryId, Record, Seq, SessionKey, TenantId, Turn, Usage,
+        Attempt, NanoUsd, QueryId, Record, Seq, SessionKey, TenantId, Turn, Usage,
         record::{
             BudgetFact, Compacting, Fact, LlmFact, ModelUsage, SessionFact, TurnFact,
             TurnRestarted, TurnStarted,
@@ -107,6 +107,13 @@ pub async fn usage(
         rows.push(row("all together", &all));
     }
     let of = format!("{by:?}").to_uppercase();
+    if terminal.out_is_terminal() {
+        // Without a price, a cost is not known.
+        let free = rows
+            .iter_mut()
+            .filter(|row| row[5] == NanoUsd(0).to_string());
+        free.for_each(|row| row[5] = "unknown".to_owned());
+    }
     let head = [&of, "TURNS", "SENT", "CACHED", "RECEIVED", "COST", "CALLS"];
     Ok(terminal.table(head, 1, &rows)?)
 }
