@@ -38,8 +38,14 @@ const PLACES: usize = 5;
 const LONGEST_LINE: usize = 200;
 const LONGEST_FIELD: usize = 500;
 
-const HINT: &str = "This is a search, not a language model. For an explanation, set \
-     `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`, start Ollama, or name a model with `--model`.";
+/// Characters of a row that names a place, and minimum for its name.
+const ROW: usize = 72;
+const SHORTEST_NAME: usize = 24;
+
+const HINT: &str = "This is a search without a language model. For an explanation, set \
+     `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`, start Ollama, or use `--model`.";
+
+const NO_ANSWER: &str = "the project's files do not answer the question; ask in other words";
 
 /// What models without a network take: parameters that only concern sampling.
 pub(super) const DETERMINISTIC: Capabilities = Capabilities {
@@ -147,9 +153,12 @@ impl<'a> Query<'a> {
 }
 
 fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
-    let failed = |why: &str| stuck(&format!("The search failed: {why}"));
+    let failed = |why: &str| {
+        let why = format!("The search failed: {why}");
+        stuck(&why, &why)
+    };
     let Some(result) = result else {
-        let missing = "a language model, or the tool `code_search`";
+        let missing = "there was no search and no language model to answer with";
         let fields = [("missing", text(missing))];
         let why = match has_tool {
             true => "no tools are available in this turn",
@@ -167,23 +176,38 @@ fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
     let found = result.data.as_ref().map(SearchData::deserialize);
     match found {
         Some(Ok(found)) => match found.places.split_first() {
-            Some((best, more)) => places(best, more, found.coverage),
-            None => stuck("Nothing in the files matches the question"),
+            _ if found.coverage < SURE && !found.absent.is_empty() => {
+                let absent = listed(&found.absent);
+                stuck(&format!("Nothing here mentions {absent}"), NO_ANSWER)
+            }
+            Some((best, more)) => places(best, more, &found),
+            None => stuck("Nothing in the files matches the question", NO_ANSWER),
         },
         Some(Err(_)) | None => failed("its result has no places"),
     }
 }
 
-fn places(best: &Place, more: &[Place], coverage: f64) -> Part {
-    let mut answer = quoted(best);
+fn places(best: &Place, more: &[Place], found: &SearchData) -> Part {
+    let excerpt = found.excerpt.as_ref().unwrap_or(best);
+    let mut answer = match &*listed(&found.absent) {
+        "" => String::new(),
+        absent => format!("Nothing here mentions {absent}. "),
+    };
+    if found.coverage < SURE {
+        answer.push_str("The closest match is ");
+    }
+    match &*name(excerpt, LONGEST_LINE) {
+        "" => {}
+        name => {
+            let _ = write!(answer, "`{name}` in ");
+        }
+    }
+    let _ = write!(answer, "`{}`:\n{}\n", location(excerpt), quoted(excerpt));
     let more = &more[..more.len().min(PLACES - 1)];
-    if !more.is_empty() {
-        answer.push_str("\n\nSee also:\n");
-    }
     for place in more {
-        let _ = write!(answer, "\n- `{}`", location(place));
+        let _ = write!(answer, "\n- {}", row(place));
     }
-    let percent = (coverage.clamp(0.0, 1.0) * 100.0).round();
+    let coverage = found.coverage.clamp(0.0, 1.0);
     let sources = 1 + more.len();
     let signal = if coverage >= SURE {
         let fields = [
@@ -192,30 +216,58 @@ fn places(best: &Place, more: &[Place], coverage: f64) -> Part {
         ];
         signal("context_sufficient", &fields, coverage)
     } else {
-        let missing = format!("the best place matches only {percent} % of the question by words");
+        let missing = match &*listed(&found.missing) {
+            "" => "the closest match has only some words of the question; ask in other words".to_owned(),
+            missing => format!("the closest match does not mention {missing}; ask in other words"),
+        };
         let fields = [("missing", text(&missing))];
         signal("partial_answer", &fields, coverage.max(0.3))
     };
-    let _ = write!(
-        answer,
-        "\n\nThe first place matches {percent} % of the question by words. {HINT}\n\n{signal}"
-    );
+    let _ = write!(answer, "\n\n{HINT}\n\n{signal}");
     Part::text(answer)
 }
 
-fn stuck(blocker: &str) -> Part {
-    let blocker = shortened(&inert(blocker), LONGEST_FIELD);
+/// Words in quotes: `“a”, “b” or “c”`.
+fn listed(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("“{}”", inert(word))).collect();
+    match words.split_last() {
+        Some((last, first @ [_, ..])) => format!("{} or {last}", first.join(", ")),
+        Some((last, [])) => last.clone(),
+        None => String::new(),
+    }
+}
+
+/// The location of a place and what it is, on one row.
+fn row(place: &Place) -> String {
+    let location = location(place);
+    let room = ROW.saturating_sub(location.chars().count());
+    match &*name(place, room.max(SHORTEST_NAME)) {
+        "" => format!("`{location}`"),
+        name => format!("`{location}` `{name}`"),
+    }
+}
+
+fn name(place: &Place, most: usize) -> String {
+    let name = shortened(&place.description, most);
+    match name.to_lowercase().contains("signal") {
+        true => inert(&name),
+        false => name.replace(|c: char| c == '`' || c.is_control(), " "),
+    }
+}
+
+fn stuck(answer: &str, blocker: &str) -> Part {
+    let answer = shortened(&inert(answer), LONGEST_FIELD);
     let suggestions = [
         "use words that occur in the files",
         "configure a language model",
     ];
     let fields = [
         ("attempted", json!([TOOL]).to_string()),
-        ("blocker", text(&blocker)),
+        ("blocker", text(blocker)),
         ("suggestions", json!(suggestions).to_string()),
     ];
     let signal = signal("stuck", &fields, 0.9);
-    Part::text(format!("{blocker}.\n\n{HINT}\n\n{signal}"))
+    Part::text(format!("{answer}.\n\n{HINT}\n\n{signal}"))
 }
 
 fn quoted(place: &Place) -> String {
@@ -226,7 +278,10 @@ fn quoted(place: &Place) -> String {
     let body = lines.join("\n");
     let longest = body.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    format!("`{}`\n{fence}\n{body}\n{fence}", location(place))
+    let extension = place.path.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let is_plain = extension.chars().all(|c| c.is_ascii_alphanumeric());
+    let language = if is_plain { extension } else { "" };
+    format!("{fence}{language}\n{body}\n{fence}")
 }
 
 fn location(place: &Place) -> String {

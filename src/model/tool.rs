@@ -220,6 +220,9 @@ pub struct Place {
     pub end: u64,
     /// The lines, possibly cut.
     pub text: String,
+    /// The definition or heading, or else the best line.
+    #[serde(default)]
+    pub description: String,
 }
 
 /// The data of `code_search` in the mode `words`.
@@ -229,6 +232,15 @@ pub struct SearchData {
     pub coverage: f64,
     /// Places, best first.
     pub places: Vec<Place>,
+    /// A few lines that show the best place: its definition with the value or body.
+    #[serde(default)]
+    pub excerpt: Option<Place>,
+    /// The question's words that the best place does not have.
+    #[serde(default)]
+    pub missing: Vec<String>,
+    /// The question's words that no file has.
+    #[serde(default)]
+    pub absent: Vec<String>,
 }
 
 impl ToolResult {

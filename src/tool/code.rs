@@ -8,6 +8,7 @@
 //! search or the index was old, which the text then states. Its last line counts the omitted
 //! results.
 
+mod excerpt;
 mod index;
 pub(super) mod kind;
 pub(super) mod lexicon;

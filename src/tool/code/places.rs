@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::{
+    excerpt::{self, Excerpt},
     kind::FileKind,
     passages::{MAX_LINES, Shard},
     question::{Question, TermKind},
@@ -35,6 +36,9 @@ pub(super) struct RankedPlaces {
     pub(super) all: usize,
     pub(super) coverage: f64,
     pub(super) missing_terms: Vec<String>,
+    /// Words without a match in any file, unless common in questions.
+    pub(super) absent: Vec<String>,
+    pub(super) excerpt: Option<Excerpt>,
     pub(super) unknown: Vec<String>,
     pub(super) read_as: Vec<String>,
     pub(super) stopped: bool,
@@ -46,6 +50,7 @@ pub(super) struct RankedPlace {
     pub(super) first: u64,
     pub(super) last: u64,
     pub(super) within: Vec<String>,
+    pub(super) description: String,
     pub(super) best: Vec<u64>,
     pub(super) lines: Vec<String>,
     score: f32,
@@ -72,6 +77,8 @@ pub(super) fn best(
             None => {}
         }
     }
+    let absent = resolved_terms.iter().filter(|one| one.is_absent());
+    answer.absent = absent.map(|one| one.shown.clone()).collect();
     // Weak words alone, such as "handled", find nothing.
     let mut known = resolved_terms.iter().filter(|one| !one.is_unknown());
     if known.all(|one| matches!(one.sort, TermKind::Weak | TermKind::Part)) {
@@ -118,6 +125,7 @@ pub(super) fn best(
                 top: top as u32,
                 file: entry.path.clone(),
                 within: Vec::new(),
+                description: String::new(),
                 best,
                 lines: inside
                     .iter()
@@ -154,8 +162,14 @@ pub(super) fn best(
     for found in &mut answer.places {
         if let Some((path, text)) = read(&found.file) {
             let symbols = outline::outline(&path, &text);
-            let lines = (found.first as u32, found.last as u32);
-            found.within = names(&symbols, found.top, lines);
+            let (place, top) = ((found.first as u32, found.last as u32), found.top);
+            let symbol = excerpt::symbol(&symbols, top, place);
+            let lines: Vec<&str> = text.lines().take(MAX_LINES).collect();
+            found.within = symbol.map_or_else(Vec::new, |symbol| names(&symbols, symbol));
+            found.description = excerpt::description(&path, &lines, &symbols, symbol, top);
+            answer.excerpt.get_or_insert_with(|| {
+                excerpt::excerpt(&lines, &symbols, symbol, top, place)
+            });
         }
     }
     if let Some(best) = answer.places.first() {
@@ -198,12 +212,7 @@ fn by_file(shards: &[impl AsRef<Shard>], found: Vec<Candidate>) -> Vec<Vec<Candi
     files
 }
 
-fn names(symbols: &[outline::Symbol], top: u32, (first, last): (u32, u32)) -> Vec<String> {
-    let lines = first..=last;
-    let opens = || symbols.iter().find(|one| lines.contains(&one.line));
-    let Some(inner) = outline::enclosing(symbols, top).or_else(opens) else {
-        return Vec::new();
-    };
+fn names(symbols: &[outline::Symbol], inner: &outline::Symbol) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for symbol in outline::lineage(symbols, inner) {
         names.push(symbol.name.to_string());

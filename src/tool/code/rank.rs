@@ -59,6 +59,12 @@ impl ResolvedTerm {
         self.terms.is_empty()
     }
 
+    /// Whether no file has it: a guess, or a word that is common in questions, does not count.
+    pub(in crate::tool) fn is_absent(&self) -> bool {
+        let is_own = !matches!(self.sort, TermKind::Weak | TermKind::Part);
+        is_own && (self.is_guess || self.is_unknown())
+    }
+
     pub(in crate::tool) fn correction(&self) -> Option<String> {
         let read_as = quoted(self.read_as.as_ref()?);
         Some(format!("{} read as {read_as}", quoted(&self.shown)))

@@ -30,6 +30,8 @@ const MAX_NAMES: usize = 4;
 const SOFT_LIMIT: usize = 3_600;
 /// Maximum bytes of the texts in the data, small enough even if JSON escapes every byte.
 const MAX_DATA_TEXT: usize = 8 * 1024;
+/// Maximum characters of a place's description.
+const MAX_DESCRIPTION: usize = 120;
 /// Maximum lines of the best place, and of the others.
 const BEST_PLACE_LINES: usize = 24;
 const OTHER_PLACE_LINES: usize = 10;
@@ -161,11 +163,23 @@ pub(super) fn data(answer: &RankedPlaces) -> SearchData {
             start: found.first,
             end: found.last,
             text: kept.to_owned(),
+            description: shortened(&found.description, MAX_DESCRIPTION),
         }
+    });
+    let places: Vec<tool::Place> = places.collect();
+    let excerpt = answer.excerpt.as_ref().zip(places.first());
+    let excerpt = excerpt.map(|(excerpt, best)| tool::Place {
+        start: excerpt.first,
+        end: excerpt.last,
+        text: excerpt.text.clone(),
+        ..best.clone()
     });
     SearchData {
         coverage: answer.coverage,
-        places: places.collect(),
+        places,
+        excerpt,
+        missing: answer.missing_terms.clone(),
+        absent: answer.absent.clone(),
     }
 }
 
