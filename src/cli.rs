@@ -7,10 +7,15 @@
 //! **Invariants:** results go to standard output, everything else to standard error. Every end has
 //! its exit code from [`exit`]. No input and no closed stream makes it panic.
 
-use std::{ffi::OsString, io::Write as _, path::PathBuf};
+use std::{
+    ffi::OsString,
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
 use clap::{
-    CommandFactory, FromArgMatches, Parser, Subcommand,
+    Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand,
     error::{ContextKind, ContextValue},
 };
 use clap_complete::Shell;
@@ -57,7 +62,7 @@ pub use interrupts::{Interrupts, Signals};
 
 /// A parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
-#[command(name = "oracle", bin_name = "oracle", version, about = help::ABOUT, after_help = help::TOP)]
+#[command(name = "oracle", bin_name = "oracle", version, about = help::ABOUT, after_help = help::TOP_SHORT, after_long_help = help::TOP)]
 pub struct Args {
     /// The options that all commands have in common.
     #[command(flatten)]
@@ -71,44 +76,44 @@ pub struct Args {
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum Command {
     /// Ask one question and print the answer
-    #[command(after_help = help::ASK)]
+    #[command(after_long_help = help::ASK)]
     Ask(AskArgs),
     /// Start or continue a conversation
-    #[command(after_help = help::CHAT)]
+    #[command(after_long_help = help::CHAT)]
     Chat(ChatArgs),
     /// Serve conversations over HTTP
     #[cfg(feature = "server")]
-    #[command(after_help = help::SERVE)]
+    #[command(after_long_help = help::SERVE)]
     Serve(serve::ServeArgs),
     /// Create, list and revoke the API keys of a server
     #[cfg(feature = "server")]
-    #[command(subcommand, after_help = help::KEYS)]
+    #[command(subcommand, after_long_help = help::KEYS)]
     Keys(keys::KeysCommand),
     /// Control the sessions of a running server
     #[cfg(feature = "server")]
-    #[command(after_help = help::CTL)]
+    #[command(after_long_help = help::CTL)]
     Ctl(Box<ctl::CtlArgs>),
     /// List, show, search, export and delete sessions
-    #[command(subcommand, after_help = help::SESSIONS)]
+    #[command(subcommand, after_long_help = help::SESSIONS)]
     Sessions(sessions::SessionsCommand),
     /// Show token usage and cost
-    #[command(after_help = help::USAGE)]
+    #[command(after_long_help = help::USAGE)]
     Usage {
         /// How to group the usage
         #[arg(long, value_enum, value_name = "WHAT", default_value_t = usage::By::Tenant)]
         by: usage::By,
     },
     /// List the available providers and models
-    #[command(after_help = help::MODELS)]
+    #[command(after_long_help = help::MODELS)]
     Models,
     /// Check configuration, storage and models, and suggest fixes
-    #[command(after_help = help::DOCTOR)]
+    #[command(after_long_help = help::DOCTOR)]
     Doctor,
     /// Create, show or check the configuration
-    #[command(subcommand, after_help = help::CONFIG)]
+    #[command(subcommand, after_long_help = help::CONFIG)]
     Config(config::ConfigCommand),
     /// Generate shell completions
-    #[command(after_help = help::COMPLETIONS)]
+    #[command(after_long_help = help::COMPLETIONS)]
     Completions {
         /// Shell to generate completions for
         shell: Shell,
@@ -125,16 +130,16 @@ pub enum Command {
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum DevCommand {
     /// Classify a query by type
-    #[command(after_help = help::CLASSIFY)]
+    #[command(after_long_help = help::CLASSIFY)]
     Classify(classify::ClassifyArgs),
     /// Extract the signal from a model's reply
-    #[command(after_help = help::SIGNAL)]
+    #[command(after_long_help = help::SIGNAL)]
     Signal(signal::SignalArgs),
     /// Print the prompt that a query would get
-    #[command(after_help = help::PROMPT)]
+    #[command(after_long_help = help::PROMPT)]
     Prompt(prompt::Subject),
     /// Run a scripted conversation through a real session, offline
-    #[command(after_help = help::REPLAY)]
+    #[command(after_long_help = help::REPLAY)]
     Replay {
         /// Scenario file in JSON; `-` reads standard input
         #[arg(value_name = "FILE")]
@@ -142,11 +147,18 @@ pub enum DevCommand {
     },
     /// Run a mock model server with fault injection, for tests
     #[cfg(feature = "mock")]
-    #[command(after_help = help::MOCK_MODEL)]
+    #[command(after_long_help = help::MOCK_MODEL)]
     MockModel(Box<mock_model::MockModelArgs>),
     /// Verify the journal or show its statistics
-    #[command(subcommand, after_help = help::JOURNAL)]
+    #[command(subcommand, after_long_help = help::JOURNAL)]
     Journal(journal::JournalCommand),
+    /// Write the manual pages of all commands
+    #[command(after_long_help = help::MAN)]
+    Man {
+        /// Folder for the pages, which is created if needed
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 /// Commands that this program was built without, each with the feature that has it.
@@ -162,32 +174,95 @@ const MISSING: &[(&str, &str)] = &[
 ];
 
 impl Args {
-    /// Reads a command line, the name of the program first.
+    /// Reads a command line, the name of the program first. A question in place of a command is
+    /// asked.
     pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, CliError> {
-        let matches = command().try_get_matches_from(line);
-        matches
-            .and_then(|matches| Self::from_arg_matches(&matches))
-            .map_err(|error| not_understood(error, MISSING))
+        let line: Vec<OsString> = line.into_iter().collect();
+        let matches = match command().try_get_matches_from(&line) {
+            Err(error) => as_question(&line, error),
+            matches => matches,
+        };
+        let matches = matches.map_err(|error| not_understood(error, &line, MISSING))?;
+        arguments::refuse_idle_options(&matches)?;
+        Self::from_arg_matches(&matches).map_err(CliError::CommandLine)
     }
 }
 
-/// The command line, with the bare names of `dev`'s commands hidden.
+/// The command line: commands hide the options that do nothing for them, and the bare names of
+/// `dev`'s commands are hidden.
 fn command() -> clap::Command {
     let dev = DevCommand::augment_subcommands(clap::Command::new("dev"));
-    dev.get_subcommands().fold(Args::command(), |line, bare| {
+    let line = dev.get_subcommands().fold(Args::command(), |line, bare| {
         line.mut_subcommand(bare.get_name(), |bare| bare.hide(true))
+    });
+    let common: Vec<Arg> = line.get_arguments().cloned().collect();
+    arguments::hide_idle_options(line, &common, "")
+}
+
+fn unknown_command(error: &clap::Error) -> Option<&str> {
+    match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(name)) => Some(name),
+        _ => None,
+    }
+}
+
+/// Reads a line whose command is unknown as a question, if that can be one.
+fn as_question(line: &[OsString], error: clap::Error) -> Result<ArgMatches, clap::Error> {
+    let word = unknown_command(&error).filter(|word| word.contains(' '));
+    let at = line
+        .iter()
+        .position(|part| word.is_some_and(|word| part == word));
+    let Some(at) = at else { return Err(error) };
+    let mut line = line.to_vec();
+    line.insert(at, "ask".into());
+    let asked = command().try_get_matches_from(line);
+    asked.map_err(|other| match unknown_command(&other) {
+        Some(_) => error,
+        None => other,
     })
 }
 
-fn not_understood(error: clap::Error, missing: &[(&str, &str)]) -> CliError {
-    let unknown = error.get(ContextKind::InvalidSubcommand);
-    let is_it = |(command, _): &&(&str, &str)| matches!(unknown, Some(ContextValue::String(name)) if name == command);
-    match missing.iter().find(is_it) {
-        Some((command, feature)) => CliError::usage(format_args!(
+fn not_understood(mut error: clap::Error, line: &[OsString], missing: &[(&str, &str)]) -> CliError {
+    let Some(unknown) = unknown_command(&error).map(str::to_owned) else {
+        return CliError::CommandLine(error);
+    };
+    if let Some((command, feature)) = missing.iter().find(|(command, _)| unknown == *command) {
+        return CliError::usage(format_args!(
             "`oracle {command}` needs the feature `{feature}`: `cargo install --path . --features {feature}`"
-        )),
-        None => CliError::CommandLine(error),
+        ));
     }
+    let of = Args::command();
+    let names: Vec<&str> = of.get_subcommands().map(clap::Command::get_name).collect();
+    if line
+        .iter()
+        .any(|part| names.iter().any(|name| part == name))
+    {
+        // The unknown word is in place of a subcommand's subcommand.
+        return CliError::CommandLine(error);
+    }
+    // Transposed letters are one mistake, unlike in clap's own measure.
+    let near = |name: &&&str| strsim::osa_distance(name, &unknown) <= 1.max(name.len() / 4);
+    error.remove(ContextKind::SuggestedSubcommand);
+    if let Some(name) = names.iter().find(near) {
+        let name = ContextValue::Strings(vec![(*name).to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, name);
+    }
+    let tip = "to ask a question, put it in quotes: `oracle \"where is it?\"`";
+    let tip = ContextValue::StyledStrs(vec![tip.into()]);
+    error.insert(ContextKind::Suggested, tip);
+    CliError::CommandLine(error)
+}
+
+/// Writes the manual pages.
+pub(crate) fn manual(folder: &Path) -> Result<(), CliError> {
+    let written =
+        fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command(), folder));
+    written.map_err(|error| {
+        let folder = folder.display();
+        CliError::failed(format_args!(
+            "cannot write to `{folder}`: {error}; use another folder"
+        ))
+    })
 }
 
 /// Prints what a shell needs to complete command lines.

@@ -120,6 +120,7 @@ fn dev(
     let done = match command {
         #[cfg(feature = "mock")]
         DevCommand::MockModel(mock) => run::mock_model(mock, terminal),
+        DevCommand::Man { folder } => cli::manual(folder),
         DevCommand::Signal(signal) => cli::signal::run(signal, terminal),
         DevCommand::Classify(classify) => {
             let classifier = super::classifier(&config()?)?;

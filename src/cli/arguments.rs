@@ -1,4 +1,4 @@
-//! Global options, and the arguments of the commands that run queries.
+//! Common options, and the arguments of the commands that run queries.
 //!
 //! Values that set a configuration key stay text here, so that the configuration reports all
 //! invalid ones together.
@@ -6,10 +6,12 @@
 use std::path::PathBuf;
 
 use clap::{
-    ArgAction,
+    Arg, ArgAction, ArgMatches, Command,
     builder::{PossibleValuesParser, TypedValueParser},
+    parser::ValueSource,
 };
 
+use super::CliError;
 use crate::{
     config::Setting,
     model::{BusyPolicy, ProfileName, SessionName},
@@ -22,9 +24,10 @@ const MOST_PARALLEL: i64 = 1_024;
 /// `oracle ask`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct AskArgs {
-    /// Question to ask; read from standard input if it is `-`, or omitted and piped in
+    /// Question to ask, best in quotes; read from standard input if it is `-`, or omitted and piped
+    /// in
     #[arg(conflicts_with = "jsonl")]
-    pub question: Option<String>,
+    pub question: Vec<String>,
     /// Print the events of the query as they occur, one JSON object per line
     #[arg(long)]
     pub events: bool,
@@ -47,6 +50,14 @@ pub struct AskArgs {
     #[arg(long, value_name = "N", default_value_t = PARALLEL, requires = "jsonl")]
     #[arg(conflicts_with = "question", value_parser = clap::value_parser!(u16).range(1..=MOST_PARALLEL))]
     pub parallel: u16,
+}
+
+impl AskArgs {
+    /// The question, whose words may be several arguments.
+    #[must_use]
+    pub fn question(&self) -> Option<String> {
+        (!self.question.is_empty()).then(|| self.question.join(" "))
+    }
 }
 
 /// Parses one of these values by its name.
@@ -75,7 +86,7 @@ pub struct ChatArgs {
     pub profile: Option<ProfileName>,
 }
 
-/// The options that all commands have in common.
+/// The options that several commands take, before the command's name or after it.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "Common options")]
 pub struct Options {
@@ -125,5 +136,71 @@ impl Options {
         .into_iter()
         .filter_map(setting)
         .collect()
+    }
+}
+
+/// The commands to which each common option applies; those of `dev` by their bare names.
+#[rustfmt::skip]
+pub(super) const APPLIES_TO: [(&str, &[&str]); 8] = [
+    ("project", &["ask", "chat", "serve", "doctor", "config check", "prompt"]),
+    ("data_dir", &["ask", "chat", "serve", "keys", "ctl", "sessions", "usage", "doctor",
+        "config show", "config check", "journal"]),
+    ("config", &["ask", "chat", "serve", "keys", "ctl", "sessions", "usage", "models", "doctor",
+        "config", "classify", "prompt", "replay", "journal"]),
+    ("model", &["ask", "chat", "serve", "models", "doctor", "config show", "config check"]),
+    ("session", &["ask", "chat", "replay"]),
+    ("max_turns", &["ask", "chat", "serve", "config show", "config check", "prompt", "replay"]),
+    ("json", &["ask", "chat", "keys", "ctl", "sessions", "usage", "models", "doctor", "config",
+        "prompt", "replay", "journal"]),
+    ("verbose", &["ask", "chat", "serve", "keys", "ctl", "sessions", "usage", "models", "doctor",
+        "config", "classify", "prompt", "replay", "journal"]),
+];
+
+/// Whether the option applies to the command, such as `config check`, or to all below it.
+fn applies(option: &str, command: &str) -> bool {
+    let command = command.strip_prefix("dev ").unwrap_or(command);
+    let common = APPLIES_TO.iter().find(|(common, _)| *common == option);
+    common.is_none_or(|(_, commands)| {
+        let mut commands = commands.iter();
+        commands.any(|one| command == *one || command.starts_with(&format!("{one} ")))
+    })
+}
+
+/// Hides, in the help of each command, the common options that do not apply to it.
+pub(super) fn hide_idle_options(command: Command, common: &[Arg], path: &str) -> Command {
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|one| one.get_name().to_owned())
+        .collect();
+    names.into_iter().fold(command, |command, name| {
+        let path = format!("{path} {name}").trim_start().to_owned();
+        command.mut_subcommand(name, |below| {
+            let own = common.iter().map(|option| {
+                let applies = applies(option.get_id().as_str(), &path);
+                option.clone().hide(!applies)
+            });
+            hide_idle_options(below.args(own), common, &path)
+        })
+    })
+}
+
+/// Refuses options that do not apply to the command.
+pub(super) fn refuse_idle_options(matches: &ArgMatches) -> Result<(), CliError> {
+    let (mut matches, mut path) = (matches, String::new());
+    while let Some((name, below)) = matches.subcommand() {
+        path = format!("{path} {name}").trim_start().to_owned();
+        matches = below;
+    }
+    let typed = |option: &str| matches.value_source(option) == Some(ValueSource::CommandLine);
+    let idle = APPLIES_TO.iter().map(|(option, _)| *option);
+    let idle = idle.filter(|option| typed(option) && !applies(option, &path));
+    let idle = idle.map(|option| {
+        let option = option.replace('_', "-");
+        format!("`--{option}` does nothing for `oracle {path}`: leave it out")
+    });
+    let idle: Vec<String> = idle.collect();
+    match idle.is_empty() {
+        true => Ok(()),
+        false => Err(CliError::all(idle)),
     }
 }

@@ -11,8 +11,9 @@ use crate::{
 /// `oracle serve`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct ServeArgs {
-    /// Address to listen on; port 0 picks a free port [default: 127.0.0.1:7770]
-    #[arg(long, value_name = "IP:PORT")]
+    /// Address to listen on, or a port of this machine alone; port 0 picks a free port [default:
+    /// 127.0.0.1:7770]
+    #[arg(long, value_name = "[IP:]PORT")]
     pub listen: Option<String>,
 }
 
@@ -23,7 +24,11 @@ impl ServeArgs {
         let listen = self.listen.clone().map(|value| Setting {
             option: "--listen".to_owned(),
             key: "server.listen".to_owned(),
-            value,
+            value: match value.rsplit_once(':') {
+                None if value.parse::<u16>().is_ok() => format!("127.0.0.1:{value}"),
+                Some(("" | "localhost", port)) => format!("127.0.0.1:{port}"),
+                _ => value,
+            },
         });
         listen.into_iter().collect()
     }

@@ -37,10 +37,15 @@ fn disabled_command_names_its_feature() {
             "`oracle sing` needs the feature `song`: `cargo install --path . --features song`",
         ),
         (&["oracle", "sign"], "unrecognized subcommand 'sign'"),
+        (&["oracle", "aks"], "a similar subcommand exists: 'ask'"),
+        (
+            &["oracle", "What", "is"],
+            "to ask a question, put it in quotes",
+        ),
         (&["oracle", "ask", "--sing"], "unexpected argument '--sing'"),
     ] {
         let error = Args::try_parse_from(line).unwrap_err();
-        let told = not_understood(error, &[("sing", "song")]).to_string();
+        let told = not_understood(error, &[], &[("sing", "song")]).to_string();
         assert!(told.contains(says), "{told}");
     }
 }
@@ -60,7 +65,7 @@ fn options_may_precede_or_follow_the_command() {
             ..options()
         },
         command: Command::Ask(AskArgs {
-            question: Some("why".into()),
+            question: vec!["why".into()],
             events: false,
             last: false,
             idempotency_key: None,
@@ -110,9 +115,9 @@ fn command_line_options_become_settings() {
 
 #[test]
 fn command_arguments_are_parsed() {
-    let question = |question: Option<&str>| {
+    let question = |question: &[&str]| {
         Command::Ask(AskArgs {
-            question: question.map(str::to_owned),
+            question: question.iter().map(|word| (*word).to_owned()).collect(),
             events: false,
             last: false,
             idempotency_key: None,
@@ -132,16 +137,26 @@ fn command_arguments_are_parsed() {
     };
     let scenario = PathBuf::from("-");
     for (name, line, command) in [
-        ("no question", &["ask"][..], question(None)),
+        ("no question", &["ask"][..], question(&[])),
         (
             "question on standard input",
             &["ask", "-"],
-            question(Some("-")),
+            question(&["-"]),
         ),
         (
             "question with a dash",
             &["ask", "--", "-v?"],
-            question(Some("-v?")),
+            question(&["-v?"]),
+        ),
+        (
+            "question alone",
+            &["--json", "where is it?"],
+            question(&["where is it?"]),
+        ),
+        (
+            "question without quotes",
+            &["ask", "where", "is", "--json", "it?"],
+            question(&["where", "is", "it?"]),
         ),
         (
             "empty query",
@@ -170,4 +185,69 @@ fn command_arguments_are_parsed() {
     ] {
         assert_eq!(read(line).unwrap().command, command, "{name}");
     }
+}
+
+#[test]
+fn common_options_are_refused_where_they_do_nothing() {
+    let idle = |option: &str, command: &str| {
+        format!("`{option}` does nothing for `oracle {command}`: leave it out")
+    };
+    for (line, problems) in [
+        (&["ask", "--project", "x", "why"][..], vec![]),
+        (&["--model", "a/b", "config", "show"], vec![]),
+        (&["--max-turns", "3", "dev", "prompt"], vec![]),
+        (
+            &["--model", "a/b", "keys", "list"],
+            vec![idle("--model", "keys list")],
+        ),
+        (
+            &["completions", "--json", "bash", "-v"],
+            vec![
+                idle("--json", "completions"),
+                idle("--verbose", "completions"),
+            ],
+        ),
+        (
+            &["replay", "--data-dir", "x", "-"],
+            vec![idle("--data-dir", "replay")],
+        ),
+    ] {
+        let told = read(line).map_or_else(|error| error.to_string(), |_| String::new());
+        assert_eq!(told, problems.join("\n"), "{line:?}");
+    }
+}
+
+#[test]
+fn help_of_a_command_lists_only_options_that_apply() {
+    let mut line = command();
+    line.build();
+    let mut below = vec![(String::new(), line)];
+    let mut leaves = 0;
+    while let Some((path, command)) = below.pop() {
+        for sub in command
+            .get_subcommands()
+            .filter(|sub| sub.get_name() != "help")
+        {
+            below.push((format!("{path} {}", sub.get_name()), sub.clone()));
+        }
+        if command.has_subcommands() {
+            continue;
+        }
+        leaves += 1;
+        let path = path.trim_start().trim_start_matches("dev ");
+        let of = |option: &str| {
+            let shown = command
+                .get_arguments()
+                .find(|one| one.get_id() == option)
+                .unwrap();
+            !shown.is_hide_set()
+        };
+        for (option, commands) in arguments::APPLIES_TO {
+            let wanted = commands
+                .iter()
+                .any(|one| path.split(' ').zip(one.split(' ')).all(|(a, b)| a == b));
+            assert_eq!(of(option), wanted, "{option} of {path}");
+        }
+    }
+    assert!(leaves > 40, "{leaves}");
 }

@@ -35,15 +35,18 @@ impl ModelChain {
     /// When it has no models, more than eight or duplicates, or a name does not have the form
     /// `provider/model`.
     pub fn new<'a>(models: impl IntoIterator<Item = &'a str>) -> Result<Self, NotAllowed> {
-        let models: Option<Vec<String>> = models.into_iter().map(full_name).collect();
+        let names: Vec<&str> = models.into_iter().collect();
+        let models: Option<Vec<String>> = names.iter().map(|name| full_name(name)).collect();
         let fits = |models: &Vec<String>| {
             let double = |at: usize| models[..at].contains(&models[at]);
             (1..=MOST).contains(&models.len()) && !(0..models.len()).any(double)
         };
         models.filter(fits).map(Self).ok_or_else(|| {
-            NotAllowed(format!(
-                "1 to {MOST} different models, each written provider/model"
-            ))
+            let mut wrong = names.iter().filter(|name| full_name(name).is_none());
+            let near = wrong.find_map(|name| near_model(name));
+            let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            let form = "each written provider/model, such as ollama/qwen3";
+            NotAllowed(format!("1 to {MOST} different models, {form}{near}"))
         })
     }
 
@@ -88,6 +91,29 @@ pub(super) fn full_name(name: &str) -> Option<String> {
     };
     let good = is_provider(provider) && !model.is_empty() && model.chars().all(model_char);
     good.then(|| name.to_owned())
+}
+
+/// The known model that a name most likely means: `openai/gpt-4.1` for `gpt-4.1`.
+pub(crate) fn near_model(name: &str) -> Option<String> {
+    let prices = Prices::builtin().ok()?;
+    let defaults = PRESETS
+        .iter()
+        .filter_map(|preset| Some(format!("{}/{}", preset.name, preset.default_model?)));
+    let listed = prices.0.into_iter().map(|entry| entry.name);
+    let known = ["offline".to_owned()]
+        .into_iter()
+        .chain(defaults)
+        .chain(listed);
+    let near = known.filter_map(|known| {
+        let full = known.strip_suffix('*').unwrap_or(&known);
+        let (provider, model) = full.split_once('/').unwrap_or(("", full));
+        if full != known && name.starts_with(model) {
+            return Some((0, format!("{provider}/{name}")));
+        }
+        let edits = strsim::osa_distance(name, full).min(strsim::osa_distance(name, model));
+        (edits <= 1.max(name.len() / 5)).then(|| (edits, full.to_owned()))
+    });
+    Some(near.min_by_key(|(edits, _)| *edits)?.1)
 }
 
 pub(super) fn is_provider(name: &str) -> bool {

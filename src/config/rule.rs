@@ -137,8 +137,9 @@ impl Rule {
                 .map(Value::from),
             Models => {
                 let names = texts(value).unwrap_or_default();
-                let chain = ModelChain::new(names.iter().map(String::as_str)).ok();
-                chain.map(|chain| chain.models().to_vec().into())
+                let chain = ModelChain::new(names.iter().map(String::as_str));
+                let chain = chain.map_err(|error| error.to_string())?;
+                Some(chain.models().to_vec().into())
             }
             Headers(form) => table(value, "headers", HEADER, form)?,
             Aliases => table(value, "models", ALIAS, ANY_PROFILE)?,
@@ -178,7 +179,7 @@ impl Rule {
             Share => "a number from 0.0 to 1.0 with at most 4 decimals",
             Money => "a positive amount of US dollars, up to 1000000, with at most 6 decimals",
             Rate => "US dollars from 0 to 1000000, with at most 6 decimals",
-            Models => "1 to 8 different models, each written provider/model",
+            Models => "1 to 8 different models, each written provider/model, such as ollama/qwen3",
             Tenants => {
                 "tables of limits: write the line `[tenants.named.NAME]` with its keys below"
             }
@@ -241,7 +242,7 @@ pub(super) fn remedy(of: Rule, place: &str, wrong: &str) -> String {
     let others = section_keys().filter(|_| matches!(of, Section(_)));
     let others = others.map(|(section, key)| (key, join(section, key)));
     let near = own.chain(others).filter_map(|(name, full)| {
-        let edits = strsim::levenshtein(wrong, name);
+        let edits = strsim::osa_distance(wrong, name);
         (edits <= (name.len() / 3).max(1)).then_some((edits, full))
     });
     match near.min_by_key(|(edits, _)| *edits) {
@@ -396,12 +397,13 @@ mod tests {
             ("", "max_turns", "did you mean `oracle.max_turns`?"),
             (
                 "prompt",
-                "dri",
+                "folder",
                 "`[prompt]` has dir, context, instructions, token_budget",
             ),
             ("prompt", "dirs", "did you mean `prompt.dir`?"),
             ("data", "dirs", "did you mean `data.dir`?"),
             ("", "bugdet", "did you mean `[budget]`?"),
+            ("", "modle", "did you mean `[model]`?"),
         ] {
             let of = ROOT.of(section).unwrap_or(ROOT);
             assert_eq!(remedy(of, section, wrong), says, "{section} {wrong}");

@@ -176,7 +176,7 @@ fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
     let found = result.data.as_ref().map(SearchData::deserialize);
     match found {
         Some(Ok(found)) => match found.places.split_first() {
-            _ if found.coverage < SURE && !found.absent.is_empty() => {
+            _ if !found.absent.is_empty() && 2 * found.absent.len() >= found.words => {
                 let absent = listed(&found.absent);
                 stuck(&format!("Nothing here mentions {absent}"), NO_ANSWER)
             }
@@ -217,7 +217,8 @@ fn places(best: &Place, more: &[Place], found: &SearchData) -> Part {
         signal("context_sufficient", &fields, coverage)
     } else {
         let missing = match &*listed(&found.missing) {
-            "" => "the closest match has only some words of the question; ask in other words".to_owned(),
+            "" => "the closest match has only some words of the question; ask in other words"
+                .to_owned(),
             missing => format!("the closest match does not mention {missing}; ask in other words"),
         };
         let fields = [("missing", text(&missing))];
@@ -229,7 +230,10 @@ fn places(best: &Place, more: &[Place], found: &SearchData) -> Part {
 
 /// Words in quotes: `“a”, “b” or “c”`.
 fn listed(words: &[String]) -> String {
-    let words: Vec<String> = words.iter().map(|word| format!("“{}”", inert(word))).collect();
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| format!("“{}”", inert(word)))
+        .collect();
     match words.split_last() {
         Some((last, first @ [_, ..])) => format!("{} or {last}", first.join(", ")),
         Some((last, [])) => last.clone(),
@@ -278,7 +282,10 @@ fn quoted(place: &Place) -> String {
     let body = lines.join("\n");
     let longest = body.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    let extension = place.path.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let extension = place
+        .path
+        .rsplit_once('.')
+        .map_or("", |(_, extension)| extension);
     let is_plain = extension.chars().all(|c| c.is_ascii_alphanumeric());
     let language = if is_plain { extension } else { "" };
     format!("{fence}{language}\n{body}\n{fence}")

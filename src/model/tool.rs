@@ -241,6 +241,10 @@ pub struct SearchData {
     /// The question's words that no file has.
     #[serde(default)]
     pub absent: Vec<String>,
+    /// How many words of the question were searched for, without those that are common in
+    /// questions.
+    #[serde(default)]
+    pub words: usize,
 }
 
 impl ToolResult {

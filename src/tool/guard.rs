@@ -54,13 +54,21 @@ const LOOK: OFlags = READ;
 /// Opens a folder to open what is in it.
 const ENTER: OFlags = LOOK.union(OFlags::DIRECTORY);
 
+fn unreadable(reason: io::ErrorKind) -> String {
+    match reason {
+        io::ErrorKind::NotFound => "does not exist".to_owned(),
+        reason => format!("cannot be read ({reason})"),
+    }
+}
+
 /// Why a project folder cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RootError {
     /// The folder does not exist, or cannot be read.
     #[error(
-        "cannot read the project folder `{}` ({reason}): use an existing, readable folder",
-        path.display()
+        "the project folder `{}` {}: use an existing, readable folder",
+        path.display(),
+        unreadable(*reason)
     )]
     Unreadable {
         /// The path as given.

@@ -48,7 +48,7 @@ pub(super) fn ask(
     if ask.idempotency_key.is_some() && which == SessionChoice::New {
         return Err(CliError::usage(batch::KEY_WITHOUT_SESSION));
     }
-    let question = input::question(ask.question.as_deref(), &mut terminal.input)?;
+    let question = input::question(ask.question().as_deref(), &mut terminal.input)?;
     // Another process may claim the session concurrently; with a key the question can be submitted
     // again safely.
     let shared = which != SessionChoice::New && ask.busy == BusyPolicy::Queue;

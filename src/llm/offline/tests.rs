@@ -59,12 +59,27 @@ fn place(path: &str, lines: (u64, u64), text: &str) -> Place {
         start: lines.0,
         end: lines.1,
         text: text.to_owned(),
+        description: format!("fn {path}"),
     }
 }
 
 fn search_data(coverage: f64, places: &[Place]) -> Option<Value> {
     let places = places.to_vec();
-    serde_json::to_value(SearchData { coverage, places }).ok()
+    let data = SearchData {
+        coverage,
+        places,
+        words: 3,
+        ..SearchData::default()
+    };
+    serde_json::to_value(data).ok()
+}
+
+fn answer_to(data: &SearchData) -> (String, &'static str) {
+    let data = serde_json::to_value(data).ok();
+    read(&reply(&request(
+        &[TOOL],
+        transcript("x?", ToolStatus::Ok, data),
+    )))
 }
 
 /// Returns the visible text and the name of the signal; every reply must have a valid one.
@@ -183,11 +198,74 @@ fn best_match_is_quoted_and_four_more_are_listed() {
     ));
     let (text, _) = read(&reply);
     let expected = format!(
-        "`src/1.rs:1`\n```\nlet x = 1;\n```\n\nSee also:\n\n- `src/2.rs:2`\n- `src/3.rs:3`\n- \
-         `src/4.rs:4`\n- `src/5.rs:5`\n\nThe first place matches 80 % of the question by words. \
-         {HINT}"
+        "`fn src/1.rs` in `src/1.rs:1`:\n```rs\nlet x = 1;\n```\n\n- `src/2.rs:2` `fn src/2.rs`\n- \
+         `src/3.rs:3` `fn src/3.rs`\n- `src/4.rs:4` `fn src/4.rs`\n- `src/5.rs:5` `fn \
+         src/5.rs`\n\n{HINT}"
     );
     assert_eq!(text, expected);
+}
+
+#[test]
+fn excerpt_is_quoted_in_place_of_the_place() {
+    let best = place("src/a.rs", (1, 40), "/// A comment.");
+    let (text, _) = answer_to(&SearchData {
+        coverage: 1.0,
+        excerpt: Some(place("src/a.rs", (9, 9), "const MAX: usize = 250;")),
+        places: vec![best],
+        ..SearchData::default()
+    });
+    let start = "`fn src/a.rs` in `src/a.rs:9`:\n```rs\nconst MAX: usize = 250;\n```";
+    assert!(text.starts_with(start), "{text}");
+}
+
+#[test]
+fn missing_words_are_named() {
+    let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    for (name, coverage, absent, missing, start, signal) in [
+        (
+            "all there",
+            SURE,
+            &[][..],
+            &[][..],
+            "`fn src/a.rs` in",
+            "context_sufficient",
+        ),
+        (
+            "not in this place",
+            0.4,
+            &[],
+            &["retry"],
+            "The closest match is `fn src/a.rs` in",
+            "partial_answer",
+        ),
+        (
+            "one of three in no file",
+            SURE,
+            &["Kafka"],
+            &["Kafka"],
+            "Nothing here mentions “Kafka”. `fn src/a.rs` in",
+            "context_sufficient",
+        ),
+        (
+            "most in no file",
+            SURE,
+            &["Kafka", "<topic>"],
+            &["Kafka", "<topic>"],
+            "Nothing here mentions “Kafka” or “‹topic›”.\n\nThis is a search",
+            "stuck",
+        ),
+    ] {
+        let (text, kind) = answer_to(&SearchData {
+            coverage,
+            places: vec![place("src/a.rs", (3, 4), "fn a() {\n}")],
+            missing: list(missing),
+            absent: list(absent),
+            words: 3,
+            ..SearchData::default()
+        });
+        assert!(text.starts_with(start), "{name}: {text}");
+        assert_eq!(kind, signal, "{name}");
+    }
 }
 
 #[test]
@@ -203,7 +281,7 @@ fn quoted_code_escapes_neither_its_fence_nor_the_reply() {
         let (text, name) = read(&reply);
         assert_eq!(name, "context_sufficient", "{text}");
         assert!(
-            text.contains("\n`````\n") && !text.contains('\u{1b}'),
+            text.contains("\n`````rs\n") && !text.contains('\u{1b}'),
             "{text}"
         );
         let long = text.lines().filter(|line| line.contains("xxx"));

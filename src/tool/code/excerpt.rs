@@ -35,19 +35,27 @@ pub(super) fn description(
     symbol: Option<&Symbol>,
     top: u32,
 ) -> String {
-    let line = |number: u32| lines.get(number as usize - 1).map_or("", |line| line.trim());
+    let line = |number: u32| {
+        lines
+            .get(number as usize - 1)
+            .map_or("", |line| line.trim())
+    };
     match symbol {
-        None => line(top).trim_start_matches(['/', '!', '*', ' ']).to_owned(),
+        None => line(top)
+            .trim_start_matches(['/', '!', '*', ' '])
+            .to_owned(),
         Some(one) => match one.kind {
             SymbolKind::Heading => outline::qualified(path, symbols, one),
             SymbolKind::Constant
             | SymbolKind::Variable
             | SymbolKind::Key
             | SymbolKind::Macro
-            | SymbolKind::Implementation => {
-                line(one.line).trim_end_matches([' ', '{']).to_owned()
-            }
-            kind => format!("{} {}", kind.as_str(), outline::qualified(path, symbols, one)),
+            | SymbolKind::Implementation => line(one.line).trim_end_matches([' ', '{']).to_owned(),
+            kind => format!(
+                "{} {}",
+                kind.as_str(),
+                outline::qualified(path, symbols, one)
+            ),
         },
     }
 }
@@ -65,7 +73,9 @@ pub(super) fn excerpt(
         let line = lines.get(number as usize - 1);
         line.map_or(0, |line| 1 + line.chars().count() / COLUMNS)
     };
-    let around = symbol.into_iter().flat_map(|one| outline::lineage(symbols, one));
+    let around = symbol
+        .into_iter()
+        .flat_map(|one| outline::lineage(symbols, one));
     let fits = |one: &&Symbol| {
         let whole = one.first_line..=one.last_line;
         one.last_line - one.first_line < ROWS as u32 && whole.map(rows).sum::<usize>() <= ROWS
@@ -100,10 +110,17 @@ pub(super) fn excerpt(
     }
     shown.sort_unstable();
     let text = |number: &u32| lines.get(*number as usize - 1).copied().unwrap_or_default();
-    while shown.len() > 1 && shown.last().is_some_and(|last| text(last).trim().is_empty()) {
+    while shown.len() > 1
+        && shown
+            .last()
+            .is_some_and(|last| text(last).trim().is_empty())
+    {
         shown.pop();
     }
-    let texts = shown.iter().map(text).filter(|line| !line.trim().is_empty());
+    let texts = shown
+        .iter()
+        .map(text)
+        .filter(|line| !line.trim().is_empty());
     let indent = texts.map(|line| line.len() - line.trim_start_matches(' ').len());
     let indent = indent.min().unwrap_or(0);
     let mut written = Vec::new();
@@ -120,5 +137,103 @@ pub(super) fn excerpt(
         first: shown.first().copied().unwrap_or(first).into(),
         last: shown.last().copied().unwrap_or(last).into(),
         text: written.join("\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(path: &str, text: &str, top: u32) -> (String, Excerpt) {
+        let (lines, symbols) = (
+            text.lines().collect::<Vec<_>>(),
+            outline::outline(path, text),
+        );
+        let place = (1, lines.len() as u32);
+        let symbol = symbol(&symbols, top, place);
+        let what = description(path, &lines, &symbols, symbol, top);
+        (what, excerpt(&lines, &symbols, symbol, top, place))
+    }
+
+    fn comment(lines: usize) -> String {
+        let lines = (1..=lines).map(|line| format!("/// Line {line} about connections.\n"));
+        lines.collect()
+    }
+
+    fn function(lines: usize) -> String {
+        let lines = (1..=lines).map(|line| format!("        step({line});\n"));
+        format!(
+            "impl Server {{\n    fn run(&self) {{\n{}    }}\n}}\n",
+            lines.collect::<String>()
+        )
+    }
+
+    #[test]
+    fn excerpt_shows_the_definition_and_not_its_comment_alone() {
+        const MAX: &str = "const MAX_CONNECTIONS: usize = 250;\n";
+        for (name, path, text, top, what, lines, contains) in [
+            (
+                "constant below a short comment",
+                "a.rs",
+                comment(3) + MAX,
+                1,
+                MAX.trim(),
+                (1, 4),
+                &["/// Line 3", MAX.trim()][..],
+            ),
+            (
+                "constant below a long comment",
+                "a.rs",
+                comment(40) + MAX,
+                20,
+                MAX.trim(),
+                (1, 41),
+                &["/// Line 1 ", "/// Line 20 ", MAX.trim()],
+            ),
+            (
+                "short method, with its type",
+                "a.rs",
+                function(4),
+                4,
+                "method Server::run",
+                (1, 8),
+                &["impl Server {", "        step(4);\n    }\n}"],
+            ),
+            (
+                "middle of a long method",
+                "a.rs",
+                function(60),
+                40,
+                "method Server::run",
+                (2, 49),
+                &["fn run(&self) {\n…\n    step(36);", "step(38);"],
+            ),
+            (
+                "section",
+                "a.md",
+                "# Guide\n\n## Limits\n\nAt most 250.\n".to_owned(),
+                5,
+                "Guide > Limits",
+                (1, 5),
+                &["At most 250."],
+            ),
+            (
+                "text without an outline",
+                "a.txt",
+                "one\n  two\nthree\n".to_owned(),
+                2,
+                "two",
+                (1, 3),
+                &["one\n  two\nthree"],
+            ),
+        ] {
+            let (description, excerpt) = shown(path, &text, top);
+            assert_eq!(description, what, "{name}");
+            assert_eq!((excerpt.first, excerpt.last), lines, "{name}: {excerpt:?}");
+            for part in contains {
+                assert!(excerpt.text.contains(part), "{name}: {excerpt:?}");
+            }
+            assert!(excerpt.text.lines().count() <= 16, "{name}: {excerpt:?}");
+        }
     }
 }

@@ -36,7 +36,8 @@ pub(super) struct RankedPlaces {
     pub(super) all: usize,
     pub(super) coverage: f64,
     pub(super) missing_terms: Vec<String>,
-    /// Words without a match in any file, unless common in questions.
+    /// How many words say what the question is about, and those of them that no file has.
+    pub(super) words: usize,
     pub(super) absent: Vec<String>,
     pub(super) excerpt: Option<Excerpt>,
     pub(super) unknown: Vec<String>,
@@ -77,8 +78,10 @@ pub(super) fn best(
             None => {}
         }
     }
-    let absent = resolved_terms.iter().filter(|one| one.is_absent());
+    let telling = || resolved_terms.iter().filter(|one| one.is_telling());
+    let absent = telling().filter(|one| one.is_absent());
     answer.absent = absent.map(|one| one.shown.clone()).collect();
+    answer.words = telling().count();
     // Weak words alone, such as "handled", find nothing.
     let mut known = resolved_terms.iter().filter(|one| !one.is_unknown());
     if known.all(|one| matches!(one.sort, TermKind::Weak | TermKind::Part)) {
@@ -167,9 +170,9 @@ pub(super) fn best(
             let lines: Vec<&str> = text.lines().take(MAX_LINES).collect();
             found.within = symbol.map_or_else(Vec::new, |symbol| names(&symbols, symbol));
             found.description = excerpt::description(&path, &lines, &symbols, symbol, top);
-            answer.excerpt.get_or_insert_with(|| {
-                excerpt::excerpt(&lines, &symbols, symbol, top, place)
-            });
+            answer
+                .excerpt
+                .get_or_insert_with(|| excerpt::excerpt(&lines, &symbols, symbol, top, place));
         }
     }
     if let Some(best) = answer.places.first() {

@@ -59,10 +59,14 @@ impl ResolvedTerm {
         self.terms.is_empty()
     }
 
-    /// Whether no file has it: a guess, or a word that is common in questions, does not count.
+    /// Whether it says what the question is about, unlike a word that is common in questions.
+    pub(in crate::tool) const fn is_telling(&self) -> bool {
+        !matches!(self.sort, TermKind::Weak | TermKind::Part)
+    }
+
+    /// Whether no file has it; a guess does not count.
     pub(in crate::tool) fn is_absent(&self) -> bool {
-        let is_own = !matches!(self.sort, TermKind::Weak | TermKind::Part);
-        is_own && (self.is_guess || self.is_unknown())
+        self.is_guess || self.is_unknown()
     }
 
     pub(in crate::tool) fn correction(&self) -> Option<String> {
@@ -348,7 +352,7 @@ impl<'a> PassageScorer<'a> {
         let has = self.score_lines(lines).has;
         let (mut all, mut had, mut missing_terms, mut most) = (0.0, 0.0, Vec::new(), 1.0_f64);
         for (one, has) in self.resolved_terms.iter().zip(has) {
-            if matches!(one.sort, TermKind::Weak | TermKind::Part) {
+            if !one.is_telling() {
                 continue;
             }
             let has = if one.is_guess { 0.0 } else { has.min(one.full) };

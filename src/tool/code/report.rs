@@ -180,6 +180,7 @@ pub(super) fn data(answer: &RankedPlaces) -> SearchData {
         excerpt,
         missing: answer.missing_terms.clone(),
         absent: answer.absent.clone(),
+        words: answer.words,
     }
 }
 
