@@ -108,7 +108,7 @@ fn command_stops_at_configuration_problems() {
     for line in lines {
         let output = place.oracle(line).output();
         let problems = "oracle: option --max-turns: `oracle.max_turns` is `0`, expected a whole number from 1 to 100
-oracle: option --model: `model.chain` is `x`, expected 1 to 8 different models, each written provider/model
+oracle: option --model: `model.chain` is `x`, expected 1 to 8 different models, each written provider/model, such as ollama/qwen3
 ";
         assert_eq!(
             String::from_utf8(output.stderr).unwrap(),

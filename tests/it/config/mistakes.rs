@@ -170,7 +170,7 @@ fn each_problem_is_one_line() {
             "oracle.toml:2: `data.dir` is `[]`, expected a non-empty path\noracle.toml:4: \
              `model.chain` is `'''\\nline\\n\\tx \
              012345678901234567890123456789012345678901234567…`, expected 1 to 8 different \
-             models, each written provider/model",
+             models, each written provider/model, such as ollama/qwen3",
         ),
         (
             "a stall limit below a deadline",

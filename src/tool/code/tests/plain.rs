@@ -432,9 +432,15 @@ fn search_data_holds_places_and_lines() {
     let tree = Tree::of(&[("a.rs", "fn cookie() {\n    bake();\n}\n")]);
     let wanted = json!({"query": "where is the cookie", "mode": "words"});
     let data = tree.output(wanted, &CancellationToken::new()).data;
-    let place =
-        json!({"path": "a.rs", "start": 1, "end": 3, "text": "fn cookie() {\n    bake();\n}"});
-    assert_eq!(data, Some(json!({"coverage": 1.0, "places": [place]})));
+    let place = json!({
+        "path": "a.rs", "start": 1, "end": 3, "text": "fn cookie() {\n    bake();\n}",
+        "description": "function cookie",
+    });
+    let expected = json!({
+        "coverage": 1.0, "places": [place], "excerpt": place, "missing": [], "absent": [],
+        "words": 1,
+    });
+    assert_eq!(data, Some(expected));
 }
 
 #[test]
