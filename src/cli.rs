@@ -31,6 +31,7 @@ pub mod ctl;
 pub mod doctor;
 mod error;
 pub mod exit;
+mod failure;
 mod help;
 pub mod input;
 mod interrupts;

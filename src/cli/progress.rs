@@ -11,6 +11,7 @@ use futures_util::future::OptionFuture;
 use super::{
     CliError,
     ask::Format,
+    failure::failure,
     interrupts::Interrupts,
     question::QueryHandle,
     terminal::Terminal,
@@ -20,7 +21,7 @@ use super::{
 use crate::{
     actor::{Answer, AnswerText, Piece, Progress, SessionHandle, SessionRecord},
     model::{
-        FaultCode, Outcome, SignalFields, Submission, Usage,
+        Outcome, SignalFields, Submission, Usage,
         record::{AgentFact, Fact, QueryFact, SignalFact, ToolFact, TurnFact},
         time::Span,
     },
@@ -385,21 +386,6 @@ impl<'a, 'b> Follower<'a, 'b> {
         }
         summary
     }
-}
-
-/// Describes a failure with its code, and advice if the provider caused it.
-fn failure(code: &FaultCode, detail: &str) -> String {
-    let remedy = match code {
-        FaultCode::Unauthorized | FaultCode::Forbidden | FaultCode::Quota => {
-            "; run `oracle doctor` to see which key was used"
-        }
-        FaultCode::ModelNotFound => "; run `oracle models` for a list",
-        FaultCode::Connect | FaultCode::Dns | FaultCode::Tls | FaultCode::HeadersTimeout => {
-            "; run `oracle doctor` to test the connection"
-        }
-        _ => "",
-    };
-    format!("{detail} ({code}){remedy}")
 }
 
 #[cfg(test)]

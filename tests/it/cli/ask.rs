@@ -159,7 +159,8 @@ fn ask_about_missing_code_ends_stuck() {
     assert_eq!(said, format!("oracle: stuck: {reason}\n"));
     assert_eq!(text.trim_end(), answer["answer"].as_str().unwrap());
     assert!(
-        text.starts_with("Nothing here mentions “zygote” or “capacitor”.") && text.contains("--model"),
+        text.starts_with("Nothing here mentions “zygote” or “capacitor”.")
+            && text.contains("--model"),
         "{text}"
     );
 }
