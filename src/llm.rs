@@ -41,6 +41,7 @@ pub use provider::{Dialect, ModelSettings, ProviderSettings, Streaming};
 pub use http::SetupError;
 pub use offline::{OFFLINE, Offline};
 pub use remote::Remote;
+pub(crate) use remote::nearest;
 pub use scripted::Scripted;
 #[cfg(any(feature = "cli", feature = "server"))]
 pub(crate) use {fault::cause, http::plain_client};

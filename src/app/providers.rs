@@ -165,9 +165,13 @@ impl<'a> Providers<'a> {
         let name = &provider.name;
         if let Some(variable) = &provider.key_env {
             let missing = || {
+                let usual = |preset: &&Preset| preset.provider().key_env.as_ref() == Some(variable);
+                let preset = Preset::named(name).filter(usual);
+                let url = preset.and_then(|preset| preset.keys_url);
+                let page = url.map_or_else(String::new, |url| format!(" to a key from {url}"));
                 ProviderError(format!(
-                    "provider `{name}` has no key: set the environment variable {variable}, or \
-                     choose another model with `model.chain` or `--model`"
+                    "provider `{name}` has no key: set the environment variable {variable}{page}, \
+                     or choose another model with `model.chain` or `--model`"
                 ))
             };
             let key = self.secret(name, variable)?;

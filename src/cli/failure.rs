@@ -1,18 +1,111 @@
-//! Describes why a question failed.
+//! Describes why a question failed, and what to do about it.
 
-use crate::model::FaultCode;
+use crate::{config::Preset, model::FaultCode};
 
-/// Describes a failure with its code, and advice if the provider caused it.
+/// Describes a failure with its code, and advice if the provider or the network caused it.
 pub(super) fn failure(code: &FaultCode, detail: &str) -> String {
-    let remedy = match code {
-        FaultCode::Unauthorized | FaultCode::Forbidden | FaultCode::Quota => {
-            "; run `oracle doctor` to see which key was used"
-        }
-        FaultCode::ModelNotFound => "; run `oracle models` for a list",
-        FaultCode::Connect | FaultCode::Dns | FaultCode::Tls | FaultCode::HeadersTimeout => {
-            "; run `oracle doctor` to test the connection"
-        }
-        _ => "",
+    let code_text = format!(" ({code})");
+    let shown = if detail.contains(&code_text) {
+        ""
+    } else {
+        &code_text
     };
-    format!("{detail} ({code}){remedy}")
+    format!("{detail}{shown}{}", remedy(code, detail))
+}
+
+fn remedy(code: &FaultCode, detail: &str) -> String {
+    let is_unreachable = detail.contains("cannot reach http");
+    let is_local = ["//127.", "//localhost", "//[::1]"]
+        .iter()
+        .any(|host| detail.contains(host));
+    let answered = detail.split_once(" responded with status ");
+    let preset = answered.and_then(|(provider, _)| Preset::named(provider));
+    let key = preset.and_then(|preset| Some((preset.provider().key_env?, preset.keys_url?)));
+    match (code, key) {
+        (FaultCode::Unauthorized, Some((variable, url))) => format!(
+            "; the key in {variable} is invalid or has expired: get a new one at {url}, and run \
+             `oracle doctor` to test it"
+        ),
+        (FaultCode::Forbidden, Some((variable, url))) => format!(
+            "; the key in {variable} lacks a permission: look at {url}, and run `oracle doctor` to \
+             test it"
+        ),
+        (FaultCode::Quota, Some((_, url))) => {
+            format!("; the account has no credit left: look at its billing page, near {url}")
+        }
+        (FaultCode::Unauthorized | FaultCode::Forbidden | FaultCode::Quota, None) => {
+            "; run `oracle doctor` to see which key was used".to_owned()
+        }
+        (FaultCode::ModelNotFound, _) => "; run `oracle models` for a list".to_owned(),
+        _ if is_unreachable && is_local => {
+            "; start the server there, or use `--model offline`".to_owned()
+        }
+        _ if is_unreachable => {
+            "; check the network connection and the address, or use `--model offline`".to_owned()
+        }
+        (FaultCode::Tls | FaultCode::HeadersTimeout, _) => {
+            "; run `oracle doctor` to test the connection".to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failure_says_what_to_do() {
+        for (code, detail, remedy) in [
+            (
+                "unauthorized",
+                "openai responded with status 401: no",
+                "; the key in OPENAI_API_KEY is invalid or has expired: get a new one at \
+                 https://platform.openai.com/api-keys, and run `oracle doctor` to test it",
+            ),
+            (
+                "forbidden",
+                "anthropic responded with status 403",
+                "; the key in ANTHROPIC_API_KEY lacks a permission: look at \
+                 https://console.anthropic.com/settings/keys, and run `oracle doctor` to test it",
+            ),
+            (
+                "quota",
+                "openrouter responded with status 402",
+                "; the account has no credit left: look at its billing page, near \
+                 https://openrouter.ai/settings/keys",
+            ),
+            (
+                "unauthorized",
+                "my-server responded with status 401",
+                "; run `oracle doctor` to see which key was used",
+            ),
+            (
+                "model_not_found",
+                "openai responded with status 404",
+                "; run `oracle models` for a list",
+            ),
+            (
+                "unavailable",
+                "`openai/x` has been unavailable for 5 s; last error: cannot reach \
+                 https://api.openai.com/v1: no such host",
+                "; check the network connection and the address, or use `--model offline`",
+            ),
+            (
+                "connect",
+                "cannot reach http://127.0.0.1:11434/v1: connection refused",
+                "; start the server there, or use `--model offline`",
+            ),
+            (
+                "unavailable",
+                "last error: openai responded with status 503",
+                "",
+            ),
+        ] {
+            let said = failure(&code.into(), detail);
+            assert_eq!(said, format!("{detail} ({code}){remedy}"));
+        }
+        let named = failure(&"overloaded".into(), "later (overloaded)");
+        assert_eq!(named, "later (overloaded)");
+    }
 }

@@ -154,6 +154,8 @@ pub struct Preset {
     /// The environment variable that sets another address.
     pub url_variable: Option<&'static str>,
     key_variable: Option<&'static str>,
+    /// The page that gives keys.
+    pub keys_url: Option<&'static str>,
     /// The model that is used if the provider's key is the only setting.
     pub default_model: Option<&'static str>,
 }
@@ -166,6 +168,7 @@ pub const PRESETS: [Preset; 5] = [
         base_url: "https://api.anthropic.com",
         url_variable: Some("ANTHROPIC_BASE_URL"),
         key_variable: Some("ANTHROPIC_API_KEY"),
+        keys_url: Some("https://console.anthropic.com/settings/keys"),
         default_model: Some("claude-sonnet-4-5"),
     },
     Preset {
@@ -174,6 +177,7 @@ pub const PRESETS: [Preset; 5] = [
         base_url: "https://api.openai.com/v1",
         url_variable: Some("OPENAI_BASE_URL"),
         key_variable: Some("OPENAI_API_KEY"),
+        keys_url: Some("https://platform.openai.com/api-keys"),
         default_model: Some("gpt-4.1"),
     },
     Preset {
@@ -182,6 +186,7 @@ pub const PRESETS: [Preset; 5] = [
         base_url: "https://openrouter.ai/api/v1",
         url_variable: None,
         key_variable: Some("OPENROUTER_API_KEY"),
+        keys_url: Some("https://openrouter.ai/settings/keys"),
         default_model: Some("anthropic/claude-sonnet-4.5"),
     },
     Preset {
@@ -190,6 +195,7 @@ pub const PRESETS: [Preset; 5] = [
         base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
         url_variable: None,
         key_variable: Some("GEMINI_API_KEY"),
+        keys_url: Some("https://aistudio.google.com/apikey"),
         default_model: Some("gemini-2.5-pro"),
     },
     Preset {
@@ -198,6 +204,7 @@ pub const PRESETS: [Preset; 5] = [
         base_url: "http://127.0.0.1:11434/v1",
         url_variable: Some("OLLAMA_HOST"),
         key_variable: None,
+        keys_url: None,
         default_model: None,
     },
 ];

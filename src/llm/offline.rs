@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use futures_util::{StreamExt, stream};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     Backend, DeltaStream, Request, ToolChoice, estimate_usage,
@@ -27,6 +27,9 @@ mod task;
 pub const OFFLINE: &str = "offline";
 
 const TOOL: &str = "code_search";
+/// The tool for questions about commits, and the number of commits in an answer.
+const HISTORY: &str = "history_search";
+const COMMITS: usize = 8;
 /// Maximum characters of a question to search for.
 const LONGEST_QUESTION: usize = 900;
 /// Coverage from which the best place counts as an answer.
@@ -79,7 +82,8 @@ impl Backend for Offline {
 
 fn reply(request: &Request) -> Reply {
     let query = Query::read(&request.messages);
-    let has_tool = request.tools.iter().any(|tool| tool.name == TOOL);
+    let tool = query.tool();
+    let has_tool = request.tools.iter().any(|one| one.name == tool);
     let is_offered =
         has_tool && matches!(request.tool_choice, ToolChoice::Auto | ToolChoice::Required);
     let is_task = request.options.as_ref().is_some_and(|own| own.is_task);
@@ -123,6 +127,15 @@ impl<'a> Query<'a> {
         }
     }
 
+    fn tool(&self) -> &'static str {
+        let question = self.question.to_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| question.contains(word));
+        match has(&["commit"]) && has(&["last", "latest", "newest", "recent"]) {
+            true => HISTORY,
+            false => TOOL,
+        }
+    }
+
     fn searches(&self) -> bool {
         match self.results[..] {
             [] => true,
@@ -144,16 +157,22 @@ impl<'a> Query<'a> {
 
     fn call(&self) -> Part {
         let query: String = self.question.chars().take(LONGEST_QUESTION).collect();
+        let (name, arguments) = match self.tool() {
+            HISTORY => (HISTORY, json!({})),
+            _ => (TOOL, json!({ "query": query, "mode": "words" })),
+        };
         Part::ToolCall(ToolCall {
             id: CallId::new(&format!("{OFFLINE}_{}", self.calls + 1)),
-            name: TOOL.to_owned(),
-            arguments: json!({ "query": query, "mode": "words" }).to_string(),
+            name: name.to_owned(),
+            arguments: arguments.to_string(),
         })
     }
 }
 
 fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
     let failed = |why: &str| {
+        // The rest is advice to a model.
+        let why = why.split(": continue without").next().unwrap_or(why);
         let why = format!("The search failed: {why}");
         stuck(&why, &why)
     };
@@ -172,6 +191,13 @@ fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
     if result.status != ToolStatus::Ok {
         return failed(&result.content);
     }
+    if let Some(commits) = result
+        .data
+        .as_ref()
+        .and_then(|data| data["commits"].as_array())
+    {
+        return latest(commits);
+    }
     // A scripted or host-provided search may have text only.
     let found = result.data.as_ref().map(SearchData::deserialize);
     match found {
@@ -185,6 +211,26 @@ fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
         },
         Some(Err(_)) | None => failed("its result has no places"),
     }
+}
+
+fn latest(commits: &[Value]) -> Part {
+    if commits.is_empty() {
+        return stuck("The git history has no commits of this folder", NO_ANSWER);
+    }
+    let mut answer = "The latest commits, newest first:\n".to_owned();
+    for commit in commits.iter().take(COMMITS) {
+        let [hash, date, author, subject] = ["hash", "date", "author", "subject"]
+            .map(|field| inert(commit[field].as_str().unwrap_or_default()));
+        let day: String = date.chars().take(10).collect();
+        let row = shortened(&format!("{day} {subject} ({author})"), ROW);
+        let _ = write!(answer, "\n- `{hash}` {row}");
+    }
+    let fields = [
+        ("sources_found", commits.len().to_string()),
+        ("source_types", json!(["history"]).to_string()),
+    ];
+    let signal = signal("context_sufficient", &fields, 1.0);
+    Part::text(format!("{answer}\n\n{HINT}\n\n{signal}"))
 }
 
 fn places(best: &Place, more: &[Place], found: &SearchData) -> Part {

@@ -23,6 +23,8 @@ use crate::model::{Capabilities, Fault};
 mod exchange;
 mod listing;
 
+pub(crate) use listing::nearest;
+
 /// A [`Backend`] for a provider's HTTP API. Clones share connections.
 #[derive(Clone)]
 pub struct Remote(Arc<Shared>);

@@ -17,7 +17,7 @@ use crate::{
         terminal::Terminal,
     },
     config::{Config, Loaded, Provider},
-    llm::{Backend, Remote, scripted::Scripts},
+    llm::{Backend, Remote, nearest, scripted::Scripts},
     model::{Fault, FaultCode, Price},
 };
 
@@ -217,13 +217,15 @@ const LEFT_OUT: &str = "the remaining checks were skipped";
 
 fn is_listed(names: &[&str], model: &str) -> Finding {
     const CHECK: &str = "model";
-    // Gemini lists models with a folder prefix, which calls may omit.
-    let same = |name: &&&str| name.strip_prefix("models/").unwrap_or(name) == model;
     let seen = format!("among the {} models that the server lists", names.len());
-    match names.iter().any(|name| same(&name)) {
-        true => Finding::ok(CHECK, seen),
-        false => {
-            let mend = "choose a model that `oracle models` lists";
+    match &*nearest(names, model) {
+        [] if !names.is_empty() => Finding::ok(CHECK, seen),
+        near => {
+            let near = match near.join(", ") {
+                near if near.is_empty() => near,
+                near => format!(", such as {near}"),
+            };
+            let mend = format!("choose a model that `oracle models` lists{near}");
             Finding::warn(CHECK, format!("not {seen}"), mend)
         }
     }

@@ -92,10 +92,15 @@ impl Exchange {
         };
         let response = answered.map_err(|error| fault::of_send(&error, &connection.place))?;
         let limits = fault::limits(response.headers());
+        let model = request.model.clone();
         let reading = Reading::new(shared.decoder(request), shared.bounds);
         self.ready.extend(limits.map(Delta::Limits).map(Ok));
         if !response.status().is_success() {
-            return Err(refusal(response, self.shared.patience).await);
+            let mut fault = refusal(response, shared).await;
+            if fault.code == FaultCode::ModelNotFound {
+                fault.detail += &near_models(shared, &model).await;
+            }
+            return Err(fault);
         }
         Ok(Phase::Reading(response, reading))
     }
@@ -134,7 +139,19 @@ impl Exchange {
     }
 }
 
-pub(super) async fn refusal(mut response: Response, patience: Duration) -> Fault {
+/// Names listed models that resemble one that the server does not have.
+async fn near_models(shared: &Shared, model: &str) -> String {
+    let Ok(Ok(listed)) = timeout(WORDS, super::listing::list(shared)).await else {
+        return String::new();
+    };
+    let names: Vec<&str> = listed.iter().map(|listed| &*listed.name).collect();
+    match &*super::nearest(&names, model) {
+        [] => String::new(),
+        near => format!("; the nearest models that it lists: {}", near.join(", ")),
+    }
+}
+
+pub(super) async fn refusal(mut response: Response, shared: &Shared) -> Fault {
     let mut body = Vec::new();
     let read = async {
         while let Ok(Some(chunk)) = response.chunk().await {
@@ -145,10 +162,11 @@ pub(super) async fn refusal(mut response: Response, patience: Duration) -> Fault
         }
     };
     // A partial body will do.
-    let _ = timeout(patience.min(WORDS), read).await;
+    let _ = timeout(shared.patience.min(WORDS), read).await;
     body.truncate(ERROR_BODY);
     let status = response.status().as_u16();
     let mut fault = fault::of_answer(status, response.headers(), &body);
+    fault.detail = fault.detail.replacen("the provider", &shared.name, 1);
     if status == 404 && lacks_version(response.url()) {
         fault.detail += "; the base URL has no `/v1`, which most servers need: add it";
     }

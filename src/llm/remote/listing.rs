@@ -56,6 +56,25 @@ struct TopProvider {
     max_completion_tokens: Count,
 }
 
+/// Up to three of the names, those nearest to a model that is not among them, in quotes.
+pub(crate) fn nearest(names: &[&str], model: &str) -> Vec<String> {
+    // Gemini lists models with a folder prefix, which calls may omit.
+    let names = names
+        .iter()
+        .map(|name| name.strip_prefix("models/").unwrap_or(name));
+    let mut near: Vec<(usize, &str)> = names
+        .map(|name| (strsim::osa_distance(name, model), name))
+        .collect();
+    near.sort_unstable();
+    if near.first().is_some_and(|(edits, _)| *edits == 0) {
+        return Vec::new();
+    }
+    near.truncate(3);
+    near.into_iter()
+        .map(|(_, name)| format!("`{name}`"))
+        .collect()
+}
+
 pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
     let connection = &shared.connection;
     let url = match shared.dialect {
@@ -77,7 +96,7 @@ pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
         .map_err(|_| fault::headers_late(&connection.place, shared.patience))?;
     let response = answered.map_err(|error| fault::of_send(&error, &connection.place))?;
     if !response.status().is_success() {
-        return Err(super::exchange::refusal(response, shared.patience).await);
+        return Err(super::exchange::refusal(response, shared).await);
     }
     let body = timeout(LIST_TIME, whole(response)).await.map_err(|_| {
         Fault::retryable(
@@ -133,5 +152,29 @@ impl Model<'_> {
             max_output: first(&outputs),
             images: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn nearest_models_are_named_unless_the_model_is_listed() {
+        let listed = [
+            "gpt-5",
+            "gpt-4.1",
+            "gpt-4o",
+            "models/gpt-4.1-mini",
+            "whisper-1",
+        ];
+        for (model, near) in [
+            ("gpt-4.2", &["`gpt-4.1`", "`gpt-4o`", "`gpt-5`"][..]),
+            ("gpt-4.1-mni", &["`gpt-4.1-mini`", "`gpt-4.1`", "`gpt-4o`"]),
+            ("gpt-4.1-mini", &[]),
+        ] {
+            assert_eq!(nearest(&listed, model), near, "{model}");
+        }
+        assert!(nearest(&[], "x").is_empty());
     }
 }
