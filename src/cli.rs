@@ -233,19 +233,17 @@ fn not_understood(mut error: clap::Error, line: &[OsString], missing: &[(&str, &
         ));
     }
     let of = Args::command();
-    let names: Vec<&str> = of.get_subcommands().map(clap::Command::get_name).collect();
-    if line
-        .iter()
-        .any(|part| names.iter().any(|name| part == name))
-    {
+    if line.iter().any(|part| of.find_subcommand(part).is_some()) {
         // The unknown word is in place of a subcommand's subcommand.
         return CliError::CommandLine(error);
     }
-    // Transposed letters are one mistake, unlike in clap's own measure.
-    let near = |name: &&&str| strsim::osa_distance(name, &unknown) <= 1.max(name.len() / 4);
     error.remove(ContextKind::SuggestedSubcommand);
-    if let Some(name) = names.iter().find(near) {
-        let name = ContextValue::Strings(vec![(*name).to_owned()]);
+    let mut names = of.get_subcommands().map(clap::Command::get_name);
+    // Transposed letters are one mistake, unlike in clap's own measure.
+    if let Some(name) =
+        names.find(|name| strsim::osa_distance(name, &unknown) <= 1.max(name.len() / 4))
+    {
+        let name = ContextValue::Strings(vec![name.to_owned()]);
         error.insert(ContextKind::SuggestedSubcommand, name);
     }
     let tip = "to ask a question, put it in quotes: `oracle \"where is it?\"`";

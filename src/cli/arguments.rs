@@ -139,46 +139,41 @@ impl Options {
     }
 }
 
-/// The commands to which each common option applies; those of `dev` by their bare names.
-#[rustfmt::skip]
-pub(super) const APPLIES_TO: [(&str, &[&str]); 8] = [
-    ("project", &["ask", "chat", "serve", "doctor", "config check", "prompt"]),
-    ("data_dir", &["ask", "chat", "serve", "keys", "ctl", "sessions", "usage", "doctor",
-        "config show", "config check", "journal"]),
-    ("config", &["ask", "chat", "serve", "keys", "ctl", "sessions", "usage", "models", "doctor",
-        "config", "classify", "prompt", "replay", "journal"]),
-    ("model", &["ask", "chat", "serve", "models", "doctor", "config show", "config check"]),
-    ("session", &["ask", "chat", "replay"]),
-    ("max_turns", &["ask", "chat", "serve", "config show", "config check", "prompt", "replay"]),
-    ("json", &["ask", "chat", "keys", "ctl", "sessions", "usage", "models", "doctor", "config",
-        "prompt", "replay", "journal"]),
-    ("verbose", &["ask", "chat", "serve", "keys", "ctl", "sessions", "usage", "models", "doctor",
-        "config", "classify", "prompt", "replay", "journal"]),
-];
+/// The common options that each command takes; those of `dev` by their bare names.
+const TAKEN: &str = "\
+ask, chat: project data_dir config model session max_turns json verbose
+serve: project data_dir config model max_turns verbose
+doctor: project data_dir config model json verbose
+models: config model json verbose
+keys, ctl, sessions, usage, journal: data_dir config json verbose
+config show: data_dir config model max_turns json verbose
+config check: project data_dir config model max_turns json verbose
+config, classify: config json verbose
+prompt: project config max_turns json verbose
+replay: config session max_turns json verbose";
 
-/// Whether the option applies to the command, such as `config check`, or to all below it.
-fn applies(option: &str, command: &str) -> bool {
+pub(super) fn taken_by(command: &str) -> impl Iterator<Item = &'static str> {
     let command = command.strip_prefix("dev ").unwrap_or(command);
-    let common = APPLIES_TO.iter().find(|(common, _)| *common == option);
-    common.is_none_or(|(_, commands)| {
-        let mut commands = commands.iter();
-        commands.any(|one| command == *one || command.starts_with(&format!("{one} ")))
-    })
+    let is_of = |one: &str| command == one || command.starts_with(&format!("{one} "));
+    let mut rows = TAKEN.lines().filter_map(|row| row.split_once(": "));
+    let row = rows.find(|(of, _)| of.split(", ").any(is_of));
+    row.map_or("", |(_, options)| options).split(' ')
 }
 
 /// Hides, in the help of each command, the common options that do not apply to it.
 pub(super) fn hide_idle_options(command: Command, common: &[Arg], path: &str) -> Command {
-    let names: Vec<String> = command
+    let names = command
         .get_subcommands()
-        .map(|one| one.get_name().to_owned())
-        .collect();
+        .map(|one| one.get_name().to_owned());
+    let names: Vec<String> = names.collect();
     names.into_iter().fold(command, |command, name| {
         let path = format!("{path} {name}").trim_start().to_owned();
+        let taken: Vec<&str> = taken_by(&path).collect();
         command.mut_subcommand(name, |below| {
-            let own = common.iter().map(|option| {
-                let applies = applies(option.get_id().as_str(), &path);
-                option.clone().hide(!applies)
-            });
+            let is_idle = |option: &Arg| !taken.contains(&option.get_id().as_str());
+            let own = common
+                .iter()
+                .map(|option| option.clone().hide(is_idle(option)));
             hide_idle_options(below.args(own), common, &path)
         })
     })
@@ -191,10 +186,12 @@ pub(super) fn refuse_idle_options(matches: &ArgMatches) -> Result<(), CliError> 
         path = format!("{path} {name}").trim_start().to_owned();
         matches = below;
     }
-    let typed = |option: &str| matches.value_source(option) == Some(ValueSource::CommandLine);
-    let idle = APPLIES_TO.iter().map(|(option, _)| *option);
-    let idle = idle.filter(|option| typed(option) && !applies(option, &path));
-    let idle = idle.map(|option| {
+    let taken: Vec<&str> = taken_by(&path).collect();
+    let is_idle = |option: &&str| {
+        let source = matches.value_source(option);
+        source == Some(ValueSource::CommandLine) && !taken.contains(option)
+    };
+    let idle = taken_by("ask").filter(is_idle).map(|option| {
         let option = option.replace('_', "-");
         format!("`--{option}` does nothing for `oracle {path}`: leave it out")
     });

@@ -14,10 +14,6 @@ pub(super) fn failure(code: &FaultCode, detail: &str) -> String {
 }
 
 fn remedy(code: &FaultCode, detail: &str) -> String {
-    let is_unreachable = detail.contains("cannot reach http");
-    let is_local = ["//127.", "//localhost", "//[::1]"]
-        .iter()
-        .any(|host| detail.contains(host));
     let answered = detail.split_once(" responded with status ");
     let preset = answered.and_then(|(provider, _)| Preset::named(provider));
     let key = preset.and_then(|preset| Some((preset.provider().key_env?, preset.keys_url?)));
@@ -26,22 +22,15 @@ fn remedy(code: &FaultCode, detail: &str) -> String {
             "; the key in {variable} is invalid or has expired: get a new one at {url}, and run \
              `oracle doctor` to test it"
         ),
-        (FaultCode::Forbidden, Some((variable, url))) => format!(
-            "; the key in {variable} lacks a permission: look at {url}, and run `oracle doctor` to \
-             test it"
+        (FaultCode::Forbidden | FaultCode::Quota, Some((variable, url))) => format!(
+            "; check the permissions of the key in {variable} and the account's credit at {url}"
         ),
-        (FaultCode::Quota, Some((_, url))) => {
-            format!("; the account has no credit left: look at its billing page, near {url}")
-        }
         (FaultCode::Unauthorized | FaultCode::Forbidden | FaultCode::Quota, None) => {
             "; run `oracle doctor` to see which key was used".to_owned()
         }
         (FaultCode::ModelNotFound, _) => "; run `oracle models` for a list".to_owned(),
-        _ if is_unreachable && is_local => {
-            "; start the server there, or use `--model offline`".to_owned()
-        }
-        _ if is_unreachable => {
-            "; check the network connection and the address, or use `--model offline`".to_owned()
+        _ if detail.contains("cannot reach http") => {
+            "; check the address and the network connection, or use `--model offline`".to_owned()
         }
         (FaultCode::Tls | FaultCode::HeadersTimeout, _) => {
             "; run `oracle doctor` to test the connection".to_owned()
@@ -66,14 +55,8 @@ mod tests {
             (
                 "forbidden",
                 "anthropic responded with status 403",
-                "; the key in ANTHROPIC_API_KEY lacks a permission: look at \
-                 https://console.anthropic.com/settings/keys, and run `oracle doctor` to test it",
-            ),
-            (
-                "quota",
-                "openrouter responded with status 402",
-                "; the account has no credit left: look at its billing page, near \
-                 https://openrouter.ai/settings/keys",
+                "; check the permissions of the key in ANTHROPIC_API_KEY and the account's credit at \
+                 https://console.anthropic.com/settings/keys",
             ),
             (
                 "unauthorized",
@@ -89,12 +72,12 @@ mod tests {
                 "unavailable",
                 "`openai/x` has been unavailable for 5 s; last error: cannot reach \
                  https://api.openai.com/v1: no such host",
-                "; check the network connection and the address, or use `--model offline`",
+                "; check the address and the network connection, or use `--model offline`",
             ),
             (
                 "connect",
                 "cannot reach http://127.0.0.1:11434/v1: connection refused",
-                "; start the server there, or use `--model offline`",
+                "; check the address and the network connection, or use `--model offline`",
             ),
             (
                 "unavailable",

@@ -95,25 +95,25 @@ pub(super) fn full_name(name: &str) -> Option<String> {
 
 /// The known model that a name most likely means: `openai/gpt-4.1` for `gpt-4.1`.
 pub(crate) fn near_model(name: &str) -> Option<String> {
-    let prices = Prices::builtin().ok()?;
     let defaults = PRESETS
         .iter()
         .filter_map(|preset| Some(format!("{}/{}", preset.name, preset.default_model?)));
-    let listed = prices.0.into_iter().map(|entry| entry.name);
+    let listed = Prices::builtin()
+        .ok()?
+        .0
+        .into_iter()
+        .map(|entry| entry.name);
     let known = ["offline".to_owned()]
         .into_iter()
         .chain(defaults)
         .chain(listed);
-    let near = known.filter_map(|known| {
-        let full = known.strip_suffix('*').unwrap_or(&known);
-        let (provider, model) = full.split_once('/').unwrap_or(("", full));
-        if full != known && name.starts_with(model) {
-            return Some((0, format!("{provider}/{name}")));
-        }
-        let edits = strsim::osa_distance(name, full).min(strsim::osa_distance(name, model));
-        (edits <= 1.max(name.len() / 5)).then(|| (edits, full.to_owned()))
+    let near = known.map(|known| {
+        let full = known.trim_end_matches('*');
+        let model = full.split_once('/').map_or(full, |(_, model)| model);
+        (strsim::osa_distance(name, model), full.to_owned())
     });
-    Some(near.min_by_key(|(edits, _)| *edits)?.1)
+    let (edits, near) = near.min_by_key(|(edits, _)| *edits)?;
+    (edits <= 1.max(name.len() / 5)).then_some(near)
 }
 
 pub(super) fn is_provider(name: &str) -> bool {

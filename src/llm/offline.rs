@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use futures_util::{StreamExt, stream};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     Backend, DeltaStream, Request, ToolChoice, estimate_usage,
@@ -27,9 +27,9 @@ mod task;
 pub const OFFLINE: &str = "offline";
 
 const TOOL: &str = "code_search";
-/// The tool for questions about commits, and the number of commits in an answer.
+/// The tool for questions about commits, and the lines of its result in an answer.
 const HISTORY: &str = "history_search";
-const COMMITS: usize = 8;
+const HISTORY_LINES: usize = 14;
 /// Maximum characters of a question to search for.
 const LONGEST_QUESTION: usize = 900;
 /// Coverage from which the best place counts as an answer.
@@ -96,7 +96,7 @@ fn reply(request: &Request) -> Reply {
         (vec![query.searching(), query.call()], StopReason::ToolCalls)
     } else {
         let result = query.results.last().copied();
-        (vec![answer(result, has_tool)], StopReason::EndTurn)
+        (vec![answer(result, tool, has_tool)], StopReason::EndTurn)
     };
     Reply {
         usage: estimate_usage(request, &parts),
@@ -129,11 +129,9 @@ impl<'a> Query<'a> {
 
     fn tool(&self) -> &'static str {
         let question = self.question.to_lowercase();
-        let has = |words: &[&str]| words.iter().any(|word| question.contains(word));
-        match has(&["commit"]) && has(&["last", "latest", "newest", "recent"]) {
-            true => HISTORY,
-            false => TOOL,
-        }
+        let mut recent = ["last", "latest", "newest", "recent"].iter();
+        let is_history = question.contains("commit") && recent.any(|word| question.contains(word));
+        if is_history { HISTORY } else { TOOL }
     }
 
     fn searches(&self) -> bool {
@@ -169,7 +167,7 @@ impl<'a> Query<'a> {
     }
 }
 
-fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
+fn answer(result: Option<&ToolResult>, tool: &str, has_tool: bool) -> Part {
     let failed = |why: &str| {
         // The rest is advice to a model.
         let why = why.split(": continue without").next().unwrap_or(why);
@@ -191,12 +189,13 @@ fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
     if result.status != ToolStatus::Ok {
         return failed(&result.content);
     }
-    if let Some(commits) = result
-        .data
-        .as_ref()
-        .and_then(|data| data["commits"].as_array())
-    {
-        return latest(commits);
+    if tool == HISTORY {
+        let text: Vec<&str> = result.content.lines().take(HISTORY_LINES).collect();
+        let commits = quoted("", &text.join("\n"));
+        let fields = [("sources_found", "1".to_owned())];
+        let signal = signal("context_sufficient", &fields, 1.0);
+        let answer = format!("The latest commits, newest first:\n{commits}\n\n{HINT}\n\n{signal}");
+        return Part::text(answer);
     }
     // A scripted or host-provided search may have text only.
     let found = result.data.as_ref().map(SearchData::deserialize);
@@ -213,26 +212,6 @@ fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
     }
 }
 
-fn latest(commits: &[Value]) -> Part {
-    if commits.is_empty() {
-        return stuck("The git history has no commits of this folder", NO_ANSWER);
-    }
-    let mut answer = "The latest commits, newest first:\n".to_owned();
-    for commit in commits.iter().take(COMMITS) {
-        let [hash, date, author, subject] = ["hash", "date", "author", "subject"]
-            .map(|field| inert(commit[field].as_str().unwrap_or_default()));
-        let day: String = date.chars().take(10).collect();
-        let row = shortened(&format!("{day} {subject} ({author})"), ROW);
-        let _ = write!(answer, "\n- `{hash}` {row}");
-    }
-    let fields = [
-        ("sources_found", commits.len().to_string()),
-        ("source_types", json!(["history"]).to_string()),
-    ];
-    let signal = signal("context_sufficient", &fields, 1.0);
-    Part::text(format!("{answer}\n\n{HINT}\n\n{signal}"))
-}
-
 fn places(best: &Place, more: &[Place], found: &SearchData) -> Part {
     let excerpt = found.excerpt.as_ref().unwrap_or(best);
     let mut answer = match &*listed(&found.absent) {
@@ -242,13 +221,16 @@ fn places(best: &Place, more: &[Place], found: &SearchData) -> Part {
     if found.coverage < SURE {
         answer.push_str("The closest match is ");
     }
-    match &*name(excerpt, LONGEST_LINE) {
-        "" => {}
-        name => {
-            let _ = write!(answer, "`{name}` in ");
-        }
+    let name = name(excerpt, LONGEST_LINE);
+    if !name.is_empty() {
+        let _ = write!(answer, "`{name}` in ");
     }
-    let _ = write!(answer, "`{}`:\n{}\n", location(excerpt), quoted(excerpt));
+    let _ = write!(
+        answer,
+        "`{}`:\n{}\n",
+        location(excerpt),
+        quoted(&excerpt.path, &excerpt.text)
+    );
     let more = &more[..more.len().min(PLACES - 1)];
     for place in more {
         let _ = write!(answer, "\n- {}", row(place));
@@ -320,18 +302,15 @@ fn stuck(answer: &str, blocker: &str) -> Part {
     Part::text(format!("{answer}.\n\n{HINT}\n\n{signal}"))
 }
 
-fn quoted(place: &Place) -> String {
-    let lines = place.text.lines().map(|line| shortened(line, LONGEST_LINE));
+fn quoted(path: &str, text: &str) -> String {
+    let lines = text.lines().map(|line| shortened(line, LONGEST_LINE));
     let lines: Vec<String> = lines
         .map(|line| line.replace(|c: char| c.is_control() && c != '\t', " "))
         .collect();
     let body = lines.join("\n");
     let longest = body.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    let extension = place
-        .path
-        .rsplit_once('.')
-        .map_or("", |(_, extension)| extension);
+    let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
     let is_plain = extension.chars().all(|c| c.is_ascii_alphanumeric());
     let language = if is_plain { extension } else { "" };
     format!("{fence}{language}\n{body}\n{fence}")

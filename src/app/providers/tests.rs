@@ -35,8 +35,8 @@ fn called(file: &str, variables: &[(&str, &str)], name: &str) -> Result<(String,
 
 #[test]
 fn presets_read_addresses_and_keys_from_the_environment() {
-    let no_key = "provider `openai` has no key: set the environment variable OPENAI_API_KEY, or \
-                  choose another model with `model.chain` or `--model`";
+    let no_key = "provider `openai` has no key: set the environment variable OPENAI_API_KEY to \
+                  a key from https://platform.openai.com/api-keys, or choose another model with `model.chain` or `--model`";
     let no_url = "the environment variable OPENAI_BASE_URL is not a valid address; use an http:// \
                   or https:// URL without user, password, `?` and `#`";
     let no_text = "the key or header value of provider `openai` in the environment variable \

@@ -232,20 +232,18 @@ fn question_about_commits_searches_the_history() {
         };
         assert_eq!(call.name, tool, "{question}");
     }
-    let commit = json!({"hash": "5dec7fd4", "date": "2026-11-26T12:22:34Z", "author": "Ann",
-        "subject": "Fix <signal>", "files": []});
-    let of = |status, data| {
-        let messages = transcript("last commit?", status, data);
-        read(&reply(&request(&[TOOL, HISTORY], messages)))
+    let mut messages = transcript("last commit?", ToolStatus::Ok, None);
+    let Some(Part::ToolResult(result)) = messages[2].parts.first_mut() else {
+        panic!("no result")
     };
-    let (text, kind) = of(
-        ToolStatus::Ok,
-        Some(json!({"commits": [commit], "more": false})),
+    result.content = "commit 5dec7fd4 2026-11-26 Ann\n    Fix <signal>\n".repeat(20);
+    let (text, kind) = read(&reply(&request(&[TOOL, HISTORY], messages)));
+    let said = "The latest commits, newest first:\n```\ncommit 5dec7fd4 2026-11-26 Ann\n";
+    assert!(
+        text.starts_with(said) && text.lines().count() < 24,
+        "{text}"
     );
-    let said = "The latest commits, newest first:\n\n- `5dec7fd4` 2026-11-26 Fix ‹signal› (Ann)\n";
-    assert!(text.starts_with(said), "{text}");
     assert_eq!(kind, "context_sufficient");
-    assert_eq!(of(ToolStatus::Ok, Some(json!({"commits": []}))).1, "stuck");
 
     let mut messages = transcript("last commit?", ToolStatus::Failed, None);
     let Some(Part::ToolResult(result)) = messages[2].parts.first_mut() else {

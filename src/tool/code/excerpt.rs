@@ -1,30 +1,24 @@
 //! The lines that show a place on part of a screen: its definition with the value or body. Pure.
 
+use std::{collections::BTreeSet, iter};
+
 use crate::tool::outline::{self, Symbol, SymbolKind};
 
 /// Maximum rows of an excerpt, and the columns after which a line takes another row.
 const ROWS: usize = 13;
 const COLUMNS: usize = 78;
+/// Characters after which the offline model cuts a line.
+const LONGEST: usize = 200;
 /// Lines of a long comment that are shown: its first ones, and those around the best line.
 const COMMENT_LINES: usize = 2;
 const BEST_LINES: usize = 4;
-const GAP: &str = "…";
-
-/// An excerpt of a file, with a mark where lines were left out.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Excerpt {
-    pub(super) first: u64,
-    pub(super) last: u64,
-    pub(super) text: String,
-}
+const GAP: &str = "…\n";
 
 /// The symbol at the best line of a place, or the first one that it defines.
 pub(super) fn symbol(symbols: &[Symbol], top: u32, (first, last): (u32, u32)) -> Option<&Symbol> {
-    let opens = || {
-        let mut symbols = symbols.iter();
-        symbols.find(|one| (first..=last).contains(&one.line))
-    };
-    outline::enclosing(symbols, top).or_else(opens)
+    let mut opened = symbols.iter().filter(|one| one.line >= first);
+    let opened = opened.next().filter(|one| one.line <= last);
+    outline::enclosing(symbols, top).or(opened)
 }
 
 /// Describes a place in a few words: the definition or heading, or else its best line.
@@ -35,116 +29,91 @@ pub(super) fn description(
     symbol: Option<&Symbol>,
     top: u32,
 ) -> String {
-    let line = |number: u32| {
-        lines
-            .get(number as usize - 1)
-            .map_or("", |line| line.trim())
+    use SymbolKind::{Constant, Heading, Implementation, Key, Macro, Variable};
+    let at = symbol.map_or(top, |one| one.line) as usize;
+    let line = lines.get(at - 1).map_or("", |line| line.trim());
+    let Some(one) = symbol else {
+        return line.trim_start_matches(['/', '!', '*', ' ']).to_owned();
     };
-    match symbol {
-        None => line(top)
-            .trim_start_matches(['/', '!', '*', ' '])
-            .to_owned(),
-        Some(one) => match one.kind {
-            SymbolKind::Heading => outline::qualified(path, symbols, one),
-            SymbolKind::Constant
-            | SymbolKind::Variable
-            | SymbolKind::Key
-            | SymbolKind::Macro
-            | SymbolKind::Implementation => line(one.line).trim_end_matches([' ', '{']).to_owned(),
-            kind => format!(
-                "{} {}",
-                kind.as_str(),
-                outline::qualified(path, symbols, one)
-            ),
-        },
+    let name = outline::qualified(path, symbols, one);
+    match one.kind {
+        Heading => name,
+        Constant | Variable | Key | Macro | Implementation => {
+            line.trim_end_matches([' ', '{']).to_owned()
+        }
+        kind => format!("{} {name}", kind.as_str()),
     }
 }
 
-/// The excerpt of a place. It is the largest definition around the best line that fits, or else
-/// the beginning of its comment, its first line, and the lines from the best one on.
+/// The excerpt of a place, as its first and last line and its text. It is the largest definition
+/// around the best line that fits, or else the beginning of its comment, its first line, and the
+/// lines from the best one on.
 pub(super) fn excerpt(
     lines: &[&str],
     symbols: &[Symbol],
     symbol: Option<&Symbol>,
     top: u32,
     (first, last): (u32, u32),
-) -> Excerpt {
-    let rows = |number: u32| {
-        let line = lines.get(number as usize - 1);
-        line.map_or(0, |line| 1 + line.chars().count() / COLUMNS)
+) -> (u32, u32, String) {
+    let line = |number: u32| lines.get(number as usize - 1).copied().unwrap_or_default();
+    let rows = |number: u32| 1 + line(number).chars().take(LONGEST).count() / COLUMNS;
+    let fits = |one: &&Symbol| {
+        let lines = (one.first_line..=one.last_line).take(ROWS + 1);
+        lines.map(rows).sum::<usize>() <= ROWS
     };
-    let around = symbol
+    let symbols = symbol
         .into_iter()
         .flat_map(|one| outline::lineage(symbols, one));
-    let fits = |one: &&Symbol| {
-        let whole = one.first_line..=one.last_line;
-        one.last_line - one.first_line < ROWS as u32 && whole.map(rows).sum::<usize>() <= ROWS
-    };
-    let whole = around.take_while(fits).last();
+    let whole = symbols.take_while(fits).last();
     let (first, own, last) = match whole.or(symbol) {
         Some(one) => (one.first_line, one.line, one.last_line),
         None => (first, top.saturating_sub(2).max(first), last),
     };
-    let from = match whole {
-        None if top > own + ROWS as u32 / 2 => top - 2,
-        _ => own,
-    };
-    let comment = (first..own).filter(|_| symbol.is_some());
-    let order = [own].into_iter();
-    let order = order.chain(comment.clone().take(COMMENT_LINES));
-    let order = order.chain((top.max(first)..own).take(BEST_LINES));
-    let order = order.chain(from..=last);
-    let order = order.chain(comment.skip(COMMENT_LINES));
-    let order = order.chain((first..from).rev());
-    let (mut left, mut shown) = (ROWS, Vec::new());
+    let is_far = whole.is_none() && top > own + ROWS as u32 / 2;
+    let from = if is_far { top - 2 } else { own };
+    let order = iter::once(own)
+        .chain((first..own).take(COMMENT_LINES))
+        .chain((top.max(first)..own).take(BEST_LINES))
+        .chain(from..=last)
+        .chain(first..from);
+    let (mut left, mut shown) = (ROWS, BTreeSet::new());
     for number in order {
-        if shown.contains(&number) {
-            continue;
-        }
         let rows = rows(number);
-        if rows > left && !shown.is_empty() {
+        if rows > left {
             break;
         }
-        left = left.saturating_sub(rows);
-        shown.push(number);
+        left -= if shown.insert(number) { rows } else { 0 };
     }
-    shown.sort_unstable();
-    let text = |number: &u32| lines.get(*number as usize - 1).copied().unwrap_or_default();
-    while shown.len() > 1
-        && shown
-            .last()
-            .is_some_and(|last| text(last).trim().is_empty())
-    {
-        shown.pop();
+    let is_blank = |number: &u32| line(*number).trim().is_empty();
+    while shown.last().is_some_and(is_blank) {
+        shown.pop_last();
     }
-    let texts = shown
+    let indent = shown
         .iter()
-        .map(text)
-        .filter(|line| !line.trim().is_empty());
-    let indent = texts.map(|line| line.len() - line.trim_start_matches(' ').len());
-    let indent = indent.min().unwrap_or(0);
-    let mut written = Vec::new();
-    for (at, number) in shown.iter().enumerate() {
-        if at > 0 && shown[at - 1] + 1 < *number {
-            written.push(GAP);
+        .filter_map(|number| line(*number).find(|c| c != ' '))
+        .min();
+    let (mut text, mut before) = (String::new(), 0);
+    for number in shown.iter().copied() {
+        if before > 0 && before + 1 < number {
+            text.push_str(GAP);
         }
-        written.push(text(number).get(indent..).unwrap_or_default());
+        let line = line(number).get(indent.unwrap_or(0)..).unwrap_or_default();
+        text.extend(line.chars().take(LONGEST));
+        text.push('\n');
+        before = number;
     }
-    if shown.last().is_some_and(|end| *end < last) {
-        written.push(GAP);
+    if before < last {
+        text.push_str(GAP);
     }
-    Excerpt {
-        first: shown.first().copied().unwrap_or(first).into(),
-        last: shown.last().copied().unwrap_or(last).into(),
-        text: written.join("\n"),
-    }
+    let first = shown.first().copied().unwrap_or(before);
+    (first, before, text.trim_end().to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shown(path: &str, text: &str, top: u32) -> (String, Excerpt) {
+    fn shown(path: &str, text: &str, top: u32) -> (String, (u32, u32, String)) {
         let (lines, symbols) = (
             text.lines().collect::<Vec<_>>(),
             outline::outline(path, text),
@@ -227,13 +196,13 @@ mod tests {
                 &["one\n  two\nthree"],
             ),
         ] {
-            let (description, excerpt) = shown(path, &text, top);
+            let (description, (first, last, text)) = shown(path, &text, top);
             assert_eq!(description, what, "{name}");
-            assert_eq!((excerpt.first, excerpt.last), lines, "{name}: {excerpt:?}");
+            assert_eq!((first, last), lines, "{name}: {text}");
             for part in contains {
-                assert!(excerpt.text.contains(part), "{name}: {excerpt:?}");
+                assert!(text.contains(part), "{name}: {text}");
             }
-            assert!(excerpt.text.lines().count() <= 16, "{name}: {excerpt:?}");
+            assert!(text.lines().count() <= 16, "{name}: {text}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    excerpt::{self, Excerpt},
+    excerpt,
     kind::FileKind,
     passages::{MAX_LINES, Shard},
     question::{Question, TermKind},
@@ -39,7 +39,7 @@ pub(super) struct RankedPlaces {
     /// How many words say what the question is about, and those of them that no file has.
     pub(super) words: usize,
     pub(super) absent: Vec<String>,
-    pub(super) excerpt: Option<Excerpt>,
+    pub(super) excerpt: Option<(u32, u32, String)>,
     pub(super) unknown: Vec<String>,
     pub(super) read_as: Vec<String>,
     pub(super) stopped: bool,
@@ -162,7 +162,7 @@ pub(super) fn best(
         answer.places.extend(places);
     }
     answer.places.truncate(most);
-    for found in &mut answer.places {
+    for (at, found) in answer.places.iter_mut().enumerate() {
         if let Some((path, text)) = read(&found.file) {
             let symbols = outline::outline(&path, &text);
             let (place, top) = ((found.first as u32, found.last as u32), found.top);
@@ -170,9 +170,10 @@ pub(super) fn best(
             let lines: Vec<&str> = text.lines().take(MAX_LINES).collect();
             found.within = symbol.map_or_else(Vec::new, |symbol| names(&symbols, symbol));
             found.description = excerpt::description(&path, &lines, &symbols, symbol, top);
-            answer
-                .excerpt
-                .get_or_insert_with(|| excerpt::excerpt(&lines, &symbols, symbol, top, place));
+            if at == 0 {
+                let excerpt = excerpt::excerpt(&lines, &symbols, symbol, top, place);
+                answer.excerpt = Some(excerpt);
+            }
         }
     }
     if let Some(best) = answer.places.first() {

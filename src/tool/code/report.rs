@@ -29,7 +29,7 @@ const MAX_NAMES: usize = 4;
 /// Length in bytes from which no further places are written.
 const SOFT_LIMIT: usize = 3_600;
 /// Maximum bytes of the texts in the data, small enough even if JSON escapes every byte.
-const MAX_DATA_TEXT: usize = 8 * 1024;
+const MAX_DATA_TEXT: usize = 6 * 1024;
 /// Maximum characters of a place's description.
 const MAX_DESCRIPTION: usize = 120;
 /// Maximum lines of the best place, and of the others.
@@ -167,11 +167,11 @@ pub(super) fn data(answer: &RankedPlaces) -> SearchData {
         }
     });
     let places: Vec<tool::Place> = places.collect();
-    let excerpt = answer.excerpt.as_ref().zip(places.first());
-    let excerpt = excerpt.map(|(excerpt, best)| tool::Place {
-        start: excerpt.first,
-        end: excerpt.last,
-        text: excerpt.text.clone(),
+    let excerpt = answer.excerpt.clone().zip(places.first());
+    let excerpt = excerpt.map(|((start, end, text), best)| tool::Place {
+        start: start.into(),
+        end: end.into(),
+        text,
         ..best.clone()
     });
     SearchData {

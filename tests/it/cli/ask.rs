@@ -265,3 +265,16 @@ fn readme_question_is_answered_from_this_repository() {
         "{cited:?}"
     );
 }
+
+#[test]
+fn question_needs_neither_command_nor_quotes() {
+    let place = Workspace::new(&FILES);
+    let quoted = place.oracle("ask").arg(QUESTION).output().stdout;
+    let alone = place.oracle("").arg(QUESTION).output();
+    assert_eq!(
+        (alone.stdout, alone.status.code()),
+        (quoted.clone(), Some(0))
+    );
+    let words: Vec<&str> = QUESTION.split(' ').collect();
+    assert_eq!(place.oracle("ask").args(words).output().stdout, quoted);
+}

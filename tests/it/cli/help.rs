@@ -7,6 +7,8 @@ fn every_command_has_help_with_examples() {
     let place = Workspace::new(&[]);
     let commands = [
         "--help",
+        "-h",
+        "ask -h",
         "ask --help",
         "chat --help",
         "serve --help",
@@ -42,6 +44,7 @@ fn every_command_has_help_with_examples() {
         "dev journal --help",
         "dev journal verify --help",
         "dev journal stats --help",
+        "dev man --help",
         "signal --help",
     ];
     assert_transcript!("help", commands.map(|line| place.oracle(line)));
@@ -67,6 +70,11 @@ fn usage_errors_suggest_a_remedy() {
         "classify --nope",
         "classify --jsonl query",
         "classify one two",
+        "aks",
+        "sessions lst",
+        "keys list --model offline",
+        "--max-turns 3 --project . models",
+        "serve --listen 7770x",
         "ask --max-turns",
         "replay",
         "config",
@@ -102,4 +110,22 @@ fn completions_name_the_commands_for_every_shell() {
         }
         assert_eq!((output.stderr, output.status.code()), (vec![], Some(0)));
     }
+}
+
+#[test]
+fn manual_pages_are_written_for_every_command() {
+    let place = Workspace::new(&[]);
+    let output = place.oracle("dev man pages").output();
+    assert_eq!((output.stdout, output.status.code()), (vec![], Some(0)));
+    let page = |name: &str| std::fs::read_to_string(place.path("pages").join(name)).unwrap();
+    let (ask, list) = (page("oracle-ask.1"), page("oracle-keys-list.1"));
+    assert!(
+        ask.contains("\\-\\-max\\-turns") && ask.contains("Examples:"),
+        "{ask}"
+    );
+    assert!(
+        list.contains("\\-\\-json") && !list.contains("max\\-turns"),
+        "{list}"
+    );
+    assert!(page("oracle.1").contains("oracle\\-ask(1)"));
 }
