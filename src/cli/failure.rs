@@ -4,13 +4,9 @@ use crate::{config::Preset, model::FaultCode};
 
 /// Describes a failure with its code, and advice if the provider or the network caused it.
 pub(super) fn failure(code: &FaultCode, detail: &str) -> String {
-    let code_text = format!(" ({code})");
-    let shown = if detail.contains(&code_text) {
-        ""
-    } else {
-        &code_text
-    };
-    format!("{detail}{shown}{}", remedy(code, detail))
+    let code_text = Some(format!(" ({code})")).filter(|text| !detail.contains(text));
+    let (shown, remedy) = (code_text.unwrap_or_default(), remedy(code, detail));
+    format!("{detail}{shown}{remedy}")
 }
 
 fn remedy(code: &FaultCode, detail: &str) -> String {

@@ -4,7 +4,7 @@ pub(super) const ABOUT: &str = "Durable conversations with LLM agents about your
 
 pub(super) const TOP: &str = "\
 Examples:
-  oracle \"where are sessions restarted?\"      # ask about the project in this folder
+  oracle \"where are sessions restarted?\"       # ask about the project in this folder
   oracle chat                                  # hold a conversation
   oracle chat --last                           # continue the latest one
   oracle ask --json < question.txt             # for scripts
@@ -29,11 +29,11 @@ Find what is wrong:   oracle doctor";
 pub(super) const ASK: &str = "\
 Examples:
   oracle ask \"where are sessions restarted?\"
-  oracle ask --session review \"and who calls that?\"     # one session, several questions
+  oracle ask --session review \"and who calls that?\"      # one session, several questions
   oracle ask --model openai/gpt-4.1 \"why two caches?\"
   oracle ask --json --max-turns 5 < question.txt
   oracle ask --jsonl --parallel 4 < questions.jsonl      # many at once
-  oracle ask --session review --idempotency-key 7 \"and?\" # safe to repeat
+  oracle ask --session review --idempotency-key 7 \"and?\"  # safe to repeat
 
 The answer goes to standard output, everything else to standard error. A question may be up to 1 \
 MiB long.

@@ -102,8 +102,8 @@ fn command_stops_at_configuration_problems() {
     let place = Workspace::new(&[]);
     let lines = [
         "config show --max-turns 0 --model x",
-        "classify ok --max-turns 0 --model x",
-        "prompt --type code --max-turns 0 --model x",
+        "ask hi --max-turns 0 --model x",
+        "chat --max-turns 0 --model x",
     ];
     for line in lines {
         let output = place.oracle(line).output();

@@ -103,7 +103,7 @@ fn doctor_warns_about_a_weak_model_with_remedies() {
 /// The mock model checks that requests keep the protocol's rules.
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_reports_refused_or_unused_tool_results() {
-    let refused = "fail  results     the provider responded with status 400: mock fault 400: bad request (invalid_request_error) (bad_request); \
+    let refused = "fail  results     local responded with status 400: mock fault 400: bad request (invalid_request_error) (bad_request); \
                    the model calls tools, but the server rejects their results: update the server, or enable its tool support";
     let unused = "warn  results     the answer does not use the tool's result; check the server's \
                   template";

@@ -88,19 +88,19 @@ fn each_problem_is_one_line() {
             "no models",
             "[model]\nchain = []",
             "oracle.toml:2: `model.chain` is `[]`, expected 1 to 8 different models, each written \
-             provider/model",
+             provider/model, such as ollama/qwen3",
         ),
         (
             "a model without provider",
             "[model]\nchain = [\"gpt\"]",
             "oracle.toml:2: `model.chain` is `[\"gpt\"]`, expected 1 to 8 different models, each \
-             written provider/model",
+             written provider/model, such as ollama/qwen3",
         ),
         (
             "models of another kind",
             "[model]\nchain = [1]",
             "oracle.toml:2: `model.chain` is `[1]`, expected 1 to 8 different models, each \
-             written provider/model",
+             written provider/model, such as ollama/qwen3",
         ),
         (
             "too many shards",
