@@ -6,7 +6,7 @@ use crate::tool::outline::{self, Symbol, SymbolKind};
 
 /// Maximum rows of an excerpt, and the columns after which a line takes another row.
 const ROWS: usize = 13;
-const COLUMNS: usize = 78;
+const COLUMNS: usize = 76;
 /// Characters after which the offline model cuts a line.
 const LONGEST: usize = 200;
 /// Lines of a long comment that are shown: its first ones, and those around the best line.
