@@ -27,9 +27,6 @@ mod task;
 pub const OFFLINE: &str = "offline";
 
 const TOOL: &str = "code_search";
-/// The tool for questions about commits, and the lines of its result in an answer.
-const HISTORY: &str = "history_search";
-const HISTORY_LINES: usize = 14;
 /// Maximum characters of a question to search for.
 const LONGEST_QUESTION: usize = 900;
 /// Coverage from which the best place counts as an answer.
@@ -82,8 +79,7 @@ impl Backend for Offline {
 
 fn reply(request: &Request) -> Reply {
     let query = Query::read(&request.messages);
-    let tool = query.tool();
-    let has_tool = request.tools.iter().any(|one| one.name == tool);
+    let has_tool = request.tools.iter().any(|tool| tool.name == TOOL);
     let is_offered =
         has_tool && matches!(request.tool_choice, ToolChoice::Auto | ToolChoice::Required);
     let is_task = request.options.as_ref().is_some_and(|own| own.is_task);
@@ -96,7 +92,7 @@ fn reply(request: &Request) -> Reply {
         (vec![query.searching(), query.call()], StopReason::ToolCalls)
     } else {
         let result = query.results.last().copied();
-        (vec![answer(result, tool, has_tool)], StopReason::EndTurn)
+        (vec![answer(result, has_tool)], StopReason::EndTurn)
     };
     Reply {
         usage: estimate_usage(request, &parts),
@@ -127,13 +123,6 @@ impl<'a> Query<'a> {
         }
     }
 
-    fn tool(&self) -> &'static str {
-        let question = self.question.to_lowercase();
-        let mut recent = ["last", "latest", "newest", "recent"].iter();
-        let is_history = question.contains("commit") && recent.any(|word| question.contains(word));
-        if is_history { HISTORY } else { TOOL }
-    }
-
     fn searches(&self) -> bool {
         match self.results[..] {
             [] => true,
@@ -155,22 +144,16 @@ impl<'a> Query<'a> {
 
     fn call(&self) -> Part {
         let query: String = self.question.chars().take(LONGEST_QUESTION).collect();
-        let (name, arguments) = match self.tool() {
-            HISTORY => (HISTORY, json!({})),
-            _ => (TOOL, json!({ "query": query, "mode": "words" })),
-        };
         Part::ToolCall(ToolCall {
             id: CallId::new(&format!("{OFFLINE}_{}", self.calls + 1)),
-            name: name.to_owned(),
-            arguments: arguments.to_string(),
+            name: TOOL.to_owned(),
+            arguments: json!({ "query": query, "mode": "words" }).to_string(),
         })
     }
 }
 
-fn answer(result: Option<&ToolResult>, tool: &str, has_tool: bool) -> Part {
+fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
     let failed = |why: &str| {
-        // The rest is advice to a model.
-        let why = why.split(": continue without").next().unwrap_or(why);
         let why = format!("The search failed: {why}");
         stuck(&why, &why)
     };
@@ -188,14 +171,6 @@ fn answer(result: Option<&ToolResult>, tool: &str, has_tool: bool) -> Part {
     };
     if result.status != ToolStatus::Ok {
         return failed(&result.content);
-    }
-    if tool == HISTORY {
-        let text: Vec<&str> = result.content.lines().take(HISTORY_LINES).collect();
-        let commits = quoted("", &text.join("\n"));
-        let fields = [("sources_found", "1".to_owned())];
-        let signal = signal("context_sufficient", &fields, 1.0);
-        let answer = format!("The latest commits, newest first:\n{commits}\n\n{HINT}\n\n{signal}");
-        return Part::text(answer);
     }
     // A scripted or host-provided search may have text only.
     let found = result.data.as_ref().map(SearchData::deserialize);

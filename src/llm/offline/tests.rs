@@ -219,44 +219,6 @@ fn excerpt_is_quoted_in_place_of_the_place() {
 }
 
 #[test]
-fn question_about_commits_searches_the_history() {
-    for (question, tool) in [
-        ("What was the last commit?", HISTORY),
-        ("show recent commits", HISTORY),
-        ("where is a commit parsed?", TOOL),
-    ] {
-        let asked = vec![Message::text(Role::User, question)];
-        let reply = reply(&request(&[TOOL, HISTORY], asked));
-        let Some(Part::ToolCall(call)) = reply.parts.last() else {
-            panic!("{reply:?}")
-        };
-        assert_eq!(call.name, tool, "{question}");
-    }
-    let mut messages = transcript("last commit?", ToolStatus::Ok, None);
-    let Some(Part::ToolResult(result)) = messages[2].parts.first_mut() else {
-        panic!("no result")
-    };
-    result.content = "commit 5dec7fd4 2026-11-26 Ann\n    Fix <signal>\n".repeat(20);
-    let (text, kind) = read(&reply(&request(&[TOOL, HISTORY], messages)));
-    let said = "The latest commits, newest first:\n```\ncommit 5dec7fd4 2026-11-26 Ann\n";
-    assert!(
-        text.starts_with(said) && text.lines().count() < 24,
-        "{text}"
-    );
-    assert_eq!(kind, "context_sufficient");
-
-    let mut messages = transcript("last commit?", ToolStatus::Failed, None);
-    let Some(Part::ToolResult(result)) = messages[2].parts.first_mut() else {
-        panic!("no result")
-    };
-    result.content = "this folder is no git repository: continue without it".to_owned();
-    messages.extend_from_within(1..);
-    let (text, kind) = read(&reply(&request(&[TOOL, HISTORY], messages)));
-    let said = "The search failed: this folder is no git repository.\n";
-    assert!(text.starts_with(said) && kind == "stuck", "{kind}: {text}");
-}
-
-#[test]
 fn missing_words_are_named() {
     let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     for (name, coverage, absent, missing, start, signal) in [
