@@ -53,6 +53,8 @@ pub mod sessions;
 pub mod signal;
 pub mod terminal;
 mod text;
+#[cfg(feature = "tui")]
+pub mod top;
 pub mod usage;
 mod user;
 
@@ -94,6 +96,10 @@ pub enum Command {
     #[cfg(feature = "server")]
     #[command(after_long_help = help::CTL)]
     Ctl(Box<ctl::CtlArgs>),
+    /// Watch and steer the sessions of a running server in a live table
+    #[cfg(feature = "tui")]
+    #[command(after_long_help = help::TOP_TABLE)]
+    Top(top::TopArgs),
     /// List, show, search, export and delete sessions
     #[command(subcommand, after_long_help = help::SESSIONS)]
     Sessions(sessions::SessionsCommand),
@@ -170,6 +176,8 @@ const MISSING: &[(&str, &str)] = &[
     ("keys", "server"),
     #[cfg(not(feature = "server"))]
     ("ctl", "server"),
+    #[cfg(not(feature = "tui"))]
+    ("top", "tui"),
     #[cfg(not(feature = "mock"))]
     ("mock-model", "mock"),
 ];

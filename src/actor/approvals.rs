@@ -54,9 +54,9 @@ pub(super) struct Approvals(Arc<DashMap<TenantId, Sessions>>);
 type Sessions = HashMap<SessionName, PendingCalls>;
 
 #[derive(Debug, Clone, Default)]
-struct PendingCalls {
+pub(super) struct PendingCalls {
     last: Seq,
-    calls: Vec<Approval>,
+    pub calls: Vec<Approval>,
 }
 
 impl Approvals {
@@ -106,7 +106,7 @@ impl Approvals {
 }
 
 impl PendingCalls {
-    fn of(key: &SessionKey, session: &Session, last: Seq) -> Self {
+    pub(super) fn of(key: &SessionKey, session: &Session, last: Seq) -> Self {
         let calls = session.waiting_calls();
         let calls = calls.map(|(query, turn, call, since)| Approval {
             session: key.clone(),

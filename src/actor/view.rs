@@ -1,9 +1,12 @@
 //! The state of a session, live or not.
 
+use super::approvals::{Approval, PendingCalls};
 use crate::{
-    kernel::{Phase, Session},
-    model::{Limits, QueryId, Seq, SessionKey, Usage},
+    kernel::{Phase, Query, Session},
+    model::{Limits, ProfileName, QueryId, Seq, SessionKey, SignalType, Timestamp, Usage},
 };
+
+const QUESTION: usize = 500;
 
 /// The state of a session.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -11,6 +14,12 @@ use crate::{
 pub struct SessionView {
     /// Tenant and name.
     pub key: SessionKey,
+    /// Its profile.
+    #[serde(default)]
+    pub profile: Option<ProfileName>,
+    /// The question of the running query, or of the last one: its first 500 characters.
+    #[serde(default)]
+    pub question: Option<String>,
     /// `idle`, `closed`, `quarantined`, or the step of the running query.
     pub state: String,
     /// Whether new calls and tools are held back.
@@ -23,10 +32,22 @@ pub struct SessionView {
     pub turns: u32,
     /// Its budgets.
     pub limits: Option<Limits>,
-    /// Its usage.
+    /// When it began.
+    #[serde(default)]
+    pub since: Option<Timestamp>,
+    /// Its last signal.
+    #[serde(default)]
+    pub signal: Option<SignalType>,
+    /// Its calls that wait for approval, the oldest first.
+    #[serde(default)]
+    pub calls: Vec<Approval>,
+    /// Its usage; without a query, that of the session.
     pub usage: Usage,
     /// The context window of the first model, in tokens, if it is known.
     pub context_window: Option<u64>,
+    /// Usage of all queries of the session.
+    #[serde(default)]
+    pub total: Usage,
     /// How many messages wait.
     pub waiting: usize,
     /// Why it is quarantined, if it is.
@@ -42,11 +63,20 @@ impl SessionView {
             Phase::Running(query) => (query.step().name(), None),
             Phase::Quarantined(aside) => ("quarantined", Some(aside.reason.clone())),
         };
+        let question = session.question();
+        let signal = query.and_then(|query| query.signals().last_signal());
+        let calls = PendingCalls::of(&key, session, last).calls;
         Self {
             key,
             state: state.to_owned(),
             paused: session.is_paused(),
             last,
+            profile: session.profile().cloned(),
+            question: question.map(|text| text.chars().take(QUESTION).collect()),
+            since: query.map(Query::since),
+            signal: signal.map(|signal| signal.kind()),
+            calls,
+            total: session.total_usage(),
             query: query.map(|query| query.id()),
             turns: query.map_or(0, |query| query.turns()),
             limits: query.map(|query| query.limits()),

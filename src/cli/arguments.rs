@@ -146,6 +146,7 @@ serve: project data_dir config model max_turns verbose
 doctor: project data_dir config model json verbose
 models: config model json verbose
 keys, ctl, sessions, usage, journal: data_dir config json verbose
+top: data_dir config verbose
 config show: data_dir config model max_turns json verbose
 config check: project data_dir config model max_turns json verbose
 config, classify: config json verbose

@@ -16,11 +16,11 @@ mod servers;
 
 pub use command::CtlCommand;
 use command::{Budgets, Step};
-use servers::Servers;
+pub(super) use servers::Servers;
 
-/// `oracle ctl`.
+/// The server to control.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub struct CtlArgs {
+pub struct ServerArgs {
     /// Server to connect to [default: the one that uses the data directory]
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
@@ -30,6 +30,14 @@ pub struct CtlArgs {
     /// Process id of the server, if several use the data directory
     #[arg(long, value_name = "PID", conflicts_with = "url")]
     pub pid: Option<u32>,
+}
+
+/// `oracle ctl`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct CtlArgs {
+    /// The server.
+    #[command(flatten)]
+    pub server: ServerArgs,
     /// The command to run.
     #[command(subcommand)]
     pub command: CtlCommand,

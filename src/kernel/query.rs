@@ -63,6 +63,7 @@ pub struct Query {
     pub(super) id: QueryId,
     pub(super) text: Arc<str>,
     pub(super) by: By,
+    pub(super) since: Timestamp,
     pub(super) limits: Limits,
     pub(super) options: Option<Arc<AnswerOptions>>,
     pub(super) query_type: Option<QueryType>,
@@ -170,6 +171,12 @@ impl Query {
     #[must_use]
     pub const fn by(&self) -> &By {
         &self.by
+    }
+
+    /// When it began to run, after its wait in the queue.
+    #[must_use]
+    pub const fn since(&self) -> Timestamp {
+        self.since
     }
 
     /// Current step.

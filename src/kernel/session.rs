@@ -29,8 +29,8 @@ use super::{
     retry, turn_end,
 };
 use crate::model::{
-    AnswerOptions, By, Import, Outcome, QueryId, Record, SessionKey, Timestamp, ToolCall, Turn,
-    Usage,
+    AnswerOptions, By, Import, Outcome, ProfileName, QueryId, Record, SessionKey, Timestamp,
+    ToolCall, Turn, Usage,
     record::{
         Accepted, BudgetFact, Compacted, ControlFact, Fact, InboxPosition, Noted, Opened,
         QueryFact, SessionFact, Steered, TurnFact, TurnMode,
@@ -355,16 +355,16 @@ impl Session {
             }
             Fact::Session(SessionFact::Released(_)) => {
                 self.phase = mem::replace(&mut self.phase, Phase::Idle).released();
-                self.begin_next();
+                self.begin_next(record.at);
             }
             Fact::Session(SessionFact::Passivated(_) | SessionFact::Revived(_)) => {}
             Fact::Session(SessionFact::Forked(forked)) => fork::take_in(self, forked),
             Fact::Session(SessionFact::Closed(_)) => self.closed = true,
             Fact::Query(QueryFact::Accepted(accepted)) => {
-                self.accept(record.query, Arc::new(accepted.clone()));
+                self.accept(record.query, Arc::new(accepted.clone()), record.at);
             }
             Fact::Query(QueryFact::Finished(finished)) => {
-                self.finish(record.query, &finished.outcome);
+                self.finish(record.query, &finished.outcome, record.at);
             }
             Fact::Control(ControlFact::Paused(_)) => self.paused = true,
             Fact::Control(ControlFact::Resumed(_)) => self.paused = false,
@@ -413,7 +413,7 @@ impl Session {
         }
     }
 
-    fn accept(&mut self, query: Option<QueryId>, accepted: Arc<Accepted>) {
+    fn accept(&mut self, query: Option<QueryId>, accepted: Arc<Accepted>, at: Timestamp) {
         let id = query.unwrap_or(self.last_query.next());
         self.last_query = self.last_query.max(id);
         if let Some(key) = &accepted.idempotency_key {
@@ -429,7 +429,7 @@ impl Session {
             InboxPosition::Front => self.inbox.push_front(queued),
             InboxPosition::Back => self.inbox.push_back(queued),
         }
-        self.begin_next();
+        self.begin_next(at);
     }
 
     /// The keys of words that came too late name the query that the words became.
@@ -447,7 +447,7 @@ impl Session {
         }
     }
 
-    fn begin_next(&mut self) {
+    fn begin_next(&mut self, at: Timestamp) {
         if self.phase != Phase::Idle {
             return;
         }
@@ -457,6 +457,7 @@ impl Session {
         let forced = self.forced.take();
         let from = forced.filter(|from| accepted.continues == Some(from.query));
         let mut query = Query::new(id, &accepted, from.as_ref());
+        query.since = at;
         let options = accepted.options.as_deref();
         self.transcript
             .begin(&accepted.text, options.unwrap_or(&AnswerOptions::default()));
@@ -465,7 +466,7 @@ impl Session {
         self.phase = Phase::Running(Box::new(query));
     }
 
-    fn finish(&mut self, id: Option<QueryId>, outcome: &Outcome) {
+    fn finish(&mut self, id: Option<QueryId>, outcome: &Outcome, at: Timestamp) {
         match &self.phase {
             Phase::Running(query) if Some(query.id) == id => {
                 self.usage += query.own_usage();
@@ -483,7 +484,7 @@ impl Session {
                 }
                 self.transcript.end(outcome);
                 self.phase = Phase::Idle;
-                self.begin_next();
+                self.begin_next(at);
             }
             // A queued message was cancelled.
             _ => self.inbox.retain(|queued| Some(queued.id) != id),
@@ -595,6 +596,27 @@ impl Session {
             || accepted.text.as_str().into(),
             |from| Arc::clone(&from.text),
         )
+    }
+
+    /// Profile, once the session is open.
+    #[must_use]
+    pub fn profile(&self) -> Option<&ProfileName> {
+        self.opened.as_deref().map(|opened| &opened.profile)
+    }
+
+    /// The question of the running query, or of the last one.
+    #[must_use]
+    pub fn question(&self) -> Option<&str> {
+        let last = self.last_question.as_deref();
+        self.query().map(|query| &*query.text).or(last)
+    }
+
+    /// Usage of all queries, the running one included.
+    #[must_use]
+    pub fn total_usage(&self) -> Usage {
+        let mut total = self.usage;
+        total += self.query().map(Query::own_usage).unwrap_or_default();
+        total
     }
 
     /// Usage of all ended queries.

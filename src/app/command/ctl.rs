@@ -1,14 +1,21 @@
-//! `oracle ctl`: finds the servers and connects to them.
+//! `oracle ctl` and `oracle top`: finds the servers and connects to them.
 
 use std::{fs, io, path::Path};
 
+#[cfg(feature = "tui")]
+use futures_util::FutureExt as _;
 use secrecy::SecretString;
 
 use super::{CommandContext, run::on_runtime, stored};
+#[cfg(feature = "tui")]
+use crate::cli::{
+    terminal::Terminal,
+    top::{self, TopArgs},
+};
 use crate::{
     cli::{
         CliError, Environment,
-        ctl::{self, CtlArgs, Server},
+        ctl::{self, CtlArgs, Server, ServerArgs},
         exit,
     },
     config::Config,
@@ -24,23 +31,44 @@ pub(super) fn ctl(
     config: &Config,
     (args, environment, terminal): CommandContext<'_>,
 ) -> Result<u8, CliError> {
-    let far = match &ctl.url {
-        Some(url) => {
-            let key = key(ctl.key_file.as_deref(), environment)?;
-            Some(Client::http(url, key)?)
-        }
-        None => None,
-    };
     let folder = stored::directory(config, environment)?;
-    let owner = |session: &SessionKey| Inspection::open(&folder).ok()?.owner(session).ok()?;
     on_runtime(Box::pin(async {
-        let servers = match far {
-            Some(client) => vec![Server { pid: None, client }],
-            None => servers(&folder, ctl.pid).await?,
-        };
+        let servers = connect(&ctl.server, &folder, environment).await?;
+        let owner = |session: &SessionKey| owner(&folder, session);
         let done = ctl::run(&ctl.command, &servers, owner, args.options.json, terminal).await;
         done.map(|()| exit::DONE)
     }))
+}
+
+/// Opens the live table. It connects again whenever the connection is lost.
+#[cfg(feature = "tui")]
+pub(super) fn top(
+    args: &TopArgs,
+    config: &Config,
+    environment: &Environment,
+    terminal: &Terminal,
+) -> Result<u8, CliError> {
+    let folder = stored::directory(config, environment)?;
+    let find = || connect(&args.server, &folder, environment).boxed_local();
+    let owner = |session: &SessionKey| owner(&folder, session);
+    let done = on_runtime(Box::pin(top::run(args, &find, &owner, terminal)));
+    done.map(|()| exit::DONE)
+}
+
+async fn connect(
+    args: &ServerArgs,
+    folder: &Path,
+    environment: &Environment,
+) -> Result<Vec<Server>, CliError> {
+    let Some(url) = &args.url else {
+        return servers(folder, args.pid).await;
+    };
+    let client = Client::http(url, key(args.key_file.as_deref(), environment)?)?;
+    Ok(vec![Server { pid: None, client }])
+}
+
+fn owner(folder: &Path, session: &SessionKey) -> Option<Owner> {
+    Inspection::open(folder).ok()?.owner(session).ok()?
 }
 
 async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<Server>, CliError> {

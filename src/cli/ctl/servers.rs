@@ -11,13 +11,13 @@ use crate::{
     model::{Owner, SessionKey, SessionName, TenantId},
 };
 
-pub(super) struct Servers<'a> {
-    pub(super) all: &'a [Server],
-    pub(super) owner: &'a dyn Fn(&SessionKey) -> Option<Owner>,
+pub(in crate::cli) struct Servers<'a> {
+    pub(in crate::cli) all: &'a [Server],
+    pub(in crate::cli) owner: &'a dyn Fn(&SessionKey) -> Option<Owner>,
 }
 
 impl Servers<'_> {
-    pub(super) async fn carry_out(&self, verb: &Verb) -> Result<Answer, CliError> {
+    pub(in crate::cli) async fn carry_out(&self, verb: &Verb) -> Result<Answer, CliError> {
         let is_for_all = match verb {
             Verb::List { .. } | Verb::Approvals { .. } => true,
             Verb::Drain {} | Verb::ShutDown {} | Verb::Reload {} if self.all.len() > 1 => {

@@ -17,6 +17,7 @@ fn every_command_has_help_with_examples() {
         "keys list --help",
         "keys revoke --help",
         "ctl --help",
+        "top --help",
         "ctl budget --help",
         "ctl watch --help",
         "sessions --help",

@@ -13,6 +13,7 @@ mod picture;
 mod screen;
 mod screens;
 mod streaming;
+mod top;
 mod weak;
 
 use screen::Screen;

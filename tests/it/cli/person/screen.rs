@@ -15,11 +15,15 @@ use pty_process::{
     blocking::{Pty, open},
 };
 use rustix::termios::{LocalModes, tcgetattr};
+use tokio::time::Instant;
 
 use super::super::Workspace;
 
 /// Maximum silence of a program that a test waits for: far longer than it needs.
 const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Maximum wait for a program that writes without an end, such as a clock.
+const LONGEST: Duration = Duration::from_secs(300);
 
 const MOST: usize = 1 << 20;
 
@@ -227,8 +231,10 @@ impl Screen {
 
     /// Waits for the program's end and reads the rest of its output.
     pub(super) fn end(&mut self) -> End {
+        let until = Instant::now() + LONGEST;
         loop {
-            match self.pieces.recv_timeout(DEADLINE) {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.pieces.recv_timeout(left.min(DEADLINE)) {
                 Ok(piece) => self.take(&piece),
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
                 Err(mpsc::RecvTimeoutError::Timeout) => {
@@ -247,8 +253,10 @@ impl Screen {
     }
 
     fn wait(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let until = Instant::now() + LONGEST;
         while !is_so(self) {
-            match self.pieces.recv_timeout(DEADLINE) {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.pieces.recv_timeout(left.min(DEADLINE)) {
                 Ok(piece) => self.take(&piece),
                 Err(error) => panic!(
                     "waiting for `{what}`: {error}; the screen shows:\n{}\nand was written:\n{:?}",

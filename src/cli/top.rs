@@ -1,0 +1,144 @@
+//! `oracle top`: a live table of sessions, from the control channel.
+//!
+//! [`state`] decides what a key means and what is shown, [`frame`] draws it; both are pure. [`feed`]
+//! reads the servers. The loop here connects them to the terminal, and waits for no server: keys
+//! work while one hangs.
+//!
+//! **Invariant:** whatever ends the program, except SIGKILL, the terminal is restored.
+
+use std::{io, pin::pin, time::Duration};
+
+use crossterm::{
+    event::{DisableBracketedPaste, EnableBracketedPaste, Event, EventStream},
+    execute,
+};
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use ratatui::DefaultTerminal;
+use tokio::time::interval;
+
+use super::{
+    CliError,
+    arguments::one_of,
+    ctl::{ServerArgs, Servers},
+    interrupts::{Interrupts, Signals, suspended},
+    terminal::{Style, Terminal},
+};
+use crate::{
+    actor::{Clock, SessionState},
+    model::TenantId,
+};
+
+mod feed;
+mod frame;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use feed::{Connect, FindOwner};
+use feed::{in_time, snapshots};
+use state::{Action, Top};
+
+const SECOND: Duration = Duration::from_secs(1);
+/// Most commands in flight.
+const COMMANDS: usize = 8;
+const NO_CURSOR: &str = "`oracle top` moves the cursor, and by TERM this terminal cannot: use \
+                         `oracle ctl list`";
+const NO_TERMINAL: &str = "`oracle top` needs a terminal: use `oracle ctl list --json`";
+
+/// `oracle top`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct TopArgs {
+    /// The server.
+    #[command(flatten)]
+    pub server: ServerArgs,
+    /// Tenant to show [default: your own]
+    #[arg(long, value_name = "TENANT")]
+    pub tenant: Option<TenantId>,
+    /// Show only sessions in this state
+    #[arg(long, value_name = "STATE", value_parser = one_of(SessionState::ALL, SessionState::as_str))]
+    pub state: Option<SessionState>,
+}
+
+/// Shows the table until the user leaves it.
+///
+/// # Errors
+/// If there is no terminal that can show it, no server can be reached at the start, or the terminal
+/// cannot be written.
+pub async fn run<'a>(
+    args: &'a TopArgs,
+    connect: &'a Connect<'a>,
+    owner: &'a FindOwner<'a>,
+    terminal: &Terminal,
+) -> Result<(), CliError> {
+    let style = terminal.screen().map(|(.., style)| style);
+    let style = style.filter(|_| terminal.input.is_terminal());
+    let mut top = Top::default();
+    match style.ok_or_else(|| CliError::usage(NO_TERMINAL))? {
+        Style::Dumb => return Err(CliError::usage(NO_CURSOR)),
+        style => top.coloured = style == Style::Coloured,
+    }
+    let mut snapshots = pin!(snapshots(args, connect, owner));
+    // Before the screen is taken: that there is no server is an ordinary error.
+    if let Some(first) = snapshots.next().await {
+        top.take(Ok(first?));
+    }
+    let mut commands = FuturesUnordered::new();
+    let (mut terminations, mut interrupts) = (Signals::terminations(), Interrupts::listen());
+    let (mut keys, mut clock) = (EventStream::new(), interval(SECOND));
+    let mut screen = Screen::enter()?;
+    loop {
+        top.now = Clock::system().now();
+        screen.0.draw(|frame| frame::draw(&mut top, frame))?;
+        let action = tokio::select! {
+            event = keys.next() => match event {
+                Some(Ok(Event::Key(key))) => top.press(key),
+                Some(Ok(Event::Paste(text))) => top.paste(&text),
+                Some(Ok(_)) => None,
+                // The terminal is gone.
+                Some(Err(_)) | None => Some(Action::Leave),
+            },
+            Some(told) = commands.next() => top.tell(told),
+            Some(read) = snapshots.next() => top.take(read),
+            _ = clock.tick() => None,
+            () = terminations.come() => Some(Action::Leave),
+            () = interrupts.pressed() => Some(Action::Leave),
+        };
+        match action {
+            None => {}
+            Some(Action::Leave) => return Ok(()),
+            Some(Action::Suspend) => {
+                drop(screen);
+                suspended().await;
+                screen = Screen::enter()?;
+            }
+            Some(Action::Do(what, verb)) if commands.len() < COMMANDS => {
+                let all = top.snapshot.servers.clone();
+                commands.push(async move {
+                    let servers = Servers { all: &all, owner };
+                    (what, in_time(servers.carry_out(&verb)).await)
+                });
+            }
+            Some(Action::Do(what, _)) => {
+                top.tell((what, Err(CliError::busy("too many commands wait"))));
+            }
+        }
+    }
+}
+
+/// The terminal while the table has it: raw, on its alternate screen.
+struct Screen(DefaultTerminal);
+
+impl Screen {
+    fn enter() -> io::Result<Self> {
+        let screen = Self(ratatui::try_init().inspect_err(|_| ratatui::restore())?);
+        execute!(io::stdout(), EnableBracketedPaste)?;
+        Ok(screen)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = execute!(io::stdout(), DisableBracketedPaste);
+        ratatui::restore();
+    }
+}
