@@ -215,20 +215,20 @@ fn unknown_command(error: &clap::Error) -> Option<&str> {
     }
 }
 
-/// Reads a line whose command is unknown as a question, if that can be one.
+/// Reads a line without a command as `ask`, if it has a question in quotes.
 fn as_question(line: &[OsString], error: clap::Error) -> Result<ArgMatches, clap::Error> {
-    let word = unknown_command(&error).filter(|word| word.contains(' '));
-    let at = line
-        .iter()
-        .position(|part| word.is_some_and(|word| part == word));
-    let Some(at) = at else { return Err(error) };
-    let mut line = line.to_vec();
-    line.insert(at, "ask".into());
-    let asked = command().try_get_matches_from(line);
-    asked.map_err(|other| match unknown_command(&other) {
-        Some(_) => error,
-        None => other,
-    })
+    let mut asked = line.to_vec();
+    asked.insert(1.min(asked.len()), "ask".into());
+    let asked = command().try_get_matches_from(asked).ok();
+    let words = |matches: &ArgMatches| {
+        let (_, ask) = matches.subcommand()?;
+        Some(ask.get_many::<String>("question")?.cloned().collect())
+    };
+    let words: Vec<String> = asked.as_ref().and_then(words).unwrap_or_default();
+    let names = Args::command();
+    let is_command = |word: &String| names.find_subcommand(word).is_some();
+    let is_question = words.iter().any(|word| word.contains(' ')) && !words.iter().any(is_command);
+    asked.filter(|_| is_question).ok_or(error)
 }
 
 fn not_understood(mut error: clap::Error, line: &[OsString], missing: &[(&str, &str)]) -> CliError {
@@ -254,7 +254,7 @@ fn not_understood(mut error: clap::Error, line: &[OsString], missing: &[(&str, &
         let name = ContextValue::Strings(vec![name.to_owned()]);
         error.insert(ContextKind::SuggestedSubcommand, name);
     }
-    let tip = "to ask a question, put it in quotes: `oracle \"where is it?\"`";
+    let tip = format!("to ask a question: `oracle ask \"{unknown} …\"`");
     let tip = ContextValue::StyledStrs(vec![tip.into()]);
     error.insert(ContextKind::Suggested, tip);
     CliError::CommandLine(error)

@@ -230,7 +230,7 @@ impl Builder {
         self
     }
 
-    /// Also sets up the providers that no chain names but whose keys are there, so that a
+    /// Also sets up providers that no chain names, if their keys are set, so that a
     /// [reload](Oracle::reload) can switch to their models.
     #[must_use]
     pub fn standby(mut self) -> Self {

@@ -145,6 +145,7 @@ ask, chat: project data_dir config model session max_turns json verbose
 serve: project data_dir config model max_turns verbose
 doctor: project data_dir config model json verbose
 models: config model json verbose
+sessions release: project data_dir config model json verbose
 keys, ctl, sessions, usage, journal: data_dir config json verbose
 top: data_dir config verbose
 config show: data_dir config model max_turns json verbose

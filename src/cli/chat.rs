@@ -225,14 +225,14 @@ impl Chat<'_> {
                 };
                 let asked = Submission {
                     limits: limits.map(LimitsRequest::Operator),
-                    options: std::mem::take(compacts).then(|| compact.into()),
+                    options: compacts.then(|| compact.into()),
                     ..Submission::new(question)
                 };
                 match follower.ask(asked, terminal, interrupts).await {
                     Ok(question) => {
                         // Set before the query runs, because a termination signal ends this future
                         // first.
-                        *begun = true;
+                        (*begun, *compacts) = (true, false);
                         follower.follow_query(question, terminal, interrupts).await
                     }
                     Err(stop) => Err(stop),

@@ -10,6 +10,7 @@ pub(super) fn failure(code: &FaultCode, detail: &str) -> String {
 }
 
 fn remedy(code: &FaultCode, detail: &str) -> String {
+    // Only the text of `llm::fault` names the provider.
     let answered = detail.split_once(" responded with status ");
     let preset = answered.and_then(|(provider, _)| Preset::named(provider));
     let key = preset.and_then(|preset| Some((preset.provider().key_env?, preset.keys_url?)));

@@ -1,4 +1,4 @@
-//! Long help texts: examples first, then what is good to know.
+//! Long help texts: examples, then details.
 
 pub(super) const ABOUT: &str = "Durable conversations with LLM agents about your project";
 
@@ -8,8 +8,8 @@ Examples:
   oracle chat                                  # hold a conversation
   oracle chat --last                           # continue the latest one
   oracle ask --json < question.txt             # for scripts
-  oracle models                                # what can answer, and what is in use
-  oracle doctor                                # find out what is wrong
+  oracle models                                # list providers and models
+  oracle doctor                                # check the setup
 
 Exit codes:
   0    answered, fully or partly
@@ -24,7 +24,7 @@ Exit codes:
 pub(super) const TOP_SHORT: &str = "\
 Ask a question:       oracle \"where are sessions restarted?\"
 Hold a conversation:  oracle chat
-Find what is wrong:   oracle doctor";
+Check the setup:      oracle doctor";
 
 pub(super) const ASK: &str = "\
 Examples:

@@ -5,7 +5,7 @@
 
 use std::{mem, ops::Range};
 
-use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 
 use super::terminal::harmless;
 
@@ -31,14 +31,14 @@ pub(super) struct Markdown {
     open: String,
     /// The fenced block of code that the open text continues.
     code: Option<Code>,
-    /// Whether a blank row parts the open text from the rows before it.
+    /// Whether a blank row separates the open text from the rows before it.
     is_apart: bool,
 }
 
 impl Markdown {
     /// Adds a piece of text, and returns the rows that have become final.
     pub(super) fn push(&mut self, text: &str, look: &Look) -> Vec<String> {
-        self.open.push_str(&harmless(text));
+        self.open.push_str(&harmless(&text.replace('\r', "")));
         let mut rows = Vec::new();
         loop {
             if let Some(code) = &mut self.code {
@@ -51,7 +51,7 @@ impl Markdown {
             // An incomplete line may yet continue the block before it.
             let whole = self.open.rfind('\n').map_or(0, |end| end + 1);
             let (whole, _) = self.open.split_at(whole);
-            let last = last_block(whole).unwrap_or_default();
+            let last = last_block(whole);
             if last.start > 0 {
                 let rest = self.open.split_off(last.start);
                 let settled = mem::replace(&mut self.open, rest);
@@ -111,7 +111,13 @@ impl Markdown {
     }
 
     fn rows(&self, text: &str, look: &Look) -> Vec<String> {
-        let rows = Blocks::render(text, look);
+        // A definition of a link is shown: the link that it belongs to is in another block.
+        let line = |line: &str| match line.starts_with('[') && line.contains("]:") {
+            true => format!("\\{line}"),
+            false => line.to_owned(),
+        };
+        let text: String = text.split_inclusive('\n').map(line).collect();
+        let rows = Blocks::render(&text, look);
         let gap = self.is_apart && !rows.is_empty();
         gap.then(String::new).into_iter().chain(rows).collect()
     }
@@ -127,8 +133,8 @@ struct LastBlock {
     code: Option<Code>,
 }
 
-fn last_block(text: &str) -> Option<LastBlock> {
-    let mut last: Option<LastBlock> = None;
+fn last_block(text: &str) -> LastBlock {
+    let mut last = LastBlock::default();
     let mut depth = 0;
     for (event, Range { start, .. }) in Parser::new_ext(text, SYNTAX).into_offset_iter() {
         match event {
@@ -140,28 +146,23 @@ fn last_block(text: &str) -> Option<LastBlock> {
                         }
                         _ => None,
                     };
-                    last = Some(LastBlock {
+                    last = LastBlock {
                         start,
                         is_item: false,
                         code,
-                    });
-                } else if depth == 1
-                    && matches!(tag, Tag::Item)
-                    && let Some(list) = last.as_mut()
-                {
-                    list.is_item = start > list.start || list.is_item;
-                    list.start = start;
+                    };
+                } else if depth == 1 && matches!(tag, Tag::Item) {
+                    last.is_item |= start > last.start;
+                    last.start = start;
                 }
                 depth += 1;
             }
-            Event::End(TagEnd::HtmlBlock) if depth == 1 => depth = 0,
             Event::End(_) => depth -= 1,
             Event::Rule if depth == 0 => {
-                last = Some(LastBlock {
+                last = LastBlock {
                     start,
-                    is_item: false,
-                    code: None,
-                });
+                    ..LastBlock::default()
+                };
             }
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! Follows a query on a terminal or into a pipe: text, tool calls, what is being done, interrupts.
 //!
 //! A terminal shows the text of every turn, rendered, while it arrives ([`screen`]); a pipe receives
-//! only the answer. If standard error is a terminal and standard output is none, a status line
+//! only the answer. If standard error is a terminal and standard output is not, a status line
 //! appears there.
 
 use std::pin::pin;
@@ -15,11 +15,12 @@ use super::{
     interrupts::Interrupts,
     question::QueryHandle,
     terminal::Terminal,
-    text::{cost, grouped},
+    text::{cost, grouped, wrapped},
     user::TerminalUser,
 };
 use crate::{
     actor::{Answer, AnswerText, Piece, Progress, SessionHandle, SessionRecord},
+    llm::OFFLINE,
     model::{
         Outcome, SignalFields, Submission, Usage,
         record::{AgentFact, Fact, QueryFact, SignalFact, ToolFact, TurnFact},
@@ -104,7 +105,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         terminal: &mut Terminal,
         interrupts: &mut Interrupts,
     ) -> Result<Answer, CliError> {
-        let mut taking_back = OptionFuture::from(self.pressed.then(|| question.cancel()));
+        let mut cancelling = OptionFuture::from(self.pressed.then(|| question.cancel()));
         loop {
             self.calls(terminal, &mut question)?;
             let progress = tokio::select! {
@@ -117,18 +118,18 @@ impl<'a, 'b> Follower<'a, 'b> {
                     self.user_input(terminal, &mut question, user_input).await;
                     continue;
                 }
-                Some(taken_back) = &mut taking_back => {
-                    taken_back?;
-                    taking_back = None.into();
+                Some(cancelled) = &mut cancelling => {
+                    cancelled?;
+                    cancelling = None.into();
                     continue;
                 }
                 () = interrupts.pressed() => {
                     self.press(terminal)?;
-                    taking_back = Some(question.cancel()).into();
+                    cancelling = Some(question.cancel()).into();
                     continue;
                 }
                 step = self.bars.next() => {
-                    self.work(terminal, step.as_ref());
+                    self.show_bar(terminal, step.as_ref());
                     continue;
                 }
                 () = self.screen.due(), if self.streams(terminal) && !self.approvals.asks() => {
@@ -150,7 +151,7 @@ impl<'a, 'b> Follower<'a, 'b> {
             terminal.clear_status();
         }
         let answer = question.answer().await?;
-        self.close(terminal, &answer)?;
+        self.show_outcome(terminal, &answer)?;
         if self.streams(terminal) {
             let summary = self.summary(&answer).await;
             self.screen.note(terminal, &summary, true)?;
@@ -196,7 +197,7 @@ impl<'a, 'b> Follower<'a, 'b> {
     }
 
     /// Shows the progress of a tool; after its end, the previous status again.
-    fn work(&mut self, terminal: &mut Terminal, step: Option<&tool::ProgressSnapshot>) {
+    fn show_bar(&mut self, terminal: &mut Terminal, step: Option<&tool::ProgressSnapshot>) {
         let Some((width, _)) = terminal.progress_style().filter(|_| self.has_status()) else {
             return;
         };
@@ -228,7 +229,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         };
         let how = match self.pressed {
             true => "",
-            false => " · Ctrl-C interrupts",
+            false => " · Ctrl-C cancels",
         };
         Some(format!("{doing} · {seconds} s{tokens}{how}"))
     }
@@ -250,7 +251,7 @@ impl<'a, 'b> Follower<'a, 'b> {
             self.replied = Some((replied.model.clone(), replied.usage));
         }
         if self.streams(terminal) {
-            self.trace(terminal, record)?;
+            self.log_step(terminal, record)?;
         }
         if let Fact::Agent(AgentFact::EscalationRaised(raised)) = &record.fact {
             terminal.note(&raised.notice);
@@ -266,9 +267,18 @@ impl<'a, 'b> Follower<'a, 'b> {
         Ok(())
     }
 
-    /// Leaves a line of what was done, after the text that led to it.
-    fn trace(&mut self, terminal: &mut Terminal, record: &SessionRecord) -> Result<(), CliError> {
+    /// Writes a line about a finished step, after the text that led to it.
+    fn log_step(
+        &mut self,
+        terminal: &mut Terminal,
+        record: &SessionRecord,
+    ) -> Result<(), CliError> {
         let line = match &record.fact {
+            // The offline model repeats its answer if it has another turn.
+            Fact::Turn(TurnFact::Started(started)) if started.model.starts_with(OFFLINE) => {
+                self.screen.retract();
+                return Ok(());
+            }
             Fact::Turn(TurnFact::Started(_)) | Fact::Agent(AgentFact::EscalationRaised(_)) => None,
             Fact::Tool(ToolFact::Requested(requested)) => {
                 self.tools.requested(&requested.call, record.at);
@@ -308,56 +318,47 @@ impl<'a, 'b> Follower<'a, 'b> {
         Ok(())
     }
 
-    fn end_line(&mut self, terminal: &mut Terminal) -> Result<(), CliError> {
+    fn end_interim_text(&mut self, terminal: &mut Terminal) -> Result<(), CliError> {
         match self.streams(terminal) {
             true => self.screen.end_text(terminal, TextKind::Interim),
             false => Ok(()),
         }
     }
 
-    fn close(&mut self, terminal: &mut Terminal, answer: &Answer) -> Result<(), CliError> {
+    fn show_outcome(&mut self, terminal: &mut Terminal, answer: &Answer) -> Result<(), CliError> {
         if self.format != Format::Text {
             return Ok(());
         }
-        match (self.streams(terminal), self.text.end(answer)) {
-            (true, Some((_, rest))) => self.screen.push(&rest.text),
-            (true, None) => {
-                self.screen.end_text(terminal, TextKind::Interim)?;
-                self.screen
-                    .push(&answer.outcome.readable(&answer.text, answer.turns));
-            }
-            (false, _) => {
-                let text = answer.outcome.readable(&answer.text, answer.turns);
-                let text = match terminal.forced_columns() {
-                    Some(columns) => screen::coloured(&text, columns),
-                    None => text.trim_end().to_owned(),
-                };
-                if !text.is_empty() {
-                    terminal.line(&text)?;
+        let text = answer.outcome.readable(&answer.text, answer.turns);
+        if self.streams(terminal) {
+            match self.text.end(answer) {
+                Some((_, rest)) => self.screen.push(&rest.text),
+                None => {
+                    self.screen.end_text(terminal, TextKind::Interim)?;
+                    self.screen.push(&text);
                 }
             }
-        }
-        if self.streams(terminal) {
             let kind = match answer.outcome {
                 Outcome::Cancelled | Outcome::Failed { .. } => TextKind::Interim,
                 _ => TextKind::Answer,
             };
             self.screen.end_text(terminal, kind)?;
+        } else if !text.trim().is_empty() {
+            let text = match terminal.forced_columns() {
+                Some(columns) => screen::coloured(&text, columns),
+                None => text.trim_end().to_owned(),
+            };
+            terminal.line(&text)?;
         }
-        match (&answer.outcome, answer.outcome.reason()) {
-            (Outcome::Forced { by }, _) if !self.streams(terminal) => {
-                terminal.note(&format!("oracle: {}", by.sentence(answer.turns)));
-            }
-            (Outcome::Forced { .. }, _) => {}
-            (Outcome::Cancelled, _) => terminal.note("oracle: cancelled"),
-            (Outcome::Failed { code, detail }, _) => {
-                terminal.note(&format!("oracle: failed: {}", failure(code, detail)));
-            }
-            (outcome, Some(reason)) => {
-                terminal.note(&format!("oracle: {}: {reason}", outcome.name()));
-            }
-            (_, None) => {}
-        }
+        let said = match (&answer.outcome, answer.outcome.reason()) {
+            (Outcome::Forced { by }, _) if !self.streams(terminal) => by.sentence(answer.turns),
+            (Outcome::Cancelled, _) => "cancelled".to_owned(),
+            (Outcome::Failed { code, detail }, _) => format!("failed: {}", failure(code, detail)),
+            (Outcome::Forced { .. }, _) | (_, None) => return Ok(()),
+            (outcome, Some(reason)) => format!("{}: {reason}", outcome.name()),
+        };
+        let lines = wrapped(&format!("oracle: {said}"), terminal.columns());
+        terminal.note(&lines.join("\n"));
         Ok(())
     }
 

@@ -7,13 +7,12 @@ use std::{cmp::Reverse, io::Write as _, iter};
 
 use clap::Subcommand;
 use serde_json::json;
-use unicode_width::UnicodeWidthStr as _;
 use uuid::Uuid;
 
 use super::{
     CliError,
     terminal::{Terminal, harmless},
-    text::{ago, cut},
+    text::{ago, columns, cut},
 };
 use crate::{
     actor::{AskError, Clock, Oracle},
@@ -37,8 +36,10 @@ const RECORDS: usize = 256;
 const BEGINNING: usize = 8;
 /// Maximum width of a title, in columns.
 const TITLE: usize = 80;
-/// Length of a short id, and the fewest characters that stand for an id.
+/// Length of a short id, and the minimum length of an abbreviated one.
 const SHORT: (usize, usize) = (8, 6);
+/// Sessions that an error about a short id names.
+const NAMED: usize = 3;
 /// Columns from which on a list names projects.
 const WIDE: usize = 60;
 
@@ -127,9 +128,11 @@ pub async fn find(journal: &dyn Journal, name: &SessionName) -> Result<Option<Kn
         return Ok(found.pop());
     }
     let names = found.iter().map(|known| known.key.name.as_str());
+    let names: Vec<&str> = names.take(NAMED).collect();
     Err(CliError::usage(format_args!(
-        "`{name}` is short for several sessions: write more characters of {}",
-        names.collect::<Vec<_>>().join(", ")
+        "`{name}` matches {} sessions: add characters to tell them apart: {}, …",
+        found.len(),
+        names.join(", ")
     )))
 }
 
@@ -145,7 +148,7 @@ pub(super) fn short(name: &SessionName) -> &str {
     short.unwrap_or(text)
 }
 
-/// What people know a session by.
+/// A session's title, project and origin.
 #[derive(Debug, Clone, Default)]
 pub(super) struct About {
     /// The first question in one line, or its beginning; empty if there is none.
@@ -225,19 +228,14 @@ pub(super) fn lines(
     let id = current.map_or("SESSION", |_| "     SESSION");
     let head = [id, "LAST USED", "PROJECT", "TITLE"].map(str::to_owned);
     let rows: Vec<[String; 4]> = iter::once(head).chain((1..).zip(listed).map(row)).collect();
-    let widths = |column: usize| rows.iter().map(move |row| row[column].width());
-    let [id, at, project] = [0, 1, 2].map(|column| widths(column).max().unwrap_or(0));
-    let lines = rows.iter().map(|[name, age, folder, title]| {
-        let pad = |cell: &str, to: usize| format!("{cell}{}  ", " ".repeat(to - cell.width()));
-        let folder = if width < WIDE {
-            String::new()
-        } else {
-            pad(folder, project)
-        };
-        let line = format!("{}{}{folder}{title}", pad(name, id), pad(age, at));
-        cut(line.trim_end(), width)
-    });
-    lines.collect()
+    let lines = if width < WIDE {
+        let narrow = rows.into_iter().map(|[id, at, _, title]| [id, at, title]);
+        let narrow: Vec<_> = narrow.collect();
+        columns(&narrow, 3)
+    } else {
+        columns(&rows, 4)
+    };
+    lines.iter().map(|line| cut(line, width)).collect()
 }
 
 /// Lists the sessions used last.

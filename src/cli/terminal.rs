@@ -35,8 +35,6 @@ pub struct Terminal {
     pub err: OutputStream,
     /// Whether a status line is displayed on standard error.
     status: bool,
-    /// Whether the terminal shows an unfinished line of a result.
-    begun: bool,
     /// Measures the terminal's columns and rows, which may change; `None` if they are fixed.
     measure: Option<fn() -> (usize, usize)>,
     /// Columns of coloured answers to a standard output that is no terminal.
@@ -72,7 +70,6 @@ impl Terminal {
             out,
             err,
             status: false,
-            begun: false,
             measure: None,
             forced: None,
             live: Vec::new(),
@@ -91,7 +88,7 @@ impl Terminal {
         self.err.device.is_terminal()
     }
 
-    /// Current width and style of the terminal on standard error; `None` if it is none.
+    /// Current width and style of the terminal on standard error; `None` if it is not one.
     #[must_use]
     pub fn progress_style(&self) -> Option<(usize, Style)> {
         match self.err.device {
@@ -108,7 +105,7 @@ impl Terminal {
         self.progress_style().map_or(usize::MAX, |(width, _)| width)
     }
 
-    /// Columns, rows and style of the terminal on standard output; `None` if it is none.
+    /// Columns, rows and style of the terminal on standard output; `None` if it is not one.
     pub(super) fn screen(&self) -> Option<(usize, usize, Style)> {
         const ROWS: usize = 24;
         match self.out.device {
@@ -164,19 +161,8 @@ impl Terminal {
     /// Writes a piece of a result and flushes it.
     pub fn write(&mut self, text: &str) -> io::Result<()> {
         self.clear_status();
-        if !text.is_empty() {
-            self.begun = self.out_is_terminal() && !text.ends_with('\n');
-        }
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
-    }
-
-    /// Ends an unfinished line.
-    pub fn end_line(&mut self) -> io::Result<()> {
-        match self.begun {
-            true => self.write("\n"),
-            false => Ok(()),
-        }
     }
 
     /// Writes a line of a result.
@@ -199,16 +185,8 @@ impl Terminal {
             return Ok(());
         }
         let rows = [&[head.map(str::to_owned)][..], rows].concat();
-        let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-        let widths: [usize; N] = std::array::from_fn(width);
-        for row in &rows {
-            let cells = row.iter().zip(widths).enumerate();
-            let cells = cells.map(|(at, (cell, width))| match at < right {
-                true => format!("{cell:width$}"),
-                false => format!("{cell:>width$}"),
-            });
-            let line: Vec<String> = cells.collect();
-            writeln!(self.out, "{}", line.join("  ").trim_end())?;
+        for line in text::columns(&rows, right) {
+            writeln!(self.out, "{line}")?;
         }
         Ok(())
     }
@@ -238,14 +216,11 @@ impl Terminal {
         let Some((width, style)) = self.progress_style() else {
             return;
         };
+        if style == Style::Dumb {
+            return;
+        }
         // A full line would wrap, and could not be erased.
-        let text = harmless(text).replace(['\n', '\t'], " ");
-        let text = text::cut(&text, width.saturating_sub(1));
-        let line = match style {
-            Style::Dumb => return,
-            Style::Plain => text,
-            Style::Coloured => format!("\x1b[2m{text}\x1b[0m"),
-        };
+        let line = style.dim(&text::cut(&one_line(text), width.saturating_sub(1)));
         self.status = true;
         let _ = self.err.write_all(format!("\r\x1b[K{line}").as_bytes());
         let _ = self.err.flush();
@@ -321,14 +296,19 @@ impl Write for OutputStream {
     }
 }
 
-/// Makes text of a model, a server or a file safe for a terminal: removes control sequences and
-/// characters that reorder text.
+/// Makes text of a model, a server or a file safe for a terminal: replaces control characters
+/// and characters that reorder text.
 pub(super) fn harmless(text: &str) -> String {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let commands = |c: char| turns(c) || (c.is_control() && !matches!(c, '\n' | '\t'));
     text.chars()
         .map(|c| if commands(c) { '\u{fffd}' } else { c })
         .collect()
+}
+
+/// Harmless text on one line.
+pub(super) fn one_line(text: &str) -> String {
+    harmless(text).replace(['\n', '\t'], " ")
 }
 
 /// An input stream.

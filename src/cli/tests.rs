@@ -40,7 +40,7 @@ fn disabled_command_names_its_feature() {
         (&["oracle", "aks"], "a similar subcommand exists: 'ask'"),
         (
             &["oracle", "What", "is"],
-            "to ask a question, put it in quotes",
+            "to ask a question: `oracle ask \"What …\"`",
         ),
         (&["oracle", "ask", "--sing"], "unexpected argument '--sing'"),
     ] {

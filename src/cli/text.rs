@@ -54,6 +54,25 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Lays rows out in columns, right-aligned from column `right` on.
+pub(super) fn columns<const N: usize>(rows: &[[String; N]], right: usize) -> Vec<String> {
+    let width = |column: usize| rows.iter().map(|row| row[column].width()).max();
+    let widths: [usize; N] = std::array::from_fn(|column| width(column).unwrap_or(0));
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(widths).enumerate();
+        let cells = cells.map(|(at, (cell, width))| {
+            let space = " ".repeat(width - cell.width());
+            match at < right {
+                true => format!("{cell}{space}"),
+                false => format!("{space}{cell}"),
+            }
+        });
+        let line: Vec<String> = cells.collect();
+        line.join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
 pub(super) fn grouped(figure: u64) -> String {
     let digits = figure.to_string();
     let groups = digits.as_bytes().rchunks(3).rev();

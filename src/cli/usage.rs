@@ -100,32 +100,32 @@ pub async fn usage(
         }
         return Ok(());
     }
-    let mut rows: Vec<_> = sums.iter().map(|(of, sum)| row(of, sum)).collect();
+    let is_shown = terminal.out_is_terminal();
+    let row = |(of, sum): (&str, &UsageTotals)| row(of, sum, is_shown);
+    let mut rows: Vec<_> = sums.iter().map(|(of, sum)| row((of, sum))).collect();
     if rows.len() > 1 && terminal.out_is_terminal() {
         let mut all = UsageTotals::default();
         sums.into_values().for_each(|sum| all.add(sum));
-        rows.push(row("all together", &all));
+        rows.push(row(("all together", &all)));
     }
     let of = format!("{by:?}").to_uppercase();
-    if terminal.out_is_terminal() {
-        // Without a price, a cost is not known.
-        let free = rows
-            .iter_mut()
-            .filter(|row| row[5] == NanoUsd(0).to_string());
-        free.for_each(|row| row[5] = "unknown".to_owned());
-    }
     let head = [&of, "TURNS", "SENT", "CACHED", "RECEIVED", "COST", "CALLS"];
     Ok(terminal.table(head, 1, &rows)?)
 }
 
-fn row(of: &str, sum: &UsageTotals) -> [String; 7] {
+fn row(of: &str, sum: &UsageTotals, is_shown: bool) -> [String; 7] {
+    let cost = match sum.usage.cost {
+        // Without a price, it is not known.
+        NanoUsd(0) if is_shown => "unknown".to_owned(),
+        cost => cost.to_string(),
+    };
     [
         of.to_owned(),
         sum.turns.to_string(),
         sum.usage.input_tokens.to_string(),
         sum.usage.cached_tokens.to_string(),
         sum.usage.output_tokens.to_string(),
-        sum.usage.cost.to_string(),
+        cost,
         sum.calls.to_string(),
     ]
 }

@@ -59,7 +59,7 @@ pub(super) fn requested(draft: &Draft<'_>, estimate: u64) -> Option<Plan> {
     }
     let model = &draft.policy().model()?.name;
     let used = draft.session.calibration.applied_to(estimate);
-    // The whole conversation fits into the request for a summary.
+    // Without a known window, assumes one that the request for the summary fits into.
     let limit = used.saturating_add(used / 2);
     let window = context::window(draft.policy(), model);
     let limit = window.map_or(limit, |window| window.min(limit));

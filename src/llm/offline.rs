@@ -176,7 +176,7 @@ fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
     let found = result.data.as_ref().map(SearchData::deserialize);
     match found {
         Some(Ok(found)) => match found.places.split_first() {
-            _ if !found.absent.is_empty() && 2 * found.absent.len() >= found.words => {
+            _ if !found.absent.is_empty() && found.absent.len() >= found.words => {
                 let absent = listed(&found.absent);
                 stuck(&format!("Nothing here mentions {absent}"), NO_ANSWER)
             }
@@ -257,6 +257,7 @@ fn row(place: &Place) -> String {
 fn name(place: &Place, most: usize) -> String {
     let name = shortened(&place.description, most);
     match name.to_lowercase().contains("signal") {
+        // It could begin or end a signal.
         true => inert(&name),
         false => name.replace(|c: char| c == '`' || c.is_control(), " "),
     }

@@ -107,8 +107,8 @@ pub struct AnswerOptions {
     /// prompt, tools and signals.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_task: bool,
-    /// Whether a summary replaces the earlier messages before the first turn, if they are worth
-    /// one, although they still fit the context window.
+    /// Whether a summary replaces the earlier messages before the first turn, if that shortens them
+    /// noticeably, even if they fit the context window.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub compact: bool,
 }

@@ -45,10 +45,10 @@ pub(super) const COMMANDS: &str = "\
 /help: list the commands
 /why [N]: explain how the last question, or question N, was answered
 /usage /cost: show the tokens and cost of this session
-/model [NAME]: show the models, or use another from the next question on
+/model [NAME]: show the models, or switch to another with the next question
 /budget [LIMITS]: show or change what a question may use: turns=60 tokens=50000 cost=0.50
 /tools: list the tools that the model can call
-/compact: let a summary replace the conversation so far, with the next question
+/compact: replace the conversation so far by a summary, with the next question
 /sessions: list the most recent sessions
 /resume [ID]: continue another session, by its id or its number in the list
 /fork: continue in a copy of this session

@@ -7,7 +7,7 @@ use crate::{
     actor::QueryAccount,
     cli::{
         CliError,
-        question::QueryHandle,
+        question::{self, QueryHandle},
         sessions::{self, About},
         terminal::{Style, harmless},
         text::{ago, cut, wrapped},
@@ -23,12 +23,16 @@ const LINES: (usize, usize) = (2, 4);
 
 /// Agrees with the hint that ends the offline model's answers.
 pub(super) const HINT: &str =
-    "Only quotes files; for a language model set a key, start Ollama or use --model";
+    "Offline: only quotes files. For a language model, set a key or start Ollama.";
 
 impl Chat<'_> {
-    /// Introduces the program, and what answers here.
+    /// Shows the version, the models and the project.
     pub(super) async fn introduce(&mut self) -> Result<(), CliError> {
-        let model = self.models().await?;
+        let is_served = self.begun && question::is_served(&self.session).await?;
+        let model = match is_served {
+            true => "answered by a server".to_owned(),
+            false => self.models().await?,
+        };
         let (version, project) = (env!("CARGO_PKG_VERSION"), self.folder());
         self.faint(&format!("Oracle {version} · {model} · {project}"));
         if model == OFFLINE {
@@ -40,12 +44,16 @@ impl Chat<'_> {
     /// Introduces the session, repeats its last exchange and resumes an interrupted query.
     pub(super) async fn greet(&mut self, known: Option<&Known>) -> Result<(), CliError> {
         let name = sessions::short(&self.session.key().name);
-        let mut session = format!("session {name}");
+        let mut session = format!("new session {name}");
         if let Some(known) = known {
             let about = About::read(self.journal, known).await.unwrap_or_default();
             let now = self.oracle.clock().now();
-            let at = known.at.map_or_else(String::new, |at| ago(at, now));
-            session = format!("continuing {session}, last used {at}: {}", about.title);
+            let at = known.at.map(|at| format!(", last used {}", ago(at, now)));
+            session = format!(
+                "continuing session {name}{}: {}",
+                at.unwrap_or_default(),
+                about.title
+            );
         }
         self.faint(&session);
         self.faint("/help lists the commands, Ctrl-D exits");
@@ -72,13 +80,8 @@ impl Chat<'_> {
         let (width, style) = self.terminal.progress_style().unzip();
         let width = width.unwrap_or(usize::MAX);
         for line in wrapped(&harmless(text), width) {
-            let line = cut(&line, width);
-            match style {
-                Some(Style::Coloured) => {
-                    let _ = writeln!(self.terminal.err, "\x1b[2m{line}\x1b[0m");
-                }
-                _ => self.terminal.note(&line),
-            }
+            let line = style.unwrap_or(Style::Plain).dim(&cut(&line, width));
+            let _ = writeln!(self.terminal.err, "{line}");
         }
     }
 

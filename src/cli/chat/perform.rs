@@ -44,8 +44,7 @@ impl Chat<'_> {
             ChatCommand::New => self.begin().await,
             ChatCommand::Clear => {
                 if let Some((_, Style::Coloured | Style::Plain)) = self.terminal.progress_style() {
-                    // The screen and the lines that have scrolled off it.
-                    let _ = self.terminal.err.write_all(b"\x1b[H\x1b[2J\x1b[3J");
+                    let _ = self.terminal.err.write_all(b"\x1b[H\x1b[2J");
                 }
                 self.introduce().await?;
                 self.begin().await
@@ -71,10 +70,14 @@ impl Chat<'_> {
         self.show_rows(&rows)
     }
 
+    pub(super) async fn last_query(&self) -> Result<QueryId, CliError> {
+        let last = self.session.last_message().await?;
+        let last = last.ok_or_else(|| CliError::usage("this session has no questions yet"))?;
+        Ok(last.0)
+    }
+
     async fn why(&mut self, query: Option<QueryId>) -> Result<(), CliError> {
-        let Some((last, _)) = self.session.last_message().await? else {
-            return self.note("this session has no questions yet");
-        };
+        let last = self.last_query().await?;
         let query = query.unwrap_or(last);
         let records = self.session.query_records(query).await?;
         if records.is_empty() {
@@ -86,9 +89,7 @@ impl Chat<'_> {
     }
 
     async fn usage(&mut self) -> Result<(), CliError> {
-        let Some((last, _)) = self.session.last_message().await? else {
-            return self.note("this session has no questions yet");
-        };
+        let last = self.last_query().await?;
         let mut rows = Rows::default();
         let view = self.session.view().await?;
         rows.push(0, "session", used(&view.usage));
@@ -119,12 +120,9 @@ impl Chat<'_> {
             self.sessions().await?;
             return self.note("continue one by its number or id: `/resume 2`");
         };
-        let mut found = sessions::find(self.journal, &name).await?;
         let number: Option<usize> = name.as_str().parse().ok();
         let listed = number.and_then(|number| self.listed.get(number.checked_sub(1)?));
-        if let (None, Some(listed)) = (&found, listed) {
-            found = sessions::find(self.journal, listed).await?;
-        }
+        let found = sessions::find(self.journal, listed.unwrap_or(&name)).await?;
         let found = found.filter(|known| !known.key.name.is_reserved());
         let known = found.ok_or_else(|| {
             CliError::usage(format_args!(
@@ -136,9 +134,7 @@ impl Chat<'_> {
     }
 
     async fn fork(&mut self) -> Result<(), CliError> {
-        let Some((query, _)) = self.session.last_message().await? else {
-            return self.note("this session has no questions yet");
-        };
+        let query = self.last_query().await?;
         let (point, key) = (ForkPoint { query, turn: None }, self.session.key().clone());
         let copy = self.oracle.fork(&key, point, new_name()).await?;
         self.switch_to(&copy.key().name, true);

@@ -37,6 +37,7 @@ impl Chat<'_> {
     }
 
     pub(super) async fn show_models(&mut self) -> Result<(), CliError> {
+        self.requires_own("chooses its model").await?;
         let (mut rows, model) = (Rows::default(), self.models().await?);
         rows.push(0, "model", &model);
         rows.push(0, "known", self.request.models.join(", "));
@@ -107,9 +108,7 @@ impl Chat<'_> {
     /// Lets the next question begin with a summary of the conversation.
     pub(super) async fn compact(&mut self) -> Result<(), CliError> {
         self.requires_own("compacts it by itself").await?;
-        if !self.begun {
-            return self.note("this session has no questions yet");
-        }
+        self.last_query().await?;
         if self.models().await? == OFFLINE {
             return self.note("the offline model reads only the question: nothing to compact");
         }

@@ -25,15 +25,6 @@ struct Margin {
     rest: String,
 }
 
-impl Margin {
-    fn item(mark: String) -> Self {
-        Self {
-            rest: " ".repeat(mark.width()),
-            first: Some(mark),
-        }
-    }
-}
-
 pub(super) struct Blocks<'a> {
     look: &'a Look,
     rows: Vec<String>,
@@ -47,7 +38,7 @@ pub(super) struct Blocks<'a> {
     /// The text of a block of code, and its language.
     code: Option<(String, String)>,
     table: Option<Table>,
-    /// Whether a blank row parts the next block from the last one.
+    /// Whether a blank row separates the next block from the last one.
     is_apart: bool,
 }
 
@@ -84,44 +75,44 @@ impl<'a> Blocks<'a> {
             Event::End(tag) => self.end(tag),
             Event::Text(text) => match &mut self.code {
                 Some((code, _)) => code.push_str(&text),
-                None => self.words(&text),
+                None => self.push_text(&text),
             },
             Event::Code(text) => {
                 let paint = self.paint(|paint| paint.colour = Some(6));
                 self.places(&paint, &text);
             }
-            Event::InlineHtml(html) | Event::Html(html) => self.words(&html),
-            Event::SoftBreak => self.words(" "),
-            Event::HardBreak => self.words("\n"),
+            Event::InlineHtml(html) | Event::Html(html) => self.push_text(&html),
+            Event::SoftBreak => self.push_text(" "),
+            Event::HardBreak => self.push_text("\n"),
             Event::Rule => {
-                self.part();
+                self.begin_block();
                 let rule = "─".repeat(RULE.min(self.columns()));
                 let paint = self.paint(|paint| paint.dim = true);
                 self.text.push(&paint, &rule);
                 self.flush();
                 self.is_apart = true;
             }
-            Event::TaskListMarker(is_done) => self.words(if is_done { "☑ " } else { "☐ " }),
+            Event::TaskListMarker(is_done) => self.push_text(if is_done { "☑ " } else { "☐ " }),
             _ => {}
         }
     }
 
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
-            Tag::Paragraph | Tag::HtmlBlock => self.part(),
+            Tag::Paragraph | Tag::HtmlBlock => self.begin_block(),
             Tag::Heading { level, .. } => {
-                self.part();
+                self.begin_block();
                 let is_top = level == HeadingLevel::H1;
-                self.open(|paint| (paint.bold, paint.underline) = (true, is_top));
+                self.push_style(|paint| (paint.bold, paint.underline) = (true, is_top));
             }
             Tag::BlockQuote(_) => {
-                self.part();
+                self.begin_block();
                 let (first, rest) = (None, "│ ".to_owned());
                 self.margins.push(Margin { first, rest });
             }
             Tag::CodeBlock(kind) => {
                 self.flush();
-                self.part();
+                self.begin_block();
                 let info = match kind {
                     CodeBlockKind::Fenced(info) => info.to_string(),
                     CodeBlockKind::Indented => String::new(),
@@ -131,12 +122,12 @@ impl<'a> Blocks<'a> {
             Tag::List(first) => {
                 self.flush();
                 if self.lists.is_empty() {
-                    self.part();
+                    self.begin_block();
                 }
                 self.lists.push(first);
             }
             Tag::Item => {
-                self.part();
+                self.begin_block();
                 let mark = match self.lists.last_mut() {
                     Some(Some(number)) => {
                         *number += 1;
@@ -144,25 +135,29 @@ impl<'a> Blocks<'a> {
                     }
                     _ => "• ".to_owned(),
                 };
-                self.margins.push(Margin::item(mark));
+                self.margins.push(Margin {
+                    rest: " ".repeat(mark.width()),
+                    first: Some(mark),
+                });
             }
             Tag::Table(alignments) => {
-                self.part();
+                self.begin_block();
                 let rows = Vec::new();
                 self.table = Some(Table { alignments, rows });
             }
             Tag::TableHead => {
-                self.open(|paint| paint.bold = true);
-                self.row_of_table();
+                self.push_style(|paint| paint.bold = true);
+                self.begin_table_row();
             }
-            Tag::TableRow => self.row_of_table(),
-            Tag::Emphasis => self.open(|paint| paint.italic = true),
-            Tag::Strong => self.open(|paint| paint.bold = true),
-            Tag::Strikethrough => self.open(|paint| paint.strike = true),
+            Tag::TableRow => self.begin_table_row(),
+            Tag::Emphasis => self.push_style(|paint| paint.italic = true),
+            Tag::Strong => self.push_style(|paint| paint.bold = true),
+            Tag::Strikethrough => self.push_style(|paint| paint.strike = true),
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
-                self.open(|paint| {
+                self.push_style(|paint| {
                     paint.underline = true;
-                    paint.link = dest_url.contains("://").then(|| dest_url.to_string());
+                    let is_url = dest_url.contains("://") && !dest_url.contains(char::is_control);
+                    paint.link = is_url.then(|| dest_url.to_string());
                 });
                 self.targets.push(dest_url.to_string());
             }
@@ -210,7 +205,9 @@ impl<'a> Blocks<'a> {
             TagEnd::TableCell => {
                 let cell = mem::take(&mut self.text);
                 let row = self.table.as_mut().and_then(|table| table.rows.last_mut());
-                row.into_iter().for_each(|row| row.push(cell.clone()));
+                if let Some(row) = row {
+                    row.push(cell);
+                }
             }
             TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => drop(self.paints.pop()),
             TagEnd::Link | TagEnd::Image => {
@@ -218,14 +215,14 @@ impl<'a> Blocks<'a> {
                 let is_linked = linked.is_some() && self.look.links.is_some();
                 let target = self.targets.pop().unwrap_or_default();
                 if !is_linked && !self.text.ends_with(&target) {
-                    self.words(&format!(" ({target})"));
+                    self.push_text(&format!(" ({target})"));
                 }
             }
             _ => {}
         }
     }
 
-    fn open(&mut self, change: impl FnOnce(&mut Paint)) {
+    fn push_style(&mut self, change: impl FnOnce(&mut Paint)) {
         let paint = self.paint(change);
         self.paints.push(paint);
     }
@@ -236,7 +233,7 @@ impl<'a> Blocks<'a> {
         paint
     }
 
-    fn words(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         let paint = self.paint(|_| {});
         self.places(&paint, text);
     }
@@ -263,7 +260,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// Begins a block.
-    fn part(&mut self) {
+    fn begin_block(&mut self) {
         if mem::take(&mut self.is_apart) && !self.rows.is_empty() {
             let margins = self.margins.iter().map(|margin| margin.rest.as_str());
             let margin = margins.collect::<String>();
@@ -294,7 +291,7 @@ impl<'a> Blocks<'a> {
         self.rows.push(whole.trim_end().to_owned());
     }
 
-    fn row_of_table(&mut self) {
+    fn begin_table_row(&mut self) {
         if let Some(table) = &mut self.table {
             table.rows.push(Vec::new());
         }
@@ -308,7 +305,7 @@ impl<'a> Blocks<'a> {
         };
         let natural = (0..alignments.len()).map(natural).collect::<Vec<_>>();
         let gaps = GAP.len() * alignments.len().saturating_sub(1);
-        let widths = shares(natural, self.columns().saturating_sub(gaps));
+        let widths = fit_columns(natural, self.columns().saturating_sub(gaps));
         for (number, row) in rows.iter().enumerate() {
             let cells = row
                 .iter()
@@ -350,7 +347,7 @@ impl<'a> Blocks<'a> {
 }
 
 /// Narrows the widest columns until all fit.
-fn shares(mut widths: Vec<usize>, columns: usize) -> Vec<usize> {
+fn fit_columns(mut widths: Vec<usize>, columns: usize) -> Vec<usize> {
     let mut over = widths.iter().sum::<usize>().saturating_sub(columns);
     while over > 0 {
         let Some(widest) = widths.iter_mut().max_by_key(|width| **width) else {

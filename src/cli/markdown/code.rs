@@ -62,18 +62,14 @@ impl Code {
     /// The row of an incomplete line, without colours.
     pub(super) fn open_row(&self, line: &str, look: &Look) -> Option<String> {
         let is_text = !line.is_empty() && !self.is_end(line);
-        is_text.then(|| {
-            cut(
-                &format!("{INDENT}{}", line.replace('\t', "    ")),
-                look.columns,
-            )
-        })
+        is_text.then(|| cut(&format!("{INDENT}{}", tabs(line)), look.columns))
     }
 
     fn is_end(&self, line: &str) -> bool {
-        let line = line.trim();
         let mark = self.fence.chars().next().unwrap_or('`');
-        line.len() >= self.fence.len() && line.chars().all(|c| c == mark)
+        let fence = line.trim();
+        let indent = line.len() - line.trim_start().len();
+        indent < 4 && fence.len() >= self.fence.len() && fence.chars().all(|c| c == mark)
     }
 
     fn row(&mut self, line: &str, look: &Look) -> String {

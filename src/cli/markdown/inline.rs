@@ -5,6 +5,8 @@ use std::{fmt::Write as _, ops::Range, path::Path, sync::Arc};
 use unicode_linebreak::linebreaks;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use crate::cli::terminal::harmless;
+
 /// How rows look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cli) struct Look {
@@ -83,8 +85,9 @@ pub(super) struct Text {
 }
 
 impl Text {
+    /// Adds text, made harmless once more: entities such as `&#27;` were decoded.
     pub(super) fn push(&mut self, paint: &Paint, text: &str) {
-        self.text.push_str(text);
+        self.text.push_str(&harmless(text));
         let end = self.text.len();
         match self.runs.last_mut() {
             Some((last, same)) if same == paint => *last = end,

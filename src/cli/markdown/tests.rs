@@ -34,7 +34,17 @@ fn main() {
 
 ---
 
-Last line: ~~gone~~ <b>kept</b>
+[g]: https://example.org/guide
+
+```python
+def f():
+    \"\"\"Example:
+    ```
+    f()
+    \"\"\"\r
+```
+
+Last line: ~~gone~~ <b>kept</b>, [the guide][g]
 ";
 
 fn plain(columns: usize) -> Look {
@@ -109,11 +119,17 @@ fn words_break_where_their_script_allows_it() {
 #[test]
 fn control_sequences_are_harmless() {
     let text = "a \x1b[31mred\x1b[0m \x1b]8;;http://x\x07b\u{202e}c\r\n\n```\n\x1b[2J\n```\n";
-    let rows = rendered(text, &plain(80));
-    assert!(
-        !rows.contains(['\x1b', '\x07', '\r', '\u{202e}']),
-        "{rows:?}"
-    );
+    let entities = "&#27;]52;c;eA==&#7; &#x9b;2J `&#27;` &#x202e; **&#27;[2J**\n\n| &#27; |\n|-|\n| &#27;[2J |\n\n\
+                    [a](http://a/&#27;[2J) ![&#27;](x&#27;)\n";
+    let linked = Look {
+        is_coloured: false,
+        ..coloured()
+    };
+    for (text, look) in [(text, plain(80)), (entities, plain(80)), (entities, linked)] {
+        let rows = rendered(text, &look);
+        let commands = ['\x1b', '\x07', '\r', '\u{202e}', '\u{9b}'];
+        assert!(!rows.contains(commands), "{rows:?}");
+    }
 }
 
 #[test]
@@ -128,7 +144,6 @@ fn long_open_text_becomes_final() {
 }
 
 proptest! {
-    /// The same rows come out, however the text comes in.
     #[test]
     fn pieces_do_not_change_the_rows(cuts in prop::collection::vec(0..WHOLE.len(), 0..40)) {
         let mut cuts: Vec<usize> = cuts.into_iter().filter(|cut| WHOLE.is_char_boundary(*cut)).collect();

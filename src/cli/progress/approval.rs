@@ -67,7 +67,7 @@ impl Follower<'_, '_> {
         else {
             return Ok(());
         };
-        self.end_line(terminal)?;
+        self.end_interim_text(terminal)?;
         if self.user.is_present() {
             // Before the question appears: whatever is typed after it is an answer.
             self.user.ask();

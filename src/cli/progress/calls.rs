@@ -9,7 +9,7 @@ use crate::{
     model::{CallId, Timestamp, ToolCall, ToolResult, ToolStatus, time::Span},
 };
 
-/// Arguments that tell most about a call; else it is the first one.
+/// The most informative arguments; if a call has none of them, its first one is shown.
 const MAIN: [&str; 3] = ["query", "path", "note"];
 const ARGUMENT: usize = 40;
 const RESULT: usize = 60;
@@ -33,7 +33,7 @@ impl Calls {
             .and_then(|call| main_argument(&call))
             .unwrap_or_default();
         let took = took.map(|took| format!(", {took}")).unwrap_or_default();
-        format!("• {name}{argument} → {}{took}", came(result))
+        format!("• {name}{argument} → {}{took}", result_size(result))
     }
 }
 
@@ -45,8 +45,8 @@ fn main_argument(call: &ToolCall) -> Option<String> {
     Some(format!(" \"{}\"", cut(&text, ARGUMENT)))
 }
 
-/// How much came back, by the longest list of the data or the lines of the text.
-fn came(result: &ToolResult) -> String {
+/// How much came back, by the longest list of objects in the data or the lines of the text.
+fn result_size(result: &ToolResult) -> String {
     let first = result.content.lines().next().unwrap_or_default();
     if result.status != ToolStatus::Ok {
         return cut(first, RESULT);
@@ -55,7 +55,9 @@ fn came(result: &ToolResult) -> String {
     let lists = lists
         .into_iter()
         .flatten()
-        .filter_map(|(name, list)| Some((list.as_array()?.len(), name.as_str())));
+        .filter_map(|(name, list)| Some((list.as_array()?, name.as_str())))
+        .filter(|(list, _)| list.iter().all(Value::is_object))
+        .map(|(list, name)| (list.len(), name));
     let (count, noun) = lists
         .max()
         .unwrap_or_else(|| (result.content.lines().count(), "lines"));
@@ -80,7 +82,7 @@ mod tests {
                 r#"{"query": "retry policy", "mode": "words"}"#,
                 ToolStatus::Ok,
                 "text",
-                Some(json!({"coverage": 0.5, "places": [1, 2]})),
+                Some(json!({"absent": ["a", "b", "c"], "missing": [], "places": [{}, {}]})),
                 "• find \"retry policy\" → 2 places, 12 ms",
             ),
             ("{}", ToolStatus::Ok, "one", None, "• find → 1 line, 12 ms"),

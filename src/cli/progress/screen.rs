@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::cli::{
     CliError,
     markdown::{Look, Markdown},
-    terminal::{Style, Terminal, harmless},
+    terminal::{Style, Terminal, one_line},
     text::{cut, width},
 };
 
@@ -35,7 +35,7 @@ pub(super) struct Screen {
     turn: TurnText,
     /// Whether something changed since the last drawing.
     is_changed: bool,
-    /// Whether a blank row parts the next text from what is above.
+    /// Whether a blank row separates the next text from what is above.
     is_apart: bool,
     /// The folder of the places to which the text links.
     root: Arc<Path>,
@@ -49,7 +49,7 @@ struct TurnText {
     markdown: Markdown,
     /// Rows that are final, but still live.
     rows: Vec<String>,
-    /// Number of rows that were written for good.
+    /// Number of rows already written permanently.
     written: usize,
 }
 
@@ -90,7 +90,7 @@ impl Screen {
         self.is_changed = true;
     }
 
-    /// Forgets the text of the turn; returns whether a part of it was written for good.
+    /// Discards the text of the turn; returns whether part of it was already written permanently.
     pub(super) fn retract(&mut self) -> bool {
         self.is_changed = true;
         mem::take(&mut self.turn).written > 0
@@ -102,7 +102,7 @@ impl Screen {
         terminal: &mut Terminal,
         status: Option<&str>,
     ) -> Result<(), CliError> {
-        let Some((columns, height, _)) = terminal.screen() else {
+        let Some((columns, height, style)) = terminal.screen() else {
             return Ok(());
         };
         let look = self.look(terminal);
@@ -138,7 +138,7 @@ impl Screen {
                 &one_line(&format!("{spin} {status}")),
                 columns.saturating_sub(1),
             );
-            live.extend(gap.into_iter().chain([dim(terminal, &status)]));
+            live.extend(gap.into_iter().chain([style.dim(&status)]));
         }
         if settled.iter().chain(&live).next().is_some() {
             terminal.draw(&settled, &live)?;
@@ -148,7 +148,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Ends the text of a turn, and writes all of it for good.
+    /// Ends the text of a turn and writes its rows permanently.
     pub(super) fn end_text(
         &mut self,
         terminal: &mut Terminal,
@@ -161,8 +161,8 @@ impl Screen {
             return Ok(());
         }
         let mut rows = self.marked(turn.rows, turn.written, &look, Some(kind));
-        if kind == TextKind::Interim {
-            rows = rows.iter().map(|row| dim(terminal, row)).collect();
+        if let (TextKind::Interim, Some((.., style))) = (kind, terminal.screen()) {
+            rows = rows.iter().map(|row| style.dim(row)).collect();
         }
         terminal.draw(&rows, &[])?;
         self.is_apart = true;
@@ -176,15 +176,13 @@ impl Screen {
         line: &str,
         apart: bool,
     ) -> Result<(), CliError> {
-        let columns = terminal
-            .screen()
-            .map_or(usize::MAX, |(columns, ..)| columns);
-        let line = cut(
-            &format!("{INDENT}{}", one_line(line)),
-            columns.saturating_sub(1),
-        );
+        let Some((columns, _, style)) = terminal.screen() else {
+            return Ok(());
+        };
+        let line = format!("{INDENT}{}", one_line(line));
+        let line = style.dim(&cut(&line, columns.saturating_sub(1)));
         let gap = (apart && self.is_apart).then(String::new);
-        let rows: Vec<String> = gap.into_iter().chain([dim(terminal, &line)]).collect();
+        let rows: Vec<String> = gap.into_iter().chain([line]).collect();
         self.is_apart = true;
         Ok(terminal.draw(&rows, &[])?)
     }
@@ -231,19 +229,6 @@ pub(super) fn coloured(text: &str, columns: usize) -> String {
         links: None,
     };
     Markdown::default().whole(text, &look).join("\n")
-}
-
-fn one_line(text: &str) -> String {
-    harmless(text).replace(['\n', '\t'], " ")
-}
-
-fn dim(terminal: &Terminal, text: &str) -> String {
-    match terminal.screen() {
-        Some((.., Style::Coloured)) if !text.is_empty() => {
-            format!("\x1b[2m{}\x1b[0m", text.replace("\x1b[0m", "\x1b[0;2m"))
-        }
-        _ => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

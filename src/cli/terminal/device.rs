@@ -52,6 +52,16 @@ impl Style {
     }
 }
 
+impl Style {
+    /// Makes text dim, where the style has colours.
+    pub(in crate::cli) fn dim(self, text: &str) -> String {
+        if self != Self::Coloured || text.is_empty() {
+            return text.to_owned();
+        }
+        format!("\x1b[2m{}\x1b[0m", text.replace("\x1b[0m", "\x1b[0;2m"))
+    }
+}
+
 /// Columns for coloured answers in files and pipes, if `CLICOLOR_FORCE` asks for them.
 pub(super) fn forced_columns(environment: &Environment) -> Option<usize> {
     let force = environment.get("CLICOLOR_FORCE");

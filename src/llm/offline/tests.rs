@@ -247,11 +247,11 @@ fn missing_words_are_named() {
             "context_sufficient",
         ),
         (
-            "most in no file",
+            "all in no file",
             SURE,
-            &["Kafka", "<topic>"],
-            &["Kafka", "<topic>"],
-            "Nothing here mentions “Kafka” or “‹topic›”.\n\nThis is a search",
+            &["Kafka", "<topic>", "x"],
+            &["Kafka", "<topic>", "x"],
+            "Nothing here mentions “Kafka”, “‹topic›” or “x”.\n\nThis is a search",
             "stuck",
         ),
     ] {

@@ -147,7 +147,7 @@ async fn near_models(shared: &Shared, model: &str) -> String {
     let names: Vec<&str> = listed.iter().map(|listed| &*listed.name).collect();
     match &*super::nearest(&names, model) {
         [] => String::new(),
-        near => format!("; the nearest models that it lists: {}", near.join(", ")),
+        near => format!("; the server lists {}", near.join(", ")),
     }
 }
 

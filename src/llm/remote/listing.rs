@@ -56,7 +56,8 @@ struct TopProvider {
     max_completion_tokens: Count,
 }
 
-/// Up to three of the names, those nearest to a model that is not among them, in quotes.
+/// The up to three names nearest to `model`, in backticks; empty if `model` is among them or there
+/// are none.
 pub(crate) fn nearest(names: &[&str], model: &str) -> Vec<String> {
     // Gemini lists models with a folder prefix, which calls may omit.
     let names = names

@@ -4,12 +4,13 @@ use std::{collections::BTreeSet, iter};
 
 use crate::tool::outline::{self, Symbol, SymbolKind};
 
-/// Maximum rows of an excerpt, and the columns after which a line takes another row.
+/// Maximum rows of an excerpt without its gaps, of which there are at most three, and the columns
+/// after which a line takes another row.
 const ROWS: usize = 13;
 const COLUMNS: usize = 76;
 /// Characters after which the offline model cuts a line.
 const LONGEST: usize = 200;
-/// Lines of a long comment that are shown: its first ones, and those around the best line.
+/// Lines of a long comment that are shown: its first ones, and those from the best line on.
 const COMMENT_LINES: usize = 2;
 const BEST_LINES: usize = 4;
 const GAP: &str = "…\n";

@@ -78,10 +78,10 @@ pub(super) fn best(
             None => {}
         }
     }
-    let telling = || resolved_terms.iter().filter(|one| one.is_telling());
-    let absent = telling().filter(|one| one.is_absent());
+    let content = || resolved_terms.iter().filter(|one| one.is_content_word());
+    let absent = content().filter(|one| one.is_absent());
     answer.absent = absent.map(|one| one.shown.clone()).collect();
-    answer.words = telling().count();
+    answer.words = content().count();
     // Weak words alone, such as "handled", find nothing.
     let mut known = resolved_terms.iter().filter(|one| !one.is_unknown());
     if known.all(|one| matches!(one.sort, TermKind::Weak | TermKind::Part)) {

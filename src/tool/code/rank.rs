@@ -59,8 +59,8 @@ impl ResolvedTerm {
         self.terms.is_empty()
     }
 
-    /// Whether it says what the question is about, unlike a word that is common in questions.
-    pub(in crate::tool) const fn is_telling(&self) -> bool {
+    /// Whether it carries the meaning of the question, unlike a stop word.
+    pub(in crate::tool) const fn is_content_word(&self) -> bool {
         !matches!(self.sort, TermKind::Weak | TermKind::Part)
     }
 
@@ -352,7 +352,7 @@ impl<'a> PassageScorer<'a> {
         let has = self.score_lines(lines).has;
         let (mut all, mut had, mut missing_terms, mut most) = (0.0, 0.0, Vec::new(), 1.0_f64);
         for (one, has) in self.resolved_terms.iter().zip(has) {
-            if !one.is_telling() {
+            if !one.is_content_word() {
                 continue;
             }
             let has = if one.is_guess { 0.0 } else { has.min(one.full) };

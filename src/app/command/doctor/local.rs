@@ -83,7 +83,10 @@ fn history(project: &Path) -> Finding {
         Ok(output) if output.status.success() => {
             return Finding::ok("history", "a git repository");
         }
-        Ok(_) => ("the project folder is no git repository", "run `git init`"),
+        Ok(_) => (
+            "the project folder is not a git repository",
+            "run `git init`",
+        ),
         Err(_) => ("git cannot be started", "install git"),
     };
     let mend = format!("{mend}, or do without `history_search`");

@@ -163,9 +163,9 @@ fn header_names_what_answers_and_fits_the_terminal() {
             &[][..],
             vec![
                 "\x1b[2mOracle VERSION · offline · ~/shop\x1b[0m",
-                "\x1b[2mOnly quotes files; for a language model set a key, start Ollama or use \
-                 --model\x1b[0m",
-                "\x1b[2msession s\x1b[0m",
+                "\x1b[2mOffline: only quotes files. For a language model, set a key or start \
+                 Ollama.\x1b[0m",
+                "\x1b[2mnew session s\x1b[0m",
                 "\x1b[2m/help lists the commands, Ctrl-D exits\x1b[0m",
             ],
         ),
@@ -175,9 +175,10 @@ fn header_names_what_answers_and_fits_the_terminal() {
             &[("NO_COLOR", "1")],
             vec![
                 "Oracle VERSION · offline · ~/shop",
-                "Only quotes files; for a language model",
-                "set a key, start Ollama or use --model",
-                "session s",
+                "Offline: only quotes files. For a",
+                "language model, set a key or start",
+                "Ollama.",
+                "new session s",
                 keys,
             ],
         ),
@@ -187,7 +188,7 @@ fn header_names_what_answers_and_fits_the_terminal() {
             &[("TERM", "dumb")],
             vec![
                 "Oracle VERSION · scripted/s.json with failover to offline · ~/shop",
-                "session s",
+                "new session s",
                 keys,
             ],
         ),
@@ -250,7 +251,7 @@ fn model_changes_for_the_next_question() {
         ),
         ("three?", "It is 42."),
         ("/model offline", "the next question goes to offline"),
-        ("/model", "Only quotes files;"),
+        ("/model", "only quotes files."),
         ("/compact", "the offline model reads only the question"),
     ] {
         chat.say(typed);

@@ -222,7 +222,7 @@ fn interrupted_answer() {
     compare("interrupt", false, &scene, |start| {
         let mut screen = start();
         screen.say(QUESTION);
-        screen.shows("Ctrl-C interrupts");
+        screen.shows("Ctrl-C cancels");
         screen.press("\x03");
         screen.shows("oracle: cancelled");
         screen.prompt();

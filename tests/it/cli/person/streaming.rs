@@ -25,7 +25,7 @@ fn status_line_shows_progress_and_disappears_before_the_answer() {
     chat.prompt();
     let written = chat.written();
     for said in [
-        "asking scripted/s.json · turn 1 of 5 · 0 s · Ctrl-C interrupts",
+        "asking scripted/s.json · turn 1 of 5 · 0 s · Ctrl-C cancels",
         "asking scripted/s.json · turn 2 of 5",
     ] {
         assert!(written.contains(said), "{said}: {written:?}");
