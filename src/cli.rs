@@ -22,7 +22,6 @@ use clap_complete::Shell;
 
 mod arguments;
 pub mod ask;
-pub mod batch;
 pub mod chat;
 pub mod classify;
 pub mod config;

@@ -17,25 +17,20 @@ use crate::{
     model::{BusyPolicy, ProfileName, SessionName},
 };
 
-/// Default number of questions that `ask --jsonl` keeps in flight.
-pub(super) const PARALLEL: u16 = 8;
-const MOST_PARALLEL: i64 = 1_024;
-
 /// `oracle ask`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct AskArgs {
     /// Question to ask, best in quotes; read from standard input if it is `-`, or omitted and piped
     /// in
-    #[arg(conflicts_with = "jsonl")]
     pub question: Vec<String>,
     /// Print the events of the query as they occur, one JSON object per line
     #[arg(long)]
     pub events: bool,
     /// Continue the session used last in this project
-    #[arg(long, conflicts_with_all = ["session", "jsonl"])]
+    #[arg(long, conflicts_with = "session")]
     pub last: bool,
     /// Key that makes a retry safe: within a session, the same question is asked only once
-    #[arg(long, value_name = "KEY", conflicts_with = "jsonl")]
+    #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,
     /// What to do if the session is busy with another question
     #[arg(long, value_name = "POLICY", default_value = "queue", value_parser = one_of(BusyPolicy::ALL, BusyPolicy::as_str))]
@@ -43,13 +38,6 @@ pub struct AskArgs {
     /// Profile for a new session [default: oracle]
     #[arg(long, value_name = "NAME")]
     pub profile: Option<ProfileName>,
-    /// Read one question per line from standard input: {"session": "…", "question": "…"}
-    #[arg(long)]
-    pub jsonl: bool,
-    /// Maximum number of parallel sessions, with --jsonl
-    #[arg(long, value_name = "N", default_value_t = PARALLEL, requires = "jsonl")]
-    #[arg(conflicts_with = "question", value_parser = clap::value_parser!(u16).range(1..=MOST_PARALLEL))]
-    pub parallel: u16,
 }
 
 impl AskArgs {

@@ -101,7 +101,7 @@ fn user(format: Format, terminal: &Terminal) -> TerminalUser<'static> {
 
 /// Refuses the question if `busy` is `reject` and the session has a query, because asking would
 /// reactivate a session whose process died. A retry with an idempotency key passes.
-pub(super) async fn reject_if_busy(
+async fn reject_if_busy(
     journal: &dyn Journal,
     session: &SessionKey,
     submission: &Submission,
@@ -130,7 +130,7 @@ pub(super) async fn show_object(
     Ok(())
 }
 
-pub(super) async fn object(
+async fn object(
     session: &SessionHandle,
     root: &ProjectRoot,
     answer: &Answer,

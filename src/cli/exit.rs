@@ -58,14 +58,6 @@ pub const fn of_code(code: Code) -> u8 {
     }
 }
 
-/// The worse of two codes: failed, then not done, then done with reservations.
-#[must_use]
-pub fn worse(one: u8, other: u8) -> u8 {
-    const ORDER: [u8; 8] = [DONE, STUCK, FORCED, BUSY, CANCELLED, USAGE, FAILED, BROKEN];
-    let rank = |code: u8| ORDER.iter().position(|&known| known == code);
-    if rank(one) >= rank(other) { one } else { other }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -117,26 +109,6 @@ mod tests {
             .chain(forced.map(|by| (Outcome::Forced { by }, 4)))
         {
             assert_eq!(of_outcome(&outcome), code, "{outcome:?}");
-        }
-    }
-
-    #[test]
-    fn worst_exit_code_wins() {
-        for (codes, worst) in [
-            (&[][..], 0),
-            (&[0, 0], 0),
-            (&[0, 3, 0], 3),
-            (&[4, 3], 4),
-            (&[5, 4], 5),
-            (&[130, 5], 130),
-            (&[1, 130, 5], 1),
-            (&[2, 1], 1),
-            (&[6, 1], 6),
-        ] {
-            let got = codes.iter().fold(DONE, |one, &other| worse(one, other));
-            assert_eq!(got, worst, "{codes:?}");
-            let back = codes.iter().rev();
-            assert_eq!(back.fold(DONE, |one, &other| worse(one, other)), worst);
         }
     }
 

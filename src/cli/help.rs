@@ -32,18 +32,10 @@ Examples:
   oracle ask --session review \"and who calls that?\"      # one session, several questions
   oracle ask --model openai/gpt-4.1 \"why two caches?\"
   oracle ask --json --max-turns 5 < question.txt
-  oracle ask --jsonl --parallel 4 < questions.jsonl      # many at once
   oracle ask --session review --idempotency-key 7 \"and?\"  # safe to repeat
 
 The answer goes to standard output, everything else to standard error. A question may be up to 1 \
 MiB long.
-
-With --jsonl, each line is a JSON object {\"session\": \"…\", \"question\": \"…\", \
-\"idempotency_key\": \"…\"} or a JSON string. Only `question` is required; blank lines are \
-skipped. All lines are validated before the first question is asked. Questions of one session are \
-asked in order, sessions in parallel. Each question yields the object of --json, with its line \
-number as `line`; a question that could not be asked yields `error` instead of an outcome. The \
-exit code is 0 if all questions are answered, otherwise the worst one.
 
 --model scripted/FILE plays a script, with the real tools; see docs/scripts.md.";
 

@@ -5,7 +5,6 @@
 //! are dropped or replaced.
 
 use std::{
-    fmt::Display,
     fs::File,
     io::{BufRead, BufReader, Read},
     path::Path,
@@ -146,25 +145,6 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Reads the next line that is not blank as JSON, with its number.
-    pub fn item<T: DeserializeOwned + From<String>>(
-        &mut self,
-    ) -> Result<Option<(usize, T)>, CliError> {
-        while let Some(line) = self.line()? {
-            if !line.trim().is_empty() {
-                let item = self.parsed(&line)?;
-                return Ok(Some((self.lines, item)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// An error about the line that was read last.
-    pub fn bad_line(&self, why: impl Display) -> CliError {
-        let (line, name) = (self.lines, &self.name);
-        CliError::usage(format_args!("line {line} of {name}: {why}"))
-    }
-
     fn parsed<T: DeserializeOwned + From<String>>(&self, line: &str) -> Result<T, CliError> {
         let line = &*half_characters_replaced(line);
         let record = match line.trim_start().chars().next() {
@@ -181,8 +161,10 @@ impl<'a> Source<'a> {
         // The parser saw a single line, so its line number means nothing.
         let place = format!(" at line {} column {}", error.line(), error.column());
         let what = error.to_string().replace(&place, "");
-        self.bad_line(format_args!(
-            "{what}: with `--jsonl`, every line must be a JSON object or string; see `--help`"
+        let (line, name) = (self.lines, &self.name);
+        CliError::usage(format_args!(
+            "line {line} of {name}: {what}: with `--jsonl`, every line must be a JSON object or \
+             string; see `--help`"
         ))
     }
 }
@@ -224,7 +206,7 @@ pub fn question(argument: Option<&str>, input: &mut Input) -> Result<String, Cli
 }
 
 /// Checks that a question is neither empty nor too long.
-pub fn checked(question: &str) -> Result<(), AskError> {
+fn checked(question: &str) -> Result<(), AskError> {
     if question.trim().is_empty() {
         return Err(AskError::EmptyQuestion);
     }

@@ -71,8 +71,6 @@ fn options_may_precede_or_follow_the_command() {
             idempotency_key: None,
             busy: BusyPolicy::Queue,
             profile: None,
-            jsonl: false,
-            parallel: arguments::PARALLEL,
         }),
     };
     for line in [
@@ -123,8 +121,6 @@ fn command_arguments_are_parsed() {
             idempotency_key: None,
             busy: BusyPolicy::Queue,
             profile: None,
-            jsonl: false,
-            parallel: arguments::PARALLEL,
         })
     };
     let classify = |query: Option<&str>, context: Option<&str>| {

@@ -17,7 +17,6 @@ use std::{
 use tempfile::TempDir;
 
 mod ask;
-mod batch;
 #[cfg(unix)]
 mod beside;
 #[cfg(unix)]

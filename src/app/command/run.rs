@@ -16,7 +16,6 @@ use crate::{
     cli::{
         Args, AskArgs, ChatArgs, CliError, Environment,
         ask::{self, AskRequest, Format},
-        batch::{self, BatchRequest, Questions},
         chat::{self, ChatRequest},
         input,
         replay::{self, Scenario},
@@ -41,12 +40,11 @@ pub(super) fn ask(
     config: &Config,
     (args, environment, terminal): CommandContext<'_>,
 ) -> Result<u8, CliError> {
-    if ask.jsonl {
-        return ask_many(ask, config, (args, environment, terminal));
-    }
     let which = SessionChoice::of(args, ask.last);
     if ask.idempotency_key.is_some() && which == SessionChoice::New {
-        return Err(CliError::usage(batch::KEY_WITHOUT_SESSION));
+        return Err(CliError::usage(
+            "an idempotency key needs a session: name the session too",
+        ));
     }
     let question = input::question(ask.question().as_deref(), &mut terminal.input)?;
     // Another process may claim the session concurrently; with a key the question can be submitted
@@ -78,30 +76,6 @@ pub(super) fn ask(
             progress,
         };
         ask::run(oracle, journal, request, terminal).await
-    })
-}
-
-fn ask_many(
-    ask: &AskArgs,
-    config: &Config,
-    (args, environment, terminal): CommandContext<'_>,
-) -> Result<u8, CliError> {
-    if terminal.input.is_terminal() {
-        let how = "enter one question per line, as JSON; end with Ctrl-D";
-        terminal.err.say(how);
-    }
-    let session = args.options.session.as_ref();
-    let request = BatchRequest {
-        questions: Questions::read(session, &mut terminal.input)?,
-        busy: ask.busy,
-        parallel: ask.parallel.into(),
-        format: Format::of(&args.options, ask.events),
-        root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
-        profile: profile(config, ask.profile.as_ref())?,
-    };
-    let (builder, data) = prepare(config, args, environment)?;
-    with_system(builder, Some(data), async |oracle, journal| {
-        batch::run(oracle, journal, request, terminal).await
     })
 }
 

@@ -1,11 +1,11 @@
 //! Crash test of the real program, killed while it answers: at random moments, at every named point
 //! of a turn, and by power cuts and failing disks.
 //!
-//! In a round, one process asks twenty sessions one question each. It is killed and restarted with
-//! the same input until it exits normally. The next round asks the next question, with a few new
-//! sessions in place of old ones. The moment of a death follows from a seed and from the lines
-//! printed, never from time. After each death a checker compares the output so far with the
-//! journal.
+//! In a round, clients ask a server one question in each of twenty sessions. The server is killed
+//! and restarted, and asked the same again, until it has answered everyone. The next round asks the
+//! next question, with a few new sessions in place of old ones. The moment of a death follows from
+//! a seed and from the events that the clients read, never from time. After each death a checker
+//! compares those events with the journal.
 //!
 //! The progress of the other sessions at a death is a matter of chance, so a round may no longer
 //! pass a point. That point then comes first in the next round, where every session has to pass it;
@@ -15,21 +15,32 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    io::{BufRead, BufReader, Write},
     os::unix::process::ExitStatusExt,
-    process::{ExitStatus, Stdio},
+    process::ExitStatus,
     sync::Arc,
 };
 
-use oracle_agent::journal::{Entry, Journal, Known, Sqlite};
+use oracle_agent::{
+    control::{Client, SessionUpdate},
+    journal::{Entry, Journal, Known, Sqlite},
+    model::{Event, Seq, SessionName, Submission},
+};
 use serde_json::{Value, json};
+use tokio::{
+    sync::mpsc::{UnboundedSender, unbounded_channel},
+    task::JoinSet,
+};
 
 mod disk;
 mod power;
 
 use disk::{Disk, SyncFault};
 
-use super::{Workspace, ask::FILES};
+use super::{
+    Workspace,
+    ask::FILES,
+    serve::{SERVE, Served},
+};
 use crate::actors::simulation::{
     Dice,
     check::{Ended, all_ended, audited, logs},
@@ -43,8 +54,9 @@ const NEW: usize = 2;
 const ASKED: usize = SESSIONS / NEW;
 /// Maximum deaths in a round: ten process deaths would end a query.
 const DEATHS: usize = 8;
-/// Approximate number of lines that a round prints.
-const LINES: u64 = 220;
+/// Approximate number of events in a round.
+const EVENTS: u64 = 200;
+const FINISHED: &str = "query.finished";
 const ABORTED: i32 = 6;
 const KILLED: i32 = 9;
 
@@ -76,8 +88,8 @@ fn named() -> impl Iterator<Item = Named> + Clone {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RoundEnd {
-    /// Killed after it has printed so many lines.
-    Killed { lines: u64 },
+    /// Killed after its clients have read so many events.
+    Killed { events: u64 },
     /// Aborts itself when it passes the point for this time.
     At { point: Named, time: u64 },
     /// Ends by a fault of its disk at the sync with this number, from 1.
@@ -111,11 +123,11 @@ impl RoundEnd {
         }
     }
 
-    /// Moves the death earlier in the round. A process killed before its input, or at a point's
+    /// Moves the death earlier in the round. A process killed before any event, or at a point's
     /// first time, surely dies.
     const fn easier(self) -> Self {
         match self {
-            Self::Killed { lines } => Self::Killed { lines: lines / 2 },
+            Self::Killed { events } => Self::Killed { events: events / 2 },
             Self::At { point, .. } => Self::At { point, time: 1 },
             Self::Sync { fault, number } => Self::Sync {
                 fault,
@@ -158,7 +170,7 @@ fn script() -> String {
 #[derive(Default)]
 struct Seen {
     /// By session and sequence number.
-    events: BTreeMap<(String, u64), Value>,
+    events: BTreeMap<(String, u64), Event>,
     /// Query, outcome, answer and turns, by session and round.
     answers: BTreeMap<(String, usize), Value>,
     logs: Vec<(Known, Vec<Entry>)>,
@@ -166,23 +178,20 @@ struct Seen {
 }
 
 impl Seen {
-    /// Takes what a process printed. One whose disk fails may report errors before it aborts; they
-    /// are no answers.
-    fn hear(&mut self, round: usize, said: &[Value], name: &str) {
+    /// Takes what a process told its clients.
+    fn hear(&mut self, round: usize, told: &[Event], name: &str) {
         let mut last = BTreeMap::new();
-        for line in said {
-            let session = line["session"].as_str().expect(name).to_owned();
-            if let Some(seq) = line["seq"].as_u64() {
-                let before = last.insert(session.clone(), seq).unwrap_or_default();
-                assert!(seq > before, "{name}: {session} tells {seq} after {before}");
-                let event = self
-                    .events
-                    .entry((session, seq))
-                    .or_insert_with(|| line.clone());
-                assert_eq!(event, line, "{name}: another event of the same number");
-            } else if line.get("error").is_none() {
-                let told = ["query", "outcome", "answer", "turns"].map(|field| &line[field]);
-                let told = json!(told);
+        for event in told {
+            let (session, seq) = (event.session.to_string(), event.seq.0);
+            let before = last.insert(session.clone(), seq).unwrap_or_default();
+            assert!(seq > before, "{name}: {session} tells {seq} after {before}");
+            let known = self.events.entry((session.clone(), seq));
+            let known = known.or_insert_with(|| event.clone());
+            assert_eq!(known, event, "{name}: another event of the same number");
+            if event.kind == FINISHED {
+                let [outcome, answer, turns] =
+                    ["outcome", "answer", "turns"].map(|field| &event.payload[field]);
+                let told = json!([event.query, outcome, answer, turns]);
                 let known = self.answers.entry((session, round));
                 let known = known.or_insert_with(|| told.clone());
                 assert_eq!(*known, told, "{name}: another answer to the same question");
@@ -198,7 +207,7 @@ impl Seen {
         counts
     }
 
-    /// Compares the journal with its earlier content and with the events that were printed.
+    /// Compares the journal with its earlier content and with the events that were read.
     async fn look(&mut self, journal: &Arc<dyn Journal>, name: &str) -> Vec<Vec<Ended>> {
         let now = logs(journal).await;
         for (known, before) in &self.logs {
@@ -219,10 +228,9 @@ impl Seen {
             })
             .collect();
         for (at, event) in &self.events {
-            let kind = event["type"].as_str().unwrap();
             assert_eq!(
                 kinds.get(at),
-                Some(&kind),
+                Some(&&*event.kind),
                 "{name}: {at:?} was told, and is not so"
             );
         }
@@ -233,20 +241,37 @@ impl Seen {
     }
 }
 
-fn questions(round: usize) -> Vec<u8> {
-    let line = |session| {
-        let line = json!({ "session": name_of(session), "idempotency_key": format!("k{round}"),
-            "question": format!("where is parse_invoice, please, for the {round}th time?") });
-        format!("{line}\n")
+/// Asks a session the round's question, and passes its events on until the answer or a death.
+async fn ask(client: Arc<Client>, session: usize, round: usize, told: UnboundedSender<Event>) {
+    let session = SessionName::new(&name_of(session)).unwrap();
+    let question = Submission {
+        idempotency_key: Some(format!("k{round}")),
+        ..Submission::new(format!(
+            "where is parse_invoice, please, for the {round}th time?"
+        ))
     };
-    let lines = asked_in(round).map(line);
-    lines.collect::<String>().into_bytes()
+    let accepted = client.submit(&session, &question).await;
+    let Some(Seq(number)) = accepted.ok().and_then(|accepted| accepted.seq) else {
+        return;
+    };
+    let Ok(mut updates) = client.follow(&session, Seq(number - 1)).await else {
+        return;
+    };
+    while let Ok(Some(update)) = updates.next().await {
+        let SessionUpdate::Event(event) = update else {
+            continue;
+        };
+        let is_last = event.kind == FINISHED;
+        told.send(*event).unwrap();
+        if is_last {
+            return;
+        }
+    }
 }
 
-/// Runs one process to its end and returns its complete lines.
-fn live(trial: &Trial, fate: RoundEnd) -> (Vec<Value>, ExitStatus) {
-    let line = "ask --jsonl --events --parallel 20 --model scripted/script.json";
-    let run = trial.place.oracle(line);
+/// Runs one process to its end and returns the events that its clients read.
+async fn live(trial: &Trial, fate: RoundEnd) -> (Vec<Event>, ExitStatus) {
+    let run = trial.place.oracle(SERVE);
     let run = match fate {
         RoundEnd::At { point, time } => {
             let (side, what) = point;
@@ -258,33 +283,29 @@ fn live(trial: &Trial, fate: RoundEnd) -> (Vec<Value>, ExitStatus) {
     if let (Some(disk), RoundEnd::Sync { fault, number }) = (&trial.disk, fate) {
         command.envs(disk.before(fault, number));
     }
-    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    // Without input the process starts no query.
-    if fate == (RoundEnd::Killed { lines: 0 }) {
-        child.kill().unwrap();
-    } else {
-        // A process that dies before it has read them closes the pipe.
-        let _ = stdin.write_all(&questions(trial.round));
+    let (mut server, _) = Served::dead_or_alive(command);
+    let (tell, mut hear) = unbounded_channel();
+    let mut asking = JoinSet::new();
+    if let Ok(client) = Client::http(&format!("http://{}", server.address), None) {
+        let client = Arc::new(client);
+        for session in asked_in(trial.round) {
+            asking.spawn(ask(Arc::clone(&client), session, trial.round, tell.clone()));
+        }
     }
-    drop(stdin);
-    let mut out = BufReader::new(child.stdout.take().unwrap());
-    let mut said = Vec::new();
+    drop(tell);
+    let mut told = Vec::new();
     loop {
-        if let RoundEnd::Killed { lines } = fate
-            && said.len() as u64 == lines
-        {
-            child.kill().unwrap();
+        let events = told.len() as u64;
+        if fate == (RoundEnd::Killed { events }) {
+            server.signal("KILL");
         }
-        let mut line = Vec::new();
-        out.read_until(b'\n', &mut line).unwrap();
-        // A line cut off by the death counts as not printed.
-        if line.pop() != Some(b'\n') {
+        let Some(event) = hear.recv().await else {
             break;
-        }
-        said.push(serde_json::from_slice(&line).unwrap());
+        };
+        told.push(event);
     }
-    (said, child.wait().unwrap())
+    server.signal("TERM");
+    (told, server.child.wait().unwrap())
 }
 
 fn fates(deaths: usize, dice: &mut Dice) -> VecDeque<RoundEnd> {
@@ -293,8 +314,8 @@ fn fates(deaths: usize, dice: &mut Dice) -> VecDeque<RoundEnd> {
     let points = named().cycle().take(rounds * points);
     let mut fates: Vec<RoundEnd> = points.map(|point| RoundEnd::at(point, dice)).collect();
     while fates.len() < deaths {
-        let lines = dice.below(LINES);
-        fates.push(RoundEnd::Killed { lines });
+        let events = dice.below(EVENTS);
+        fates.push(RoundEnd::Killed { events });
     }
     for last in (1..fates.len()).rev() {
         let other = usize::try_from(dice.below(last as u64 + 1)).unwrap();
@@ -346,12 +367,12 @@ impl Trial {
     /// exited normally.
     async fn dies(&mut self, fate: RoundEnd) -> bool {
         let name = self.name(fate);
-        let (said, status) = live(self, fate);
+        let (told, status) = live(self, fate).await;
         let is_dead = !status.success();
         if let (Some(disk), true) = (&self.disk, is_dead) {
             self.lost += disk.cut(&mut self.dice);
         }
-        self.seen.hear(self.round, &said, &name);
+        self.seen.hear(self.round, &told, &name);
         let before = self.seen.counts();
         self.ended = self.seen.look(&self.journal(), &name).await;
         match (fate, status.signal()) {
@@ -436,7 +457,7 @@ impl Trial {
         false
     }
 
-    /// Checks that each session was asked each question once and in order, and printed the recorded
+    /// Checks that each session was asked each question once and in order, and told the recorded
     /// answers.
     fn all_is_answered(&self) {
         let name = self.name(RoundEnd::Old);

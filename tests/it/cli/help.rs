@@ -83,6 +83,9 @@ fn usage_errors_suggest_a_remedy() {
         "completions tcsh",
         "chat --session a/b",
         "ask --session",
+        "ask --jsonl",
+        "ask --idempotency-key k why",
+        "ask --busy never why",
     ];
     assert_transcript!("usage", lines.map(|line| place.oracle(line)));
 }

@@ -27,7 +27,7 @@ const LOOKS: usize = 20_000;
 
 /// A running server, killed on drop.
 pub(super) struct Served {
-    child: Child,
+    pub(super) child: Child,
     pub(super) err: Lines<BufReader<ChildStderr>>,
     pub(super) address: String,
 }
@@ -40,24 +40,27 @@ impl Served {
     }
 
     /// Starts a server by a command; returns it with its output before it listens.
-    pub(super) fn of(mut command: Command) -> (Self, Vec<String>) {
+    pub(super) fn of(command: Command) -> (Self, Vec<String>) {
+        let (server, before) = Self::dead_or_alive(command);
+        assert!(!server.address.is_empty(), "it ended: {before:?}");
+        (server, before)
+    }
+
+    /// Starts a server that may end before it listens; it then has no address.
+    pub(super) fn dead_or_alive(mut command: Command) -> (Self, Vec<String>) {
         let mut child = command.spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut before = Vec::new();
-        let address = loop {
-            let Some(line) = err.next() else {
-                panic!("it ended: {before:?}");
-            };
-            let line = line.unwrap();
-            match line.strip_prefix("oracle: listening on http://") {
-                Some(address) => break address.to_owned(),
-                None => before.push(line),
-            }
-        };
+        let address = err.by_ref().map(Result::unwrap).find_map(|line| {
+            let address = line.strip_prefix("oracle: listening on http://");
+            let address = address.map(str::to_owned);
+            before.extend(address.is_none().then_some(line));
+            address
+        });
         let server = Self {
             child,
             err,
-            address,
+            address: address.unwrap_or_default(),
         };
         (server, before)
     }

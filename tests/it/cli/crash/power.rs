@@ -70,7 +70,7 @@ async fn journal_on_a_disk_that_lies_loses_what_it_acknowledged() {
         fault: SyncFault::Lie,
         number: 1,
     };
-    let (told, status) = live(&trial, fate);
+    let (told, status) = live(&trial, fate).await;
     assert!(status.success() && !told.is_empty(), "{status}");
     trial.disk.as_ref().unwrap().cut(&mut Dice(1));
     assert!(logs(&trial.journal()).await.is_empty());

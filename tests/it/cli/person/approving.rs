@@ -265,10 +265,7 @@ fn call_without_a_terminal_is_refused_and_the_model_sees_the_reason() {
     for (command, input) in [
         ("ask --session s --model scripted/s.json write", ""),
         ("ask --session s --json --model scripted/s.json write", ""),
-        (
-            "ask --session s --jsonl --model scripted/s.json",
-            "{\"question\": \"write\"}\n",
-        ),
+        ("ask --session s --events --model scripted/s.json write", ""),
         (CHAT, "write\n"),
     ] {
         let place = writing(1);
