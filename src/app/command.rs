@@ -91,7 +91,7 @@ pub fn run(
         #[cfg(feature = "server")]
         Command::Ctl(ctl) => return ctl::ctl(ctl, &load()?.config, (args, environment, terminal)),
         #[cfg(feature = "tui")]
-        Command::Top(top) => return ctl::top(top, &load()?.config, environment, terminal),
+        Command::Top(top) => return ctl::top(top, &load()?.config, (args, environment, terminal)),
         Command::Sessions(sessions) => {
             return stored::sessions(sessions, &load()?.config, (args, environment, terminal));
         }

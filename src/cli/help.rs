@@ -257,16 +257,11 @@ Examples:
 
 #[cfg(feature = "tui")]
 pub(super) const TOP_TABLE: &str = "\
-Shows the sessions of the servers that use the data directory, or of the server at --url, and \
-what each is doing: state, turn, last signal, tokens, cost, and the age of its query or of its \
-last record. The table is refreshed every second.
-
-Keys: arrows or j and k select a session, Enter shows its details, p pauses it, r resumes it, i \
-interrupts its query, s steers it, a and d approve and deny a call that waits. / filters, o changes \
-the order, ? lists all keys, q leaves.
+Shows the sessions that a server has, those that need a person first, with their state, profile, \
+turn, last signal, tokens, cost, and the age of their query or last record. Keys pause, resume, \
+interrupt and steer the selected session, and approve or deny its call that waits.
 
 Examples:
   oracle top
-  oracle top --state running
   oracle top --url https://oracle.example --key-file admin.key
   oracle ctl list --json";

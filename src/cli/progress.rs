@@ -36,6 +36,8 @@ mod screen;
 mod status;
 
 use approval::Approvals;
+#[cfg(feature = "tui")]
+pub(super) use approval::described;
 use bars::Bars;
 use calls::Calls;
 use screen::{Screen, TextKind};

@@ -6,7 +6,7 @@
 //!
 //! **Invariant:** whatever ends the program, except SIGKILL, the terminal is restored.
 
-use std::{io, pin::pin, time::Duration};
+use std::{io, pin::pin};
 
 use crossterm::{
     event::{DisableBracketedPaste, EnableBracketedPaste, Event, EventStream},
@@ -14,19 +14,14 @@ use crossterm::{
 };
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use ratatui::DefaultTerminal;
-use tokio::time::interval;
 
 use super::{
     CliError,
-    arguments::one_of,
     ctl::{ServerArgs, Servers},
     interrupts::{Interrupts, Signals, suspended},
     terminal::{Style, Terminal},
 };
-use crate::{
-    actor::{Clock, SessionState},
-    model::TenantId,
-};
+use crate::{actor::Clock, model::TenantId};
 
 mod feed;
 mod frame;
@@ -38,12 +33,10 @@ pub use feed::{Connect, FindOwner};
 use feed::{in_time, snapshots};
 use state::{Action, Top};
 
-const SECOND: Duration = Duration::from_secs(1);
 /// Most commands in flight.
 const COMMANDS: usize = 8;
-const NO_CURSOR: &str = "`oracle top` moves the cursor, and by TERM this terminal cannot: use \
-                         `oracle ctl list`";
-const NO_TERMINAL: &str = "`oracle top` needs a terminal: use `oracle ctl list --json`";
+const NO_SCREEN: &str =
+    "`oracle top` needs a terminal that moves its cursor: use `oracle ctl list`";
 
 /// `oracle top`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
@@ -54,9 +47,6 @@ pub struct TopArgs {
     /// Tenant to show [default: your own]
     #[arg(long, value_name = "TENANT")]
     pub tenant: Option<TenantId>,
-    /// Show only sessions in this state
-    #[arg(long, value_name = "STATE", value_parser = one_of(SessionState::ALL, SessionState::as_str))]
-    pub state: Option<SessionState>,
 }
 
 /// Shows the table until the user leaves it.
@@ -70,13 +60,15 @@ pub async fn run<'a>(
     owner: &'a FindOwner<'a>,
     terminal: &Terminal,
 ) -> Result<(), CliError> {
-    let style = terminal.screen().map(|(.., style)| style);
-    let style = style.filter(|_| terminal.input.is_terminal());
-    let mut top = Top::default();
-    match style.ok_or_else(|| CliError::usage(NO_TERMINAL))? {
-        Style::Dumb => return Err(CliError::usage(NO_CURSOR)),
-        style => top.coloured = style == Style::Coloured,
-    }
+    let style = match terminal.screen() {
+        Some((.., style)) if style != Style::Dumb && terminal.input.is_terminal() => style,
+        _ => return Err(CliError::usage(NO_SCREEN)),
+    };
+    let mut top = Top {
+        coloured: style == Style::Coloured,
+        now: Clock::system().now(),
+        ..Top::default()
+    };
     let mut snapshots = pin!(snapshots(args, connect, owner));
     // Before the screen is taken: that there is no server is an ordinary error.
     if let Some(first) = snapshots.next().await {
@@ -84,7 +76,7 @@ pub async fn run<'a>(
     }
     let mut commands = FuturesUnordered::new();
     let (mut terminations, mut interrupts) = (Signals::terminations(), Interrupts::listen());
-    let (mut keys, mut clock) = (EventStream::new(), interval(SECOND));
+    let mut keys = EventStream::new();
     let mut screen = Screen::enter()?;
     loop {
         top.now = Clock::system().now();
@@ -97,9 +89,8 @@ pub async fn run<'a>(
                 // The terminal is gone.
                 Some(Err(_)) | None => Some(Action::Leave),
             },
-            Some(told) = commands.next() => top.tell(told),
+            Some((what, done)) = commands.next() => top.tell(what, done),
             Some(read) = snapshots.next() => top.take(read),
-            _ = clock.tick() => None,
             () = terminations.come() => Some(Action::Leave),
             () = interrupts.pressed() => Some(Action::Leave),
         };
@@ -119,7 +110,7 @@ pub async fn run<'a>(
                 });
             }
             Some(Action::Do(what, _)) => {
-                top.tell((what, Err(CliError::busy("too many commands wait"))));
+                top.tell(what, Err(CliError::busy("too many commands wait")));
             }
         }
     }

@@ -2,16 +2,11 @@
 
 use std::{fs, io, path::Path};
 
-#[cfg(feature = "tui")]
-use futures_util::FutureExt as _;
 use secrecy::SecretString;
 
 use super::{CommandContext, run::on_runtime, stored};
 #[cfg(feature = "tui")]
-use crate::cli::{
-    terminal::Terminal,
-    top::{self, TopArgs},
-};
+use crate::cli::top::{self, TopArgs};
 use crate::{
     cli::{
         CliError, Environment,
@@ -45,13 +40,12 @@ pub(super) fn ctl(
 pub(super) fn top(
     args: &TopArgs,
     config: &Config,
-    environment: &Environment,
-    terminal: &Terminal,
+    (_, environment, terminal): CommandContext<'_>,
 ) -> Result<u8, CliError> {
     let folder = stored::directory(config, environment)?;
-    let find = || connect(&args.server, &folder, environment).boxed_local();
+    let find: &top::Connect<'_> = &|| Box::pin(connect(&args.server, &folder, environment));
     let owner = |session: &SessionKey| owner(&folder, session);
-    let done = on_runtime(Box::pin(top::run(args, &find, &owner, terminal)));
+    let done = on_runtime(Box::pin(top::run(args, find, &owner, terminal)));
     done.map(|()| exit::DONE)
 }
 

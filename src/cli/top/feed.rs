@@ -1,10 +1,10 @@
 //! Reads the servers: a list every second, and the state of sessions that have new records, a
 //! bounded number each time. So thousands of idle sessions cost a list, and are all known soon.
 
-use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures_util::{Stream, StreamExt as _, future::LocalBoxFuture, stream};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::TopArgs;
 use crate::{
@@ -29,7 +29,7 @@ pub type Connect<'a> = dyn Fn() -> LocalBoxFuture<'a, Result<Vec<Server>, CliErr
 /// Finds the owner of a session.
 pub type FindOwner<'a> = dyn Fn(&SessionKey) -> Option<Owner> + 'a;
 
-type Views = HashMap<SessionKey, Arc<SessionView>>;
+type Known = HashMap<SessionKey, Row>;
 
 /// A session of the table, with its state once that is read.
 #[derive(Debug, Clone)]
@@ -45,32 +45,28 @@ pub(super) struct Snapshot {
     pub(super) rows: Vec<Row>,
 }
 
-/// Reads now and then again and again, in a rhythm that the servers can keep. After an error it
-/// connects again.
+/// Reads now and then again and again. After an error it connects again.
 pub(super) fn snapshots<'a>(
     args: &'a TopArgs,
     connect: &'a Connect<'a>,
     owner: &'a FindOwner<'a>,
 ) -> impl Stream<Item = Result<Snapshot, CliError>> + 'a {
-    let begin = (Duration::ZERO, None, Views::new());
-    stream::unfold(begin, async move |(pause, servers, mut views)| {
+    let begin = (Duration::ZERO, None, Known::new());
+    stream::unfold(begin, async move |(pause, servers, mut known)| {
         sleep(pause).await;
-        let began = Instant::now();
         let read = in_time(async {
             let servers = match servers {
                 Some(servers) => servers,
                 None => Arc::new(connect().await?),
             };
             let all = servers.as_slice();
-            let rows = rows(args, &Servers { all, owner }, &mut views).await?;
+            read(args, &Servers { all, owner }, &mut known).await?;
+            let rows = known.values().cloned().collect();
             Ok(Snapshot { servers, rows })
         });
         let read = read.await;
-        let next = match &read {
-            Ok(read) => (4 * began.elapsed(), Some(Arc::clone(&read.servers))),
-            Err(_) => (PERIOD, None),
-        };
-        Some((read, (PERIOD.max(next.0), next.1, views)))
+        let servers = read.as_ref().ok().map(|read| Arc::clone(&read.servers));
+        Some((read, (PERIOD, servers, known)))
     })
 }
 
@@ -81,49 +77,38 @@ pub(super) async fn in_time<T>(
     timeout(DEADLINE, work).await.map_err(late)?
 }
 
-async fn rows(
-    args: &TopArgs,
-    servers: &Servers<'_>,
-    views: &mut Views,
-) -> Result<Vec<Row>, CliError> {
-    let (mut listed, mut after) = (Vec::new(), None);
-    loop {
-        let list = Verb::List {
-            tenant: args.tenant.clone(),
-            state: args.state,
-            prefix: None,
-            updated_since: None,
-            after,
-            limit: PAGE,
-        };
-        let Answer::Sessions(page) = servers.carry_out(&list).await? else {
-            break;
-        };
-        listed.extend(page.sessions);
+async fn read(args: &TopArgs, servers: &Servers<'_>, known: &mut Known) -> Result<(), CliError> {
+    let list = |after| Verb::List {
+        tenant: args.tenant.clone(),
+        state: None,
+        prefix: None,
+        updated_since: None,
+        after,
+        limit: PAGE,
+    };
+    let (mut rows, mut after) = (Known::new(), None);
+    while let Answer::Sessions(page) = servers.carry_out(&list(after)).await? {
+        for listed in page.sessions {
+            let view = known.get(&listed.key).and_then(|row| row.view.clone());
+            rows.insert(listed.key.clone(), Row { listed, view });
+        }
         after = page.next;
         if after.is_none() {
             break;
         }
     }
-    let is_old = |listed: &&SessionSummary| {
-        let view = views.get(&listed.key);
-        view.is_none_or(|view| view.last < listed.last)
-    };
-    let mut old: Vec<_> = listed.iter().filter(is_old).cloned().collect();
-    old.sort_by_key(|old| old.state == SessionState::Idle);
-    let read = stream::iter(old.into_iter().take(INSPECTED)).map(async |old| {
-        let session = old.key.into();
-        servers.carry_out(&Verb::Inspect { session }).await
-    });
-    let mut read = pin!(read.buffer_unordered(AT_A_TIME));
-    while let Some(read) = read.next().await {
-        if let Ok(Answer::Session { session }) = read {
-            views.insert(session.key.clone(), Arc::from(session));
+    *known = rows;
+    let is_old = |row: &&mut Row| row.view.as_ref().map(|view| view.last) < Some(row.listed.last);
+    let mut old: Vec<&mut Row> = known.values_mut().filter(is_old).collect();
+    old.sort_by_key(|row| row.listed.state == SessionState::Idle);
+    let inspect = stream::iter(old.into_iter().take(INSPECTED));
+    let inspect = inspect.for_each_concurrent(AT_A_TIME, async |row| {
+        let session = row.listed.key.clone().into();
+        let answer = servers.carry_out(&Verb::Inspect { session }).await;
+        if let Ok(Answer::Session { session }) = answer {
+            row.view = Some(Arc::from(session));
         }
-    }
-    let row = |listed: SessionSummary| Row {
-        view: views.get(&listed.key).cloned(),
-        listed,
-    };
-    Ok(listed.into_iter().map(row).collect())
+    });
+    inspect.await;
+    Ok(())
 }

@@ -178,19 +178,11 @@ fn keys_select_and_scroll() {
         ("↓", "session-022"),
         ("jjk", "session-022"),
         ("↑", "session-002"),
-        ("o", "session-002"),
         ("⇥", "session-185"),
         ("⇥↓", "session-185"),
         ("⇥⇤", "session-002"),
         ("⇟⇞", "session-002"),
-        ("/session-1\n⇤", "session-106"),
-        ("/session-10\x0855\n⇤", "session-155"),
-        ("/nothing\n", "-"),
-        ("/nothing\x1b", "session-002"),
-        ("oooo⇤", "session-184"),
-        // The selection stays with its session in another order.
-        ("↓oo", "session-022"),
-        ("?↓\x1b", "session-002"),
+        ("s↓\x1b", "session-002"),
         ("\n⇟⇥qj", "session-022"),
     ] {
         let mut top = crowd();
@@ -198,6 +190,19 @@ fn keys_select_and_scroll() {
         assert_eq!(press(&mut top, keys), None, "{keys:?}");
         let found = top.row().map_or("-", |row| row.listed.key.name.as_str());
         assert_eq!(found, selected, "{keys:?}");
+    }
+    // The selection stays with its session, or in its place if that is gone.
+    let mut top = crowd();
+    press(&mut top, "↓");
+    for (gone, selected) in [
+        ("session-002", "session-022"),
+        ("session-022", "session-042"),
+    ] {
+        let mut rows = top.snapshot.rows.clone();
+        rows.retain(|row| row.listed.key.name.as_str() != gone);
+        let servers = Arc::default();
+        top.take(Ok(Snapshot { servers, rows }));
+        assert_eq!(top.row().unwrap().listed.key.name.as_str(), selected);
     }
 }
 
@@ -215,8 +220,10 @@ fn keys_become_verbs_after_a_confirmation() {
     for (keys, verb) in [
         ("p", Some(session("pause"))),
         ("r", Some(session("resume"))),
-        ("\n", Some(session("tail"))),
-        ("\np", Some(session("pause"))),
+        ("\n", None),
+        ("\ny", None),
+        ("\np", None),
+        ("\nqp", Some(session("pause"))),
         ("i", None),
         ("iy", with("interrupt", json!({ "query": 1 }))),
         ("in", None),
@@ -252,12 +259,12 @@ fn keys_become_verbs_after_a_confirmation() {
     for (keys, action) in [
         ("q", Action::Leave),
         ("\x1b", Action::Leave),
-        ("?\x1bq", Action::Leave),
+        ("\n\x1bq", Action::Leave),
     ] {
         assert_eq!(press(&mut crowd(), keys), Some(action), "{keys:?}");
     }
     for (key, action) in [('c', Action::Leave), ('z', Action::Suspend)] {
-        for keys in ["", "?", "s", "i", "/"] {
+        for keys in ["", "\n", "s", "i"] {
             let mut top = crowd();
             press(&mut top, keys);
             let key = KeyEvent::new(KeyCode::Char(key), KeyModifiers::CONTROL);
@@ -275,10 +282,7 @@ fn long_call_is_approved_only_after_its_end_was_shown() {
     )]);
     assert_eq!(press(&mut top, "ay"), None);
     let screen = shown(&mut top, 80, 24);
-    assert!(
-        screen.contains("read the call to its end: PgDn"),
-        "{screen}"
-    );
+    assert!(screen.contains("read it to its end: PgDn"), "{screen}");
     assert_eq!(press(&mut top, "⇟y"), None, "not yet");
     assert!(matches!(press(&mut top, "⇥y"), Some(Action::Do(..))));
     // Another one is another call.
@@ -309,8 +313,8 @@ fn texts_of_others_are_harmless() {
     row.view = Some(Arc::new(view));
     row.listed.state = crate::actor::SessionState::Running;
     let mut top = top(vec![row]);
-    top.tell((evil.to_owned(), Err(CliError::failed(evil))));
-    for keys in ["", "\n", "\x1b", "a", "n", "s\x1b[", "\x1b", "/"] {
+    top.tell(evil.to_owned(), Err(CliError::failed(evil)));
+    for keys in ["", "\n", "\x1b", "a", "n", "i", "n", "s", "\x1b"] {
         press(&mut top, keys);
         top.paste(evil);
         let screen = shown(&mut top, 120, 24);
@@ -322,9 +326,9 @@ fn texts_of_others_are_harmless() {
 #[test]
 fn results_refusals_and_lost_connections_are_told() {
     let mut top = top(vec![running("s", "calling", 1_000)]);
-    top.tell(("pause s".to_owned(), Ok(Answer::Done {})));
+    top.tell("pause s".to_owned(), Ok(Answer::Done {}));
     assert!(shown(&mut top, 80, 8).contains("pause s: done"));
-    top.tell(("pause s".to_owned(), Err(CliError::failed("it is closed"))));
+    top.tell("pause s".to_owned(), Err(CliError::failed("it is closed")));
     assert!(shown(&mut top, 80, 8).contains("pause s: it is closed"));
     press(&mut top, "x");
     top.take(Err(CliError::failed("no response in 5 s")));
@@ -343,24 +347,11 @@ fn results_refusals_and_lost_connections_are_told() {
 }
 
 #[test]
-fn details_and_help_say_everything() {
-    let mut asks = top(vec![waiting(
-        "s",
-        "{\"note\":\"n\",\"text\":\"# T\\n\\nbody\"}",
-    )]);
+fn details_and_calls_are_shown() {
+    let arguments = "{\"note\":\"n\",\"text\":\"# T\\n\\nbody\"}";
+    let mut asks = top(vec![waiting("s", arguments)]);
     press(&mut asks, "\n");
-    let event = |seq: u64, kind: &str| {
-        json!({
-            "seq": seq, "session": "s", "query": 1, "turn": 0, "at": Timestamp::from_millis(NOW),
-            "type": kind, "source": "session", "severity": "info", "payload": { "reason": "look" },
-        })
-    };
-    let events = json!([event(7, "signal.emitted"), event(8, "approval.requested")]);
-    let events = serde_json::from_value(events).unwrap();
-    asks.tell(("tail s".to_owned(), Ok(Answer::Events { events })));
-    insta::assert_snapshot!("details", shown(&mut asks, 80, 24));
-    press(&mut asks, "a");
+    insta::assert_snapshot!("details", shown(&mut asks, 80, 16));
+    press(&mut asks, "qa");
     insta::assert_snapshot!("call", shown(&mut asks, 80, 12));
-    press(&mut asks, "n?");
-    insta::assert_snapshot!("help", shown(&mut asks, 80, 24));
 }

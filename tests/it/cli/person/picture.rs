@@ -16,7 +16,10 @@ const DARK: [&str; 8] = [
 ];
 
 fn palette([background, text, colours @ ..]: [&str; 8]) -> String {
-    let mut style = format!("rect{{fill:{background}}}text{{fill:{text}}}");
+    let mut style = format!(
+        "rect{{fill:{background}}}text{{fill:{text}}}\
+         .v{{fill:{text}}}text.v{{fill:{background}}}"
+    );
     for (number, colour) in (1..).zip(colours) {
         let _ = write!(style, ".c{number}{{fill:{colour}}}");
     }
@@ -66,17 +69,23 @@ pub(super) fn svg(screen: &vt100::Screen) -> String {
                 _ => runs.push((column, width, style, text.to_owned())),
             }
         }
-        let y = MARGIN + CELL.1 * (f64::from(row) + 0.75);
+        let top = MARGIN + CELL.1 * f64::from(row);
+        let y = top + CELL.1 * 0.75;
         for (column, columns, style, text) in runs {
+            let x = MARGIN + CELL.0 * f64::from(column);
+            if style.starts_with('v') {
+                let (width, height) = (CELL.0 * f64::from(columns), CELL.1);
+                let _ = writeln!(
+                    svg,
+                    "<rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height}\" class=\"{style}\"/>"
+                );
+            }
             let end = text.trim_end();
             if end.is_empty() {
                 continue;
             }
             let columns = columns - u16::try_from(text.len() - end.len()).unwrap();
-            let (x, length) = (
-                MARGIN + CELL.0 * f64::from(column),
-                CELL.0 * f64::from(columns),
-            );
+            let length = CELL.0 * f64::from(columns);
             let text = end.replace('&', "&amp;").replace('<', "&lt;");
             let _ = writeln!(
                 svg,
@@ -90,6 +99,7 @@ pub(super) fn svg(screen: &vt100::Screen) -> String {
 fn classes(cell: &Cell) -> String {
     let mut classes = Vec::new();
     let effects = [
+        (cell.inverse(), "v"),
         (cell.dim(), "d"),
         (cell.bold(), "b"),
         (cell.italic(), "i"),
@@ -98,7 +108,8 @@ fn classes(cell: &Cell) -> String {
     classes.extend(
         effects
             .iter()
-            .filter_map(|(is, class)| is.then(|| (*class).to_owned())),
+            .filter(|(is, _)| *is)
+            .map(|(_, class)| (*class).to_owned()),
     );
     match cell.fgcolor() {
         Color::Default => {}

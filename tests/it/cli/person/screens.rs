@@ -128,7 +128,7 @@ fn compare(
     }
 }
 
-fn compare_picture(name: &str, picture: &str) {
+pub(super) fn compare_picture(name: &str, picture: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/pictures/{name}.svg"));
     if env::var_os("ORACLE_UPDATE_PICTURES").is_some() {
         fs::write(&file, picture).unwrap();

@@ -9,14 +9,17 @@ use serde_json::json;
 use super::{
     super::{Workspace, serve::Served},
     DONE, Screen,
+    picture::svg,
     screen::End,
+    screens::compare_picture,
 };
 
 const CONFIG: &str = "[notes]\ndir = \"notes\"\nwrite = true\n";
 const ROOM: (u16, u16) = (24, 100);
+const END: &str = "\x1b[F";
 
 /// A server whose sessions wait to write a note, after which their model takes ten minutes.
-fn served(names: &[&str]) -> (Workspace, Served) {
+fn served(questions: &[(&str, &str)]) -> (Workspace, Served) {
     let call = json!({ "name": "note_write", "arguments": { "note": "n", "text": "# Cache" } });
     let script = json!({ "turns": [
         { "reply": "May I?", "tool_calls": [call] },
@@ -36,9 +39,9 @@ fn served(names: &[&str]) -> (Workspace, Served) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let client = Client::unix(&socket).await.unwrap();
-        for &name in names {
+        for &(name, question) in questions {
             let name = SessionName::new(name).unwrap();
-            let question = Submission::new("Keep it in mind?");
+            let question = Submission::new(question);
             client.submit(&name, &question).await.unwrap();
         }
     });
@@ -47,26 +50,20 @@ fn served(names: &[&str]) -> (Workspace, Served) {
 
 #[test]
 fn person_approves_interrupts_and_steers_sessions() {
-    let (place, server) = served(&["one", "two"]);
+    let (place, server) = served(&[("one", "Keep it in mind?"), ("two", "And this?")]);
     let mut top = Screen::with(&place, "top", ROOM, &[]);
     top.shows("approval: 2");
     top.wait_for_sanity(false);
-    // Alone, so that each key below is about it.
-    top.press("/one\r");
-    top.shows("filter: one (1)");
+    // The older one is below.
+    top.press(END);
     top.press("\r");
-    top.shows("approval.requested");
-    top.press("a");
+    top.shows("default/one: Keep it in mind?");
+    top.press("qa");
     top.shows("approve one? [y/n]");
-    assert!(
-        top.text().contains("\"text\": \"# Cache\""),
-        "{}",
-        top.text()
-    );
+    assert!(top.text().contains("text: # Cache"), "{}", top.text());
     assert!(!place.path("notes/n.md").exists());
     top.press("y");
     top.shows("approve one: done");
-    top.press("q");
     top.shows("calling     oracle    1/30");
     assert!(place.path("notes/n.md").exists());
     top.press("sfirst the tests\r");
@@ -81,10 +78,8 @@ fn person_approves_interrupts_and_steers_sessions() {
     top.press("p");
     top.shows("pause one: done");
     top.shows("paused      oracle");
-    // Another terminal size, and all sessions again.
     top.resize(12, 60);
-    top.press("/\x1b");
-    top.shows("two");
+    top.shows("paused      ");
     top.press("q");
     assert_eq!(top.end(), End::Code(0));
     assert!(top.is_sane());
@@ -103,8 +98,33 @@ fn person_approves_interrupts_and_steers_sessions() {
 }
 
 #[test]
+fn table_of_several_sessions_is_a_picture() {
+    let (place, server) = served(&[
+        ("retry", "how long do we wait before a retry?"),
+        ("release", "is the changelog complete?"),
+        ("parser", "why does the parser copy its input?"),
+        ("docs", "which options have no documentation?"),
+    ]);
+    let mut top = Screen::with(&place, "top", (10, 100), &[]);
+    top.shows("approval: 4");
+    for (keys, name, shown) in [("a", "retry", "calling: 1"), ("ki", "release", "idle: 1")] {
+        top.press(END);
+        top.press(keys);
+        top.shows(&format!("{name}? [y/n]"));
+        top.press("y");
+        top.shows(shown);
+    }
+    top.press("kkk");
+    top.shows("q quit");
+    // Its figures differ between runs.
+    let ages = regex::Regex::new(r" +\d+m?s").unwrap();
+    compare_picture("top", &ages.replace_all(&svg(top.emulator()), "     9s"));
+    drop(server);
+}
+
+#[test]
 fn terminal_is_restored_after_a_signal_and_a_suspension() {
-    let (place, server) = served(&["one"]);
+    let (place, server) = served(&[("one", "Keep it in mind?")]);
     let mut shell = Screen::shell(&place);
     shell.shows("shell: ");
     let program = env!("CARGO_BIN_EXE_oracle");
@@ -135,7 +155,7 @@ fn top_without_a_usable_terminal_names_another_command() {
     let output = place.oracle("top").output();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(told.contains("use `oracle ctl list --json`"), "{told}");
+    assert!(told.contains("use `oracle ctl list`"), "{told}");
     let mut dumb = Screen::with(&place, "top", ROOM, &[("TERM", "dumb")]);
     assert_eq!(dumb.end(), End::Code(2));
     assert!(
