@@ -66,6 +66,7 @@ pub async fn run<'a>(
     };
     let mut top = Top {
         coloured: style == Style::Coloured,
+        now: Clock::system().now(),
         ..Top::default()
     };
     let mut snapshots = pin!(snapshots(args, connect, owner));
