@@ -7,7 +7,7 @@ use crate::{
     actor::QueryAccount,
     cli::{
         CliError,
-        question::{self, QueryHandle},
+        question::QueryHandle,
         sessions::{self, About},
         terminal::{Style, harmless},
         text::{ago, cut, wrapped},
@@ -28,11 +28,7 @@ pub(super) const HINT: &str =
 impl Chat<'_> {
     /// Shows the version, the models and the project.
     pub(super) async fn introduce(&mut self) -> Result<(), CliError> {
-        let is_served = self.begun && question::is_served(&self.session).await?;
-        let model = match is_served {
-            true => "answered by a server".to_owned(),
-            false => self.models().await?,
-        };
+        let model = self.models().await?;
         let (version, project) = (env!("CARGO_PKG_VERSION"), self.folder());
         self.faint(&format!("Oracle {version} · {model} · {project}"));
         if model == OFFLINE {

@@ -146,8 +146,7 @@ async fn invalid_configuration_changes_nothing_and_reports_every_problem() {
         (
             "[oracle]\nmax_turns = 0\n[prompt]\ndri = 'x'\n",
             "oracle.toml:2: `oracle.max_turns` is `0`, expected a whole number from 1 to 100\n\
-             oracle.toml:4: unknown key `prompt.dri` (set to `'x'`); `[prompt]` has dir, context, \
-             instructions, token_budget",
+             oracle.toml:4: unknown key `prompt.dri` (set to `'x'`); did you mean `prompt.dir`?",
         ),
         (
             "[oracle]\nmax_turns = 3\n[prompt]\ncontext = '/nowhere/x'\n[[profiles]]\nname = 'p'\ntools = ['fly']\n",
