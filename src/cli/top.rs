@@ -1,6 +1,6 @@
 //! `oracle top`: a live table of sessions, from the control channel.
 //!
-//! [`state`] decides what a key means and what is shown, [`frame`] draws it; both are pure. [`feed`]
+//! `state` decides what a key means and what is shown, `frame` draws it; both are pure. `feed`
 //! reads the servers. The loop here connects them to the terminal, and waits for no server: keys
 //! work while one hangs.
 //!
