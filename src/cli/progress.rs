@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     actor::{Answer, AnswerText, Piece, Progress, SessionHandle, SessionRecord},
-    llm::OFFLINE,
+    llm::{OFFLINE, scripted::Scripts},
     model::{
         Outcome, SignalFields, Submission, Usage,
         record::{AgentFact, Fact, QueryFact, SignalFact, ToolFact, TurnFact},
@@ -276,8 +276,8 @@ impl<'a, 'b> Follower<'a, 'b> {
         record: &SessionRecord,
     ) -> Result<(), CliError> {
         let line = match &record.fact {
-            // The offline model repeats its answer if it has another turn.
-            Fact::Turn(TurnFact::Started(started)) if started.model.starts_with(OFFLINE) => {
+            // The offline model says all of its answer again in another turn.
+            Fact::Turn(TurnFact::Started(_)) if self.is_by(OFFLINE) => {
                 self.screen.retract();
                 return Ok(());
             }
@@ -309,6 +309,12 @@ impl<'a, 'b> Follower<'a, 'b> {
             Some(line) => self.screen.note(terminal, &line, false),
             None => Ok(()),
         }
+    }
+
+    /// Whether the last reply came from this provider.
+    fn is_by(&self, provider: &str) -> bool {
+        let replied = self.replied.as_ref();
+        replied.is_some_and(|(model, _)| model.split('/').next() == Some(provider))
     }
 
     fn show(&mut self, terminal: &mut Terminal, piece: Piece) -> Result<(), CliError> {
@@ -372,11 +378,12 @@ impl<'a, 'b> Follower<'a, 'b> {
         };
         let tokens = grouped(answer.usage.total_tokens());
         let mut summary = format!("{turns} · {tokens} tokens");
-        let (model, last) = self.replied.as_ref().map_or(("", 0), |(model, usage)| {
-            (model.as_str(), usage.total_tokens())
-        });
-        let is_free = model.starts_with("offline/") || model.starts_with("scripted/");
-        if !is_free && !model.is_empty() {
+        let last = self
+            .replied
+            .as_ref()
+            .map_or(0, |(_, usage)| usage.total_tokens());
+        let is_free = self.is_by(OFFLINE) || self.is_by(Scripts::PROVIDER);
+        if !is_free && self.replied.is_some() {
             summary.push_str(&format!(" · {}", cost(answer.usage.cost)));
         }
         summary.push_str(&format!(" · {}", Span(self.screen.elapsed())));

@@ -15,7 +15,7 @@ const INDENT: &str = "  ";
 
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
 /// Its colours are those of the terminal, so it suits light and dark ones.
-static THEME: LazyLock<Theme> = LazyLock::new(|| {
+pub(super) static THEME: LazyLock<Theme> = LazyLock::new(|| {
     two_face::theme::extra()
         .get(EmbeddedThemeName::Ansi)
         .clone()

@@ -117,6 +117,17 @@ fn words_break_where_their_script_allows_it() {
 }
 
 #[test]
+fn colours_of_code_suit_light_and_dark_terminals() {
+    let theme = &*code::THEME;
+    let colours = theme.scopes.iter().filter_map(|item| item.style.foreground);
+    for colour in colours {
+        // Black, white and greys vanish on one of them. An alpha of 1 is the terminal's own colour.
+        let is_palette = colour.a == 0 && matches!(colour.r, 1..=6 | 9..=14);
+        assert!(is_palette || colour.a == 1, "{colour:?}");
+    }
+}
+
+#[test]
 fn control_sequences_are_harmless() {
     let text = "a \x1b[31mred\x1b[0m \x1b]8;;http://x\x07b\u{202e}c\r\n\n```\n\x1b[2J\n```\n";
     let entities = "&#27;]52;c;eA==&#7; &#x9b;2J `&#27;` &#x202e; **&#27;[2J**\n\n| &#27; |\n|-|\n| &#27;[2J |\n\n\

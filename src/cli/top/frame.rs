@@ -18,7 +18,7 @@ use super::{
 use crate::{
     actor::SessionView,
     cli::{
-        terminal::harmless,
+        terminal::{harmless, one_line},
         text::{cost, grouped},
     },
     model::{Span, Usage},
@@ -58,11 +58,6 @@ pub(super) fn draw(top: &mut Top, frame: &mut Frame<'_>) {
     frame.render_widget(footer(top, foot.width.into()), foot);
 }
 
-/// Text of others in one line.
-fn plain(text: &str) -> String {
-    harmless(text).replace(['\n', '\t'], " ")
-}
-
 /// The look of a state, by its urgency.
 fn look(top: &Top, urgency: u8) -> Style {
     let look = match urgency {
@@ -79,7 +74,7 @@ fn look(top: &Top, urgency: u8) -> Style {
 fn header(top: &Top) -> Paragraph<'static> {
     if let Some(why) = &top.lost {
         let lost = format!("connection lost, retrying: {why}");
-        return Paragraph::new(plain(&lost)).style(look(top, 3));
+        return Paragraph::new(one_line(&lost)).style(look(top, 3));
     }
     let (mut states, mut used) = (BTreeMap::<_, usize>::new(), Usage::default());
     for row in &top.snapshot.rows {
@@ -91,7 +86,7 @@ fn header(top: &Top) -> Paragraph<'static> {
     for ((_, state), count) in states {
         text += &format!("  {state}: {count}");
     }
-    Paragraph::new(plain(&text)).wrap(Wrap { trim: true })
+    Paragraph::new(one_line(&text)).wrap(Wrap { trim: true })
 }
 
 fn table(top: &mut Top, frame: &mut Frame<'_>, area: Rect) {
@@ -109,7 +104,7 @@ fn table(top: &mut Top, frame: &mut Frame<'_>, area: Rect) {
 }
 
 fn line(cells: [String; 9]) -> Cells<'static> {
-    Cells::new(cells.map(|cell| format!(" {}", plain(&cell))))
+    Cells::new(cells.map(|cell| format!(" {}", one_line(&cell))))
 }
 
 /// What is not known is `-`.
@@ -159,7 +154,7 @@ fn footer(top: &Top, width: usize) -> Line<'static> {
         (Some(Prompt::Read(_, Some(Action::Do(what, _)))), _) => format!("{what}? [y/n]"),
         (Some(Prompt::Read(..)), _) => "Esc back".to_owned(),
     };
-    let line = Line::from(plain(&text)).bold();
+    let line = Line::from(one_line(&text)).bold();
     // What is typed is at the end.
     match line.width() > width {
         true => line.right_aligned(),

@@ -3,7 +3,12 @@
 //! Tests never wait for a time: they press keys when the screen is ready for them. Without
 //! pseudo-terminals these tests fail with a clear message.
 
-use super::Workspace;
+use oracle_agent::{
+    control::Client,
+    model::{SessionName, Submission},
+};
+
+use super::{Workspace, serve::Served};
 
 mod approving;
 mod commands;
@@ -31,6 +36,25 @@ fn scripted(turns: &serde_json::Value) -> Workspace {
 fn answering(times: usize) -> Workspace {
     let turns = vec![serde_json::json!({ "reply": DONE }); times];
     scripted(&turns.into())
+}
+
+/// Starts a server, and asks it questions, each in a session of its own.
+fn serving(place: &Workspace, line: &str, questions: &[(&str, &str)]) -> Served {
+    let server = Served::start(place, &format!("serve --listen 127.0.0.1:0 {line}"));
+    let socket = place.data.path().join("oracle/control.sock");
+    while !socket.exists() {
+        std::thread::yield_now();
+    }
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = Client::unix(&socket).await.unwrap();
+        for &(name, question) in questions {
+            let name = SessionName::new(name).unwrap();
+            let question = Submission::new(question);
+            client.submit(&name, &question).await.unwrap();
+        }
+    });
+    server
 }
 
 fn questions(place: &Workspace) -> Vec<String> {

@@ -2,17 +2,9 @@
 
 use std::fs;
 
-use oracle_agent::{
-    control::Client,
-    model::{SessionName, Submission},
-};
 use serde_json::json;
 
-use super::{
-    super::{Workspace, serve::Served},
-    CHAT, DONE, Screen, questions,
-    screen::End,
-};
+use super::{super::Workspace, CHAT, DONE, Screen, questions, screen::End, serving};
 
 const CONFIG: &str = "[notes]\ndir = \"notes\"\nwrite = true\n";
 const NOTE: &str = "# Cache\n\x1b]0;title\x07\u{202e}";
@@ -42,21 +34,11 @@ fn a_chat_beside_a_server_shows_its_text_and_answers_its_calls() {
     let place = writing(2);
     let slow = json!({ "turns": [{ "reply": "Mine." }] }).to_string();
     fs::write(place.path("own.json"), slow).unwrap();
-    let line = "serve --listen 127.0.0.1:0 --config o.toml --model scripted/s.json";
-    let _server = Served::start(&place, line);
-    let socket = place.data.path().join("oracle/control.sock");
-    while !socket.exists() {
-        std::thread::yield_now();
-    }
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let client = Client::unix(&socket).await.unwrap();
-        let name = SessionName::new("s").unwrap();
-        client
-            .submit(&name, &Submission::new("first"))
-            .await
-            .unwrap();
-    });
+    let _server = serving(
+        &place,
+        "--config o.toml --model scripted/s.json",
+        &[("s", "first")],
+    );
     let mut chat = Screen::oracle(&place, "chat --session s --model scripted/own.json");
     chat.shows("the server is answering question 1");
     for number in 0..2 {

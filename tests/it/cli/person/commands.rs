@@ -1,9 +1,5 @@
 //! Questions and commands.
 
-use oracle_agent::{
-    control::Client,
-    model::{SessionName, Submission},
-};
 use regex::Regex;
 use serde_json::json;
 
@@ -11,12 +7,11 @@ use super::{
     super::{
         Workspace,
         ask::{FILES, QUESTION, json_lines},
-        serve::Served,
         server::{Server, ServerBehaviour},
     },
     DONE, Screen, answering,
     screen::End,
-    scripted,
+    scripted, serving,
 };
 
 /// Replaces what differs from run to run by placeholders.
@@ -99,6 +94,9 @@ fn why_output_is_readable() {
 #[test]
 fn chat_switches_sessions() {
     let place = answering(2);
+    // A number of the list means its row, and not this session.
+    let other = "ask --session 2 --model scripted/s.json zero?";
+    assert!(place.oracle(other).output().status.success());
     let mut chat = Screen::oracle(&place, super::CHAT);
     chat.say("what is one?");
     chat.shows("Fine.");
@@ -128,7 +126,7 @@ fn chat_switches_sessions() {
             "/resume nobody",
             "unknown session `nobody`: type `/sessions` for a list",
         ),
-        ("/resume 3", "unknown session `3`"),
+        ("/resume 4", "unknown session `4`"),
         (
             "/resume 2",
             "continuing session s, last used just now: what is one?",
@@ -376,18 +374,7 @@ fn tools_are_listed_with_their_approval() {
 #[test]
 fn commands_that_a_server_decides_say_so() {
     let place = answering(2);
-    let line = "serve --listen 127.0.0.1:0 --model scripted/s.json";
-    let _server = Served::start(&place, line);
-    let socket = place.data.path().join("oracle/control.sock");
-    while !socket.exists() {
-        std::thread::yield_now();
-    }
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let client = Client::unix(&socket).await.unwrap();
-        let (name, first) = (SessionName::new("s").unwrap(), Submission::new("one?"));
-        client.submit(&name, &first).await.unwrap();
-    });
+    let _server = serving(&place, "--model scripted/s.json", &[("s", "one?")]);
     let mut chat = Screen::oracle(&place, "chat --session s --model offline");
     for (typed, shown) in [
         ("two?", "Fine."),

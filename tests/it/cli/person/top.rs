@@ -1,9 +1,5 @@
 //! `oracle top` with a running server.
 
-use oracle_agent::{
-    control::Client,
-    model::{SessionName, Submission},
-};
 use serde_json::json;
 
 use super::{
@@ -12,6 +8,7 @@ use super::{
     picture::svg,
     screen::End,
     screens::compare_picture,
+    serving,
 };
 
 const CONFIG: &str = "[notes]\ndir = \"notes\"\nwrite = true\n";
@@ -30,21 +27,7 @@ fn served(questions: &[(&str, &str)]) -> (Workspace, Served) {
         ("o.toml", CONFIG),
         ("notes/index.md", "# Index\n"),
     ]);
-    let line = "serve --listen 127.0.0.1:0 --config o.toml --model scripted/s.json";
-    let server = Served::start(&place, line);
-    let socket = place.data.path().join("oracle/control.sock");
-    while !socket.exists() {
-        std::thread::yield_now();
-    }
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let client = Client::unix(&socket).await.unwrap();
-        for &(name, question) in questions {
-            let name = SessionName::new(name).unwrap();
-            let question = Submission::new(question);
-            client.submit(&name, &question).await.unwrap();
-        }
-    });
+    let server = serving(&place, "--config o.toml --model scripted/s.json", questions);
     (place, server)
 }
 

@@ -85,3 +85,39 @@ fn a_chat_shows_what_a_call_waits_for() {
         runtime.block_on(mock.shut_down());
     }
 }
+
+#[test]
+fn a_stuck_offline_answer_is_shown_once() {
+    let place = Workspace::new(&[("a.txt", "one two three\n")]);
+    let mut screen = Screen::oracle(&place, "ask --model offline zzzqqq-wwwvvv");
+    assert_eq!(screen.end(), super::screen::End::Code(3));
+    let shown = screen.text();
+    assert_eq!(shown.matches("Nothing here mentions").count(), 1, "{shown}");
+    assert!(shown.contains("● Nothing here mentions"), "{shown}");
+}
+
+#[test]
+fn a_failure_says_what_to_do() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for (fault, advice) in [
+        (
+            "401",
+            "the key in OPENAI_API_KEY is invalid or has expired: get a new one at https://platform.openai.com/api-keys",
+        ),
+        ("404", "run `oracle models` for a list"),
+    ] {
+        let settings = oracle_agent::mock::Settings {
+            faults: vec![fault.parse().unwrap()],
+            ..oracle_agent::mock::Settings::default()
+        };
+        let mock = runtime.block_on(oracle_agent::mock::Mock::start(settings));
+        let mock = mock.unwrap();
+        let (place, url) = (Workspace::new(&[]), format!("{}/v1", mock.url()));
+        let ask = place.oracle("ask --model openai/mock what?");
+        let ask = ask.env("OPENAI_BASE_URL", url).env("OPENAI_API_KEY", "x");
+        let output = ask.output();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(advice), "{fault}: {said}");
+        runtime.block_on(mock.shut_down());
+    }
+}
