@@ -10,7 +10,7 @@ use oracle_agent::{
     model::{
         CallId, Limits, Part, ProfileName, QueryClassification, QueryType, Reply, SessionKey,
         SessionName, StopReason, Submission, Timestamp, ToolApproval, ToolCall, ToolEffect,
-        ToolNeed, ToolRepeat, ToolResult, ToolSpec, ToolStatus, Usage,
+        ToolNeed, ToolRepeat, ToolResult, ToolSpec, ToolStatus, ToolTrust, Usage,
         record::{Opened, PromptSummary},
     },
 };
@@ -47,6 +47,7 @@ fn search() -> ToolSpec {
         effect: ToolEffect::ReadOnly,
         repeat: ToolRepeat::Safe,
         approval: ToolApproval::NotNeeded,
+        trust: ToolTrust::Trusted,
     }
 }
 
@@ -79,12 +80,11 @@ fn with_a_call(turn: u32, token: CallToken) -> Report {
 }
 
 fn result(turn: u32, token: CallToken) -> Report {
-    let result = ToolResult {
-        call: CallId::new("c"),
-        status: ToolStatus::Ok,
-        content: format!("found in place number {turn}"),
-        data: None,
-    };
+    let result = ToolResult::new(
+        CallId::new("c"),
+        ToolStatus::Ok,
+        format!("found in place number {turn}"),
+    );
     Report::ToolEnded {
         query: token.query,
         turn: token.turn,

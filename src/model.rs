@@ -92,6 +92,6 @@ pub use signal::{Rejection, Signal, SignalFields, SignalType};
 pub use time::{Span, Timestamp};
 pub use tool::{
     ApprovalToken, ToolApproval, ToolCall, ToolEffect, ToolNeed, ToolRepeat, ToolResult, ToolSpec,
-    ToolStatus,
+    ToolStatus, ToolTrust,
 };
 pub use usage::{NanoUsd, Usage};

@@ -62,7 +62,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::model::{CallId, Fault, QueryId, SessionKey, ToolSpec};
+use crate::model::{CallId, Fault, Image, QueryId, SessionKey, ToolSpec};
 
 pub use arguments::{arguments, schema_of};
 #[cfg(feature = "project")]
@@ -107,6 +107,8 @@ pub struct ToolOutput {
     /// The data that citations, user interfaces and the offline model read; dropped above
     /// [`MAX_DATA`] bytes of JSON.
     pub data: Option<Value>,
+    /// Images, as `data:` URLs, for models that take them.
+    pub images: Vec<Image>,
 }
 
 /// Maximum size of [`ToolOutput::data`], in bytes of JSON.
@@ -118,6 +120,7 @@ impl ToolOutput {
         Self {
             text: text.into(),
             data: serde_json::to_value(data).ok(),
+            images: Vec::new(),
         }
     }
 }
@@ -127,6 +130,7 @@ impl<T: Into<String>> From<T> for ToolOutput {
         Self {
             text: text.into(),
             data: None,
+            images: Vec::new(),
         }
     }
 }

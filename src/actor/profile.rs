@@ -182,7 +182,7 @@ mod tests {
     use super::*;
     use crate::{
         kernel::ModelChoice,
-        model::{QueryId, SessionName, ToolApproval, ToolNeed, ToolRepeat},
+        model::{QueryId, SessionName, ToolApproval, ToolNeed, ToolRepeat, ToolTrust},
         prompt::{ComposeInput, Composer, Prompts, TOKEN_BUDGET},
     };
 
@@ -195,6 +195,7 @@ mod tests {
             effect,
             repeat: ToolRepeat::Safe,
             approval: ToolApproval::NotNeeded,
+            trust: ToolTrust::Trusted,
         }
     }
 

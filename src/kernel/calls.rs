@@ -304,12 +304,7 @@ fn open(draft: &Draft<'_>) -> Vec<ToolSlot> {
 }
 
 fn finish(draft: &mut Draft<'_>, call: &ToolCall, status: ToolStatus, content: &str) {
-    let result = Arc::new(ToolResult {
-        call: call.id.clone(),
-        status,
-        content: content.to_owned(),
-        data: None,
-    });
+    let result = Arc::new(ToolResult::new(call.id.clone(), status, content));
     let name = call.name.clone();
     draft.emit(ToolFact::Finished(ToolFinished { name, result }));
 }

@@ -92,12 +92,11 @@ impl Transcript {
         };
         let text = escape(&message.text);
         let mut parts: Vec<Part> = match &message.call {
-            Some(call) => vec![Part::ToolResult(ToolResult {
-                call: call.clone(),
-                status: ToolStatus::Ok,
-                content: text.into_owned(),
-                data: None,
-            })],
+            Some(call) => vec![Part::ToolResult(ToolResult::new(
+                call.clone(),
+                ToolStatus::Ok,
+                text,
+            ))],
             None if text.trim().is_empty() => Vec::new(),
             None => vec![Part::text(text)],
         };
@@ -159,10 +158,8 @@ impl Transcript {
     pub(super) fn results(&mut self, slots: &[ToolSlot]) {
         let parts = slots.iter().filter_map(ToolSlot::result).map(|result| {
             Part::ToolResult(ToolResult {
-                call: result.call.clone(),
-                status: result.status,
                 content: escape(&result.content).into_owned(),
-                data: result.data.clone(),
+                ..(**result).clone()
             })
         });
         self.push(Message {
@@ -196,12 +193,11 @@ impl Transcript {
             return;
         };
         let results = last.calls().map(|call| {
-            Part::ToolResult(ToolResult {
-                call: call.id.clone(),
-                status: ToolStatus::Refused,
-                content: guidance::QUERY_ENDED.to_owned(),
-                data: None,
-            })
+            Part::ToolResult(ToolResult::new(
+                call.id.clone(),
+                ToolStatus::Refused,
+                guidance::QUERY_ENDED,
+            ))
         });
         let (role, parts) = (Role::Tool, results.collect::<Vec<_>>());
         if !parts.is_empty() {

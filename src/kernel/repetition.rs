@@ -99,12 +99,7 @@ mod tests {
 
     fn slot(name: &str, arguments: &str, content: &str) -> ToolSlot {
         let id = CallId::new("c");
-        let result = ToolResult {
-            call: id.clone(),
-            status: ToolStatus::Ok,
-            content: content.into(),
-            data: None,
-        };
+        let result = ToolResult::new(id.clone(), ToolStatus::Ok, content);
         let call = ToolCall {
             id,
             name: name.into(),

@@ -60,7 +60,7 @@ mod tests {
         llm::ToolChoice,
         model::{
             CallId, Message, Role, ToolCall, ToolResult, ToolSpec, ToolStatus,
-            tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+            tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolTrust},
         },
     };
 
@@ -96,12 +96,11 @@ mod tests {
                 .into(),
                 Message {
                     role: Role::Tool,
-                    parts: vec![Part::ToolResult(ToolResult {
-                        call: CallId::new("not counted"),
-                        status: ToolStatus::Ok,
-                        content: "rrr".into(), // 3
-                        data: None,
-                    })],
+                    parts: vec![Part::ToolResult(ToolResult::new(
+                        CallId::new("not counted"),
+                        ToolStatus::Ok,
+                        "rrr", // 3
+                    ))],
                 }
                 .into(),
             ]
@@ -114,6 +113,7 @@ mod tests {
                 effect: ToolEffect::ReadOnly,
                 repeat: ToolRepeat::Safe,
                 approval: ToolApproval::NotNeeded,
+                trust: ToolTrust::Trusted,
             }]
             .into(),
             tool_choice: ToolChoice::Auto,

@@ -258,12 +258,7 @@ mod tests {
                 name: "note_write".into(),
                 arguments: text.into(),
             };
-            let result = ToolResult {
-                call: CallId::new("c"),
-                status: ToolStatus::Ok,
-                content: text.into(),
-                data: None,
-            };
+            let result = ToolResult::new(CallId::new("c"), ToolStatus::Ok, text);
             let parts = vec![
                 Part::text(text),
                 Part::ToolCall(call),

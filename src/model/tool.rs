@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::id::{CallId, QueryId, SessionKey, Turn};
+use super::{
+    id::{CallId, QueryId, SessionKey, Turn},
+    options::Image,
+};
 
 /// A tool's declaration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +26,9 @@ pub struct ToolSpec {
     pub repeat: ToolRepeat,
     /// Whether calls need approval.
     pub approval: ToolApproval,
+    /// The author of its results.
+    #[serde(default, skip_serializing_if = "ToolTrust::is_trusted")]
+    pub trust: ToolTrust,
 }
 
 impl ToolSpec {
@@ -36,6 +42,7 @@ impl ToolSpec {
             effect: ToolEffect::Writes,
             repeat: ToolRepeat::Unsafe,
             approval: ToolApproval::NotNeeded,
+            trust: ToolTrust::Trusted,
         }
     }
 
@@ -102,6 +109,26 @@ pub enum ToolApproval {
     NotNeeded,
     /// Calls wait for approval.
     Required,
+}
+
+/// The author of a tool's results.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolTrust {
+    /// The host or the project.
+    #[default]
+    Trusted,
+    /// A stranger: a web page, or a server of tools. The model reads the results in a frame that
+    /// marks them as data.
+    Untrusted,
+}
+
+impl ToolTrust {
+    /// Whether the results need no frame.
+    #[must_use]
+    pub const fn is_trusted(&self) -> bool {
+        matches!(self, Self::Trusted)
+    }
 }
 
 /// A tool call.
@@ -207,6 +234,12 @@ pub struct ToolResult {
     /// Structured data for programs, with [`ToolStatus::Ok`]; never sent to a provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
+    /// Images, as `data:` URLs, for models that take them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+    /// The author of the content.
+    #[serde(default, skip_serializing_if = "ToolTrust::is_trusted")]
+    pub trust: ToolTrust,
 }
 
 /// Lines of a project file.
@@ -248,6 +281,18 @@ pub struct SearchData {
 }
 
 impl ToolResult {
+    /// A result of the host's own, with text alone.
+    pub fn new(call: CallId, status: ToolStatus, content: impl Into<String>) -> Self {
+        Self {
+            call,
+            status,
+            content: content.into(),
+            data: None,
+            images: Vec::new(),
+            trust: ToolTrust::Trusted,
+        }
+    }
+
     /// Result of a call that had not started when its query ended.
     pub(crate) const QUERY_ENDED: &str = "The query ended before this call was run.";
 

@@ -217,12 +217,11 @@ fn search() -> [Message; 2] {
         name: "code_search".to_owned(),
         arguments: json!({"query": "session cache"}).to_string(),
     };
-    let result = ToolResult {
-        call: id,
-        status: ToolStatus::Ok,
-        content: "src/cache.rs:7: fn empty_session_cache() {".to_owned(),
-        data: None,
-    };
+    let result = ToolResult::new(
+        id,
+        ToolStatus::Ok,
+        "src/cache.rs:7: fn empty_session_cache() {",
+    );
     [
         Message {
             role: Role::Assistant,

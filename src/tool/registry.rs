@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+        model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolTrust},
         tool::{ToolContext, ToolError, ToolOutput, tool_fn},
     };
 
@@ -137,6 +137,7 @@ mod tests {
             effect: ToolEffect::ReadOnly,
             repeat: ToolRepeat::Safe,
             approval: ToolApproval::NotNeeded,
+            trust: ToolTrust::Trusted,
         }))
     }
 

@@ -8,7 +8,7 @@ use oracle_agent::{
     llm::{Backend, Delta, Offline, Request, Scripted, ToolChoice},
     model::{
         Fault, Message, Part, Reply, Role, ToolSpec,
-        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolTrust},
     },
     testkit::llm_conformance::{self as conformance, Determinism, Scenario},
 };
@@ -31,6 +31,7 @@ fn code_search() -> ToolSpec {
         effect: ToolEffect::ReadOnly,
         repeat: ToolRepeat::Safe,
         approval: ToolApproval::NotNeeded,
+        trust: ToolTrust::Trusted,
     }
 }
 

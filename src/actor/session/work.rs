@@ -214,10 +214,9 @@ impl SessionShell {
             #[cfg(feature = "otel")]
             crate::actor::trace::of_tool(&tracing::Span::current(), &call, &output.text);
             let result = ToolResult {
-                call: call.id.clone(),
-                status,
-                content: output.text,
                 data: output.data.filter(is_small),
+                images: output.images,
+                ..ToolResult::new(call.id.clone(), status, output.text)
             };
             let _ = me.cast(SessionMsg::Report(Report::ToolEnded {
                 query,

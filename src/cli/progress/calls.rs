@@ -100,10 +100,8 @@ mod tests {
                 arguments: arguments.into(),
             };
             let result = ToolResult {
-                call: call.id.clone(),
-                status,
-                content: content.into(),
                 data,
+                ..ToolResult::new(call.id.clone(), status, content)
             };
             let mut calls = Calls::default();
             calls.requested(&Arc::new(call), Timestamp::from_millis(1_000));

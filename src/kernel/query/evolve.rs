@@ -144,12 +144,11 @@ impl Query {
             ToolFact::Started(started) => self.set(&started.call, CallState::Running),
             ToolFact::Finished(finished) => self.answer(&finished.name, &finished.result),
             ToolFact::Refused(refused) => {
-                let result = Arc::new(ToolResult {
-                    call: refused.call.id.clone(),
-                    status: ToolStatus::Refused,
-                    content: refused.content.clone(),
-                    data: None,
-                });
+                let result = Arc::new(ToolResult::new(
+                    refused.call.id.clone(),
+                    ToolStatus::Refused,
+                    refused.content.clone(),
+                ));
                 if self.step.slot(&refused.call.id).is_none() {
                     self.request(&refused.call);
                 }

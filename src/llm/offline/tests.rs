@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     model::{
         AnswerOptions, Timestamp, ToolSpec,
-        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolTrust},
     },
     signal,
 };
@@ -20,6 +20,7 @@ fn request(tools: &[&str], messages: Vec<Message>) -> Request {
         effect: ToolEffect::ReadOnly,
         repeat: ToolRepeat::Safe,
         approval: ToolApproval::NotNeeded,
+        trust: ToolTrust::Trusted,
     };
     Request {
         model: OFFLINE.into(),
@@ -37,10 +38,8 @@ fn transcript(question: &str, status: ToolStatus, data: Option<Value>) -> Vec<Me
         panic!("{call:?}")
     };
     let result = ToolResult {
-        call: id,
-        status,
-        content: "text for other models".to_owned(),
         data,
+        ..ToolResult::new(id, status, "text for other models")
     };
     let message = |role, part| Message {
         role,

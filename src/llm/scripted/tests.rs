@@ -14,12 +14,7 @@ fn after(replies: usize) -> Request {
     let mut messages = vec![Arc::new(Message::text(Role::User, "question"))];
     for n in 0..replies {
         messages.push(Message::text(Role::Assistant, format!("reply {n}")).into());
-        let result = ToolResult {
-            call: CallId::new("c"),
-            status: ToolStatus::Ok,
-            content: "r".into(),
-            data: None,
-        };
+        let result = ToolResult::new(CallId::new("c"), ToolStatus::Ok, "r");
         messages.push(
             Message {
                 role: Role::Tool,

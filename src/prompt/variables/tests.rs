@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::tool::{ToolApproval, ToolEffect, ToolRepeat};
+use crate::model::tool::{ToolApproval, ToolEffect, ToolRepeat, ToolTrust};
 use crate::prompt::tests::tool;
 
 #[test]
@@ -14,6 +14,7 @@ fn tool_line_has_the_name_and_first_sentence() {
         effect: ToolEffect::ReadOnly,
         repeat: ToolRepeat::Safe,
         approval: ToolApproval::NotNeeded,
+        trust: ToolTrust::Trusted,
     };
     let expected = ToolLine {
         name: "code_search".to_owned(),

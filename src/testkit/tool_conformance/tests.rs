@@ -13,7 +13,7 @@ use super::*;
 use crate::{
     model::{
         Fault, ToolSpec,
-        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolTrust},
     },
     tool::{arguments, schema_of},
 };
@@ -70,6 +70,7 @@ impl Echo {
             effect: ToolEffect::ReadOnly,
             repeat: ToolRepeat::Safe,
             approval: ToolApproval::NotNeeded,
+            trust: ToolTrust::Trusted,
         };
         Self {
             spec,

@@ -19,7 +19,7 @@ use oracle_agent::{
     mock::{Mock, Planned, Settings},
     model::{
         Event, Submission, ToolSpec,
-        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolTrust},
     },
     testkit::TestOracle,
     tool::{Tool, ToolContext, ToolError, ToolOutput},
@@ -393,6 +393,7 @@ impl Look {
                 effect: ToolEffect::ReadOnly,
                 repeat: ToolRepeat::Safe,
                 approval: ToolApproval::NotNeeded,
+                trust: ToolTrust::Trusted,
             },
             ran: Arc::default(),
         }

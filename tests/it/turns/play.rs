@@ -315,12 +315,7 @@ impl Play {
 
     pub(super) fn ends(&mut self, call: &str, status: ToolStatus, content: &str) -> &mut Self {
         let CallToken { query, turn, .. } = self.token();
-        let result = ToolResult {
-            call: CallId::new(call),
-            status,
-            content: content.into(),
-            data: None,
-        };
+        let result = ToolResult::new(CallId::new(call), status, content);
         self.report(Report::ToolEnded {
             query,
             turn,

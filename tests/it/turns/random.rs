@@ -367,12 +367,7 @@ fn misdirected(play: &mut Play, a: u8, b: u8) {
     ];
     let token = wrong[usize::from(a % 4)];
     let CallToken { query, turn, .. } = token;
-    let result = ToolResult {
-        call: CallId::new("never asked"),
-        status: status(a),
-        content: texts(b),
-        data: None,
-    };
+    let result = ToolResult::new(CallId::new("never asked"), status(a), texts(b));
     let end = ChildEnd {
         child: "elsewhere".parse().unwrap(),
         outcome: Outcome::Cancelled,

@@ -340,12 +340,7 @@ fn stale() -> Vec<(&'static str, Report)> {
     };
     let answer = || -> Reply { reply(&done(), vec![call("x", "search")]) };
     let fault = || oracle_agent::model::Fault::permanent("http_401", "no key");
-    let result = oracle_agent::model::ToolResult {
-        call: call("s", "").id,
-        status: ToolStatus::Ok,
-        content: "late".into(),
-        data: None,
-    };
+    let result = oracle_agent::model::ToolResult::new(call("s", "").id, ToolStatus::Ok, "late");
     let end = ChildEnd {
         child: "~talk.0.1".parse().unwrap(),
         outcome: Outcome::Answered,

@@ -6,7 +6,7 @@ use oracle_agent::{
     kernel::{ModelChoice, OnMissingSignal, Policy},
     model::{
         CallId, ImportedMessage, Limits, NanoUsd, Part, QueryType, Reply, Speaker, StopReason,
-        ToolApproval, ToolCall, ToolEffect, ToolNeed, ToolRepeat, ToolSpec, Usage,
+        ToolApproval, ToolCall, ToolEffect, ToolNeed, ToolRepeat, ToolSpec, ToolTrust, Usage,
         record::PromptSummary,
     },
 };
@@ -51,6 +51,7 @@ fn tool(name: &str, repeat: ToolRepeat, approval: ToolApproval) -> ToolSpec {
         effect: ToolEffect::ReadOnly,
         repeat,
         approval,
+        trust: ToolTrust::Trusted,
     }
 }
 

@@ -137,14 +137,9 @@ pub(super) fn calling(model: &str) -> Request {
 pub(super) fn answering(model: &str, called: &ProbeReply) -> Option<Request> {
     let asked = calling(model);
     let said = called.said.clone();
-    let results = said.calls().map(|call| {
-        Part::ToolResult(ToolResult {
-            call: call.id.clone(),
-            status: ToolStatus::Ok,
-            content: RESULT.to_owned(),
-            data: None,
-        })
-    });
+    let results = said
+        .calls()
+        .map(|call| Part::ToolResult(ToolResult::new(call.id.clone(), ToolStatus::Ok, RESULT)));
     let parts: Vec<Part> = results.collect();
     if parts.is_empty() {
         return None;

@@ -128,12 +128,11 @@ fn running(id: &str, name: &str) -> CallStarted {
 }
 
 fn done(id: &str, name: &str, status: ToolStatus) -> Fact {
-    let result = Arc::new(ToolResult {
-        call: CallId::new(id),
+    let result = Arc::new(ToolResult::new(
+        CallId::new(id),
         status,
-        content: "what the model reads".to_owned(),
-        data: None,
-    });
+        "what the model reads",
+    ));
     let name = name.to_owned();
     ToolFact::Finished(ToolFinished { name, result }).into()
 }

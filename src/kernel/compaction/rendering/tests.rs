@@ -8,12 +8,7 @@ fn user(text: &str) -> Arc<Message> {
 }
 
 fn result(call: &str, content: &str) -> Arc<Message> {
-    let result = ToolResult {
-        call: CallId::new(call),
-        status: ToolStatus::Failed,
-        content: content.into(),
-        data: None,
-    };
+    let result = ToolResult::new(CallId::new(call), ToolStatus::Failed, content);
     Arc::new(Message {
         role: Role::Tool,
         parts: vec![Part::ToolResult(result)],

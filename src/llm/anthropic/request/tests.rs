@@ -15,12 +15,7 @@ fn call(id: &str, name: &str, arguments: &str) -> Part {
 }
 
 fn result(id: &str, status: ToolStatus, content: &str) -> Part {
-    Part::ToolResult(ToolResult {
-        call: CallId::new(id),
-        status,
-        content: content.to_owned(),
-        data: None,
-    })
+    Part::ToolResult(ToolResult::new(CallId::new(id), status, content))
 }
 
 fn opaque(provider: &str, body: &str) -> Part {
