@@ -44,7 +44,6 @@ pub mod models;
 mod multiline;
 mod progress;
 pub mod prompt;
-mod question;
 pub mod replay;
 #[cfg(feature = "server")]
 pub mod serve;
@@ -83,6 +82,10 @@ pub enum Command {
     /// Start or continue a conversation
     #[command(after_long_help = help::CHAT)]
     Chat(ChatArgs),
+    /// Serve the project's tools and conversations to another agent over MCP
+    #[cfg(feature = "mcp")]
+    #[command(after_long_help = help::MCP)]
+    Mcp,
     /// Serve conversations over HTTP
     #[cfg(feature = "server")]
     #[command(after_long_help = help::SERVE)]
@@ -169,6 +172,8 @@ pub enum DevCommand {
 
 /// Commands that this program was built without, each with the feature that has it.
 const MISSING: &[(&str, &str)] = &[
+    #[cfg(not(feature = "mcp"))]
+    ("mcp", "mcp"),
     #[cfg(not(feature = "server"))]
     ("serve", "server"),
     #[cfg(not(feature = "server"))]

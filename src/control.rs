@@ -43,6 +43,8 @@ mod controller;
 mod follow;
 pub(crate) mod limits;
 pub mod port;
+#[cfg(any(feature = "cli", feature = "server"))]
+pub(crate) mod question;
 mod refused;
 #[cfg(any(feature = "cli", feature = "server"))]
 pub mod socket;
@@ -53,9 +55,7 @@ pub use answer::{Accepted, Answer, Update, WireUpdate};
 #[cfg(any(feature = "cli", feature = "server"))]
 pub use client::{Client, ClientError, Events, SessionUpdate, TextFrame};
 pub use controller::Controller;
-#[cfg(feature = "server")]
-pub(crate) use controller::check_profile;
-pub(crate) use controller::check_session;
+pub(crate) use controller::{check_profile, check_session};
 #[cfg(feature = "server")]
 pub(crate) use follow::EventSelector;
 pub use follow::Follow;

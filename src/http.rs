@@ -54,6 +54,8 @@ mod control;
 mod extract;
 mod health;
 mod host;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod metrics;
 mod native;
 mod openai;
@@ -224,6 +226,8 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
     let messages = by_origin(messages)
         .layer(from_fn_with_state(host.clone(), overload::shed))
         .layer(essential.clone());
+    #[cfg(feature = "mcp")]
+    let others = others.merge(mcp::routes(&host));
     let others = others
         .fallback(problem::no_such_route)
         .layer(buffer_body)

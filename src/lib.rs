@@ -55,9 +55,10 @@
 //! | 3 | [`config`]: all settings; most sections are the settings type of one module |
 //! | 4 | [`actor`]: scheduling, ownership and failure; [`mock`]: a model server for tests |
 //! | 5 | [`control`]: commands of operators, in process and over a local socket |
-//! | 6 | [`cli`], [`http`]: the command line and the server; [`telemetry`]: the log |
-//! | 7 | [`app`]: the composition root |
-//! | 8 | [`prelude`]: what most programs import |
+//! | 6 | [`mcp`]: the tools and conversations for other agents, over the Model Context Protocol |
+//! | 7 | [`cli`], [`http`]: the command line and the server; [`telemetry`]: the log |
+//! | 8 | [`app`]: the composition root |
+//! | 9 | [`prelude`]: what most programs import |
 //!
 //! The feature `testkit` builds whole systems for tests; `cluster` is for hosts that use ractor's
 //! feature of that name.
@@ -93,6 +94,8 @@ pub mod actor;
 pub mod mock;
 
 pub mod control;
+#[cfg(all(feature = "mcp", any(feature = "cli", feature = "server")))]
+pub mod mcp;
 
 #[cfg(feature = "cli")]
 pub mod cli;

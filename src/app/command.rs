@@ -78,6 +78,11 @@ pub fn run(
             let config = ollama::with_local_model(load()?, environment, terminal).config;
             return run::chat(chat, &config, (args, environment, terminal));
         }
+        #[cfg(feature = "mcp")]
+        Command::Mcp => {
+            let config = ollama::with_local_model(load()?, environment, terminal).config;
+            return run::mcp(&config, args, environment);
+        }
         #[cfg(feature = "server")]
         Command::Serve(serve) => {
             return serve::serve(args, &serve.settings(), environment, terminal);

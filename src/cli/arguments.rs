@@ -130,7 +130,7 @@ impl Options {
 /// The common options that each command takes; those of `dev` by their bare names.
 const TAKEN: &str = "\
 ask, chat: project data_dir config model session max_turns json verbose
-serve: project data_dir config model max_turns verbose
+serve, mcp: project data_dir config model max_turns verbose
 doctor: project data_dir config model json verbose
 models: config model json verbose
 sessions release: project data_dir config model json verbose

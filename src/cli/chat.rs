@@ -16,7 +16,6 @@ use super::{
     exit,
     interrupts::{self, Interrupts, Signals},
     progress::Follower,
-    question::QueryHandle,
     sessions,
     terminal::Terminal,
     user::{self, TerminalModeGuard},
@@ -24,7 +23,7 @@ use super::{
 use crate::{
     actor::{Answer, Oracle, SessionHandle},
     config::ModelChain,
-    control::{Code, Refused},
+    control::{Code, Refused, question::QueryHandle},
     journal::{Journal, Known},
     model::{AnswerOptions, LimitsRequest, PartialLimits, ProfileName, SessionName, Submission},
     tool::{Progress, ProjectRoot},

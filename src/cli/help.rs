@@ -55,6 +55,16 @@ once. Ctrl-D exits and prints the command that continues the session. A question
 interrupted by the end of its process continues when its session is resumed. If a server owns the \
 session, the chat is a client of that server.";
 
+#[cfg(feature = "mcp")]
+pub(super) const MCP: &str = "\
+Examples:
+  claude mcp add oracle -- oracle mcp --project ~/src/shop
+  npx @modelcontextprotocol/inspector oracle mcp
+
+Speaks the Model Context Protocol on standard input and output, until the input ends. Other \
+agents get the tools that search and read the project, and `ask`, which holds a conversation as \
+`oracle ask` does. The log goes to standard error. A server has the same at `/mcp`.";
+
 pub(super) const SERVE: &str = "\
 Examples:
   oracle serve

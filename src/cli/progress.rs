@@ -13,13 +13,13 @@ use super::{
     ask::Format,
     failure::failure,
     interrupts::Interrupts,
-    question::QueryHandle,
     terminal::Terminal,
     text::{cost, grouped, wrapped},
     user::TerminalUser,
 };
 use crate::{
     actor::{Answer, AnswerText, Piece, Progress, SessionHandle, SessionRecord},
+    control::question::QueryHandle,
     llm::{OFFLINE, scripted::Scripts},
     model::{
         Outcome, SignalFields, Submission, Usage,

@@ -203,6 +203,11 @@ impl DrainSignal {
         &self.begun
     }
 
+    #[cfg(feature = "mcp")]
+    pub(super) const fn ending(&self) -> &CancellationToken {
+        &self.over
+    }
+
     /// Resolves when the shutdown begins.
     pub async fn begun(&self) {
         self.begun.cancelled().await;

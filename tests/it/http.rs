@@ -12,7 +12,7 @@ use oracle_agent::{llm::Scripted, testkit::TestOracle};
 use serde_json::Value;
 
 mod access;
-mod door;
+pub(super) mod door;
 mod health;
 mod keys;
 mod limits;
@@ -27,7 +27,7 @@ fn greeter() -> TestOracle {
     TestOracle::new(Scripted::new().reply("Hello."))
 }
 
-fn client() -> reqwest::Client {
+pub(super) fn client() -> reqwest::Client {
     builder().build().unwrap()
 }
 

@@ -15,6 +15,7 @@ mod embedding;
 mod files;
 mod fuzz;
 mod http;
+mod mcp_server;
 mod models;
 mod prompts;
 mod signals;

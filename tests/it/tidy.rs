@@ -24,12 +24,12 @@ const LAYERS: &[(&str, u8)] = &[
     ("actor", 4),
     ("mock", 4),
     ("control", 5),
-    ("cli", 6),
-    ("http", 6),
     ("mcp", 6),
-    ("telemetry", 6),
-    ("app", 7),
-    ("prelude", 8),
+    ("cli", 7),
+    ("http", 7),
+    ("telemetry", 7),
+    ("app", 8),
+    ("prelude", 9),
 ];
 
 /// Modules without I/O, clock or runtime, and the names that they must not contain.

@@ -11,6 +11,7 @@ use tracing::Instrument as _;
 use super::{SessionMsg, state::SessionShell};
 use crate::{
     actor::{
+        Oracle,
         handle::ChildSession,
         services::Services,
         task::Task,
@@ -225,6 +226,30 @@ impl SessionShell {
             }));
         };
         Task::spawn(run.instrument(span))
+    }
+}
+
+impl Oracle {
+    /// Calls a tool outside of any session, with the deadline of tools. A call that is dropped is
+    /// cancelled. The detail of a fault is for the caller.
+    #[cfg(feature = "mcp")]
+    pub(crate) async fn call_tool(
+        &self,
+        tools: &Registry,
+        call: &ToolCall,
+        session: SessionKey,
+    ) -> Result<ToolOutput, Fault> {
+        let cancelled = CancellationToken::new();
+        let _cancel = cancelled.clone().drop_guard();
+        let context = ToolContext {
+            call: call.id.clone(),
+            session,
+            query: QueryId::default(),
+            cancelled,
+        };
+        let mut output = called(tools, call, context, self.services.timeouts.tool).await?;
+        output.data = output.data.filter(is_small);
+        Ok(output)
     }
 }
 

@@ -14,10 +14,10 @@ use crate::{
     actor::Oracle,
     app::Builder,
     cli::{
-        Args, AskArgs, ChatArgs, CliError, Environment,
+        Args, AskArgs, ChatArgs, CliError, Environment, Interrupts,
         ask::{self, AskRequest, Format},
         chat::{self, ChatRequest},
-        input,
+        exit, input,
         replay::{self, Scenario},
         sessions,
     },
@@ -30,6 +30,8 @@ use crate::{
 
 #[cfg(feature = "mock")]
 use crate::cli::{mock_model, terminal::Terminal};
+#[cfg(feature = "mcp")]
+use crate::mcp;
 
 const HISTORY: &str = "chat_history";
 
@@ -119,6 +121,18 @@ pub(super) fn chat(
             options: args.options.clone(),
         };
         chat::run(oracle, journal, request, terminal).await
+    })
+}
+
+#[cfg(feature = "mcp")]
+pub(super) fn mcp(config: &Config, args: &Args, environment: &Environment) -> Result<u8, CliError> {
+    let (builder, data) = prepare(config, args, environment)?;
+    with_system(builder, Some(data), async |oracle, _| {
+        let (mut ends, (streams, written)) =
+            (Interrupts::listen_to_machine(), mcp::standard_streams());
+        mcp::serve(oracle.clone(), streams, ends.pressed()).await;
+        let _ = written.await;
+        Ok(exit::DONE)
     })
 }
 

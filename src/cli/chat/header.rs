@@ -7,12 +7,11 @@ use crate::{
     actor::QueryAccount,
     cli::{
         CliError,
-        question::QueryHandle,
         sessions::{self, About},
         terminal::{Style, harmless},
         text::{ago, cut, wrapped},
     },
-    control::Code,
+    control::{Code, question::QueryHandle},
     journal::Known,
     llm::OFFLINE,
     model::QueryId,

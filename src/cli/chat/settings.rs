@@ -4,8 +4,9 @@
 use super::{Chat, header::HINT, why::Rows};
 use crate::{
     actor::{Profile, ReloadError},
-    cli::{CliError, question, text::grouped},
+    cli::{CliError, text::grouped},
     config::ModelChain,
+    control::question,
     llm::OFFLINE,
     model::{LimitsRequest, PartialLimits, ToolApproval},
 };

@@ -8,12 +8,11 @@ use futures_util::future::BoxFuture;
 
 use super::{CliError, Follower};
 use crate::{
-    cli::{
+    cli::{terminal::Terminal, user::UserInput},
+    control::{
+        Refused,
         question::{QueryHandle, WaitingCall},
-        terminal::Terminal,
-        user::UserInput,
     },
-    control::Refused,
     model::{ToolCall, record::ApprovalVerdict},
 };
 

@@ -24,8 +24,8 @@ const MAX_AGE: Duration = Duration::from_secs(600);
 pub(in crate::http) fn cors(settings: &Settings) -> Option<CorsLayer> {
     let listed = settings.allowed_origins.iter().filter(|page| *page != "*");
     let listed: Vec<HeaderValue> = listed.filter_map(|page| page.parse().ok()).collect();
-    let readable = ["x-oracle-session", "x-oracle-query"].map(HeaderName::from_static);
-    let [session, query] = readable;
+    let readable = ["x-oracle-session", "x-oracle-query", "mcp-session-id"];
+    let [session, query, mcp] = readable.map(HeaderName::from_static);
     (!listed.is_empty()).then(|| {
         CorsLayer::new()
             .allow_origin(AllowOrigin::list(listed))
@@ -37,7 +37,7 @@ pub(in crate::http) fn cors(settings: &Settings) -> Option<CorsLayer> {
                 Method::DELETE,
             ])
             .allow_headers(AllowHeaders::mirror_request())
-            .expose_headers([REQUEST_ID, RETRY_AFTER, session, query, LOCATION])
+            .expose_headers([REQUEST_ID, RETRY_AFTER, session, query, mcp, LOCATION])
             .max_age(MAX_AGE)
     })
 }

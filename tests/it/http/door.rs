@@ -37,15 +37,15 @@ impl From<KeySetError> for Refused {
     }
 }
 
-pub(super) struct KeyHolder {
-    pub(super) name: &'static str,
-    pub(super) tenant: &'static str,
-    pub(super) role: Role,
-    pub(super) expires: Option<Timestamp>,
+pub(crate) struct KeyHolder {
+    pub(crate) name: &'static str,
+    pub(crate) tenant: &'static str,
+    pub(crate) role: Role,
+    pub(crate) expires: Option<Timestamp>,
 }
 
 impl KeyHolder {
-    pub(super) const fn of(name: &'static str, tenant: &'static str, role: Role) -> Self {
+    pub(crate) const fn of(name: &'static str, tenant: &'static str, role: Role) -> Self {
         Self {
             name,
             tenant,
@@ -55,7 +55,7 @@ impl KeyHolder {
     }
 }
 
-pub(super) fn change<T>(
+pub(crate) fn change<T>(
     folder: &Path,
     change: impl FnOnce(&mut KeySet) -> Result<T, KeySetError>,
 ) -> T {
@@ -64,7 +64,7 @@ pub(super) fn change<T>(
 }
 
 /// Creates a key for a holder, in the key file of this folder.
-pub(super) fn key(folder: &Path, holder: &KeyHolder) -> String {
+pub(crate) fn key(folder: &Path, holder: &KeyHolder) -> String {
     let key = Key::generate().unwrap();
     let new = NewKey {
         name: holder.name.parse().unwrap(),
@@ -79,7 +79,7 @@ pub(super) fn key(folder: &Path, holder: &KeyHolder) -> String {
     key.reveal().to_owned()
 }
 
-pub(super) fn ring(folder: &Path) -> Keyring {
+pub(crate) fn ring(folder: &Path) -> Keyring {
     Keyring::open(KeyFile::within(folder)).unwrap()
 }
 

@@ -8,12 +8,12 @@ use std::{future::pending, path::Path, sync::Arc, time::Duration};
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use tokio::time::sleep;
 
+use super::{Client, ClientError, Code, Events, Refused, SessionUpdate, Subject, Verb};
 use crate::{
     actor::{Answer, AskError, Detail, Frame, Progress, QueryStream, SessionHandle, SessionRecord},
-    control::{Client, ClientError, Code, Events, Refused, SessionUpdate, Verb},
     kernel::{Command, Refusal},
     model::{
-        ApprovalToken, QueryId, Submission, ToolCall,
+        ApprovalToken, QueryId, SessionKey, Submission, TenantId, ToolCall,
         record::{ApprovalFact, ApprovalVerdict, Fact, ToolFact},
     },
 };
@@ -22,11 +22,14 @@ use crate::{
 const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
 
-pub(super) struct QueryHandle {
+/// A query that this process or a server runs.
+pub(crate) struct QueryHandle {
     session: SessionHandle,
     query: QueryStream,
     /// The server that runs the question, if this process does not.
     server: Option<OwningServer>,
+    /// Whether operators of this process can approve calls.
+    has_operators: bool,
     calls: Vec<Arc<ToolCall>>,
     /// Calls that wait for approval and were not answered here yet.
     waiting: Vec<WaitingCall>,
@@ -34,8 +37,8 @@ pub(super) struct QueryHandle {
 
 /// A call that waits for approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WaitingCall {
-    pub(super) call: Arc<ToolCall>,
+pub(crate) struct WaitingCall {
+    pub(crate) call: Arc<ToolCall>,
     token: ApprovalToken,
 }
 
@@ -73,7 +76,7 @@ impl OwningServer {
 }
 
 /// Whether another process, a server, answers the session's questions; else it is activated here.
-pub(super) async fn is_served(session: &SessionHandle) -> Result<bool, Refused> {
+pub(crate) async fn is_served(session: &SessionHandle) -> Result<bool, Refused> {
     match session.recover().await {
         Ok(()) => Ok(false),
         Err(error) if OwningServer::socket(&error).is_some() => Ok(true),
@@ -82,7 +85,7 @@ pub(super) async fn is_served(session: &SessionHandle) -> Result<bool, Refused> 
 }
 
 impl QueryHandle {
-    pub(super) async fn ask(
+    pub(crate) async fn ask(
         session: &SessionHandle,
         submission: Submission,
     ) -> Result<Self, Refused> {
@@ -120,8 +123,21 @@ impl QueryHandle {
         }
     }
 
+    /// Asks in this process, which is a server with operators. The query reports no text.
+    #[cfg(all(feature = "mcp", feature = "server"))]
+    pub(crate) async fn ask_here(
+        session: &SessionHandle,
+        submission: Submission,
+    ) -> Result<Self, AskError> {
+        let query = session.begin_query(submission, Detail::Events).await?;
+        Ok(Self {
+            has_operators: true,
+            ..Self::new(session, query, None)
+        })
+    }
+
     /// Resumes a query that was submitted before and has not ended.
-    pub(super) async fn resume_query(
+    pub(crate) async fn resume_query(
         session: &SessionHandle,
         query: QueryId,
     ) -> Result<Self, Refused> {
@@ -141,17 +157,18 @@ impl QueryHandle {
             session: session.clone(),
             query,
             server,
+            has_operators: false,
             calls: Vec::new(),
             waiting: Vec::new(),
         }
     }
 
-    pub(super) fn is_local(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         self.server.is_none() || self.session.runs_here()
     }
 
     /// Waits for the next progress; returns `None` after the end. Cancel safe.
-    pub(super) async fn next(&mut self) -> Result<Option<Progress>, Refused> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Progress>, Refused> {
         loop {
             let Self { query, server, .. } = self;
             let events = server.as_mut().and_then(|server| server.events.as_mut());
@@ -199,12 +216,12 @@ impl QueryHandle {
         }
     }
 
-    pub(super) async fn answer(self) -> Result<Answer, Refused> {
+    pub(crate) async fn answer(self) -> Result<Answer, Refused> {
         Ok(self.query.answer().await?)
     }
 
     /// Cancels the query; resolves when that is durable.
-    pub(super) fn cancel(&self) -> BoxFuture<'static, Result<(), Refused>> {
+    pub(crate) fn cancel(&self) -> BoxFuture<'static, Result<(), Refused>> {
         let query = Some(self.query.query);
         let session = self.session.key().clone().into();
         self.carry_out(
@@ -213,12 +230,12 @@ impl QueryHandle {
         )
     }
 
-    pub(super) fn waiting(&self) -> &[WaitingCall] {
+    pub(crate) fn waiting(&self) -> &[WaitingCall] {
         &self.waiting
     }
 
     /// Answers a pending call, which may have been settled meanwhile.
-    pub(super) fn answer_call(
+    pub(crate) fn answer_call(
         &mut self,
         waiting: &WaitingCall,
         verdict: ApprovalVerdict,
@@ -248,12 +265,12 @@ impl QueryHandle {
 
     /// Denies a call without a user to approve it, and explains that. A server's operators may
     /// still approve it.
-    pub(super) fn leave_call(
+    pub(crate) fn leave_call(
         &mut self,
         waiting: &WaitingCall,
     ) -> (String, BoxFuture<'static, Result<(), Refused>>) {
         let ToolCall { id, name, .. } = &*waiting.call;
-        if self.is_local() {
+        if self.is_local() && !self.has_operators {
             let why = format!(
                 "a call of {name} needs approval and was refused, because nobody can be asked \
                  here: run `oracle chat`, or `oracle ask` with text output, in a terminal"
@@ -263,7 +280,14 @@ impl QueryHandle {
         }
         self.waiting.retain(|waits| waits != waiting);
         let token = &waiting.token.0;
-        let session = &self.session.key().name;
+        let SessionKey {
+            tenant,
+            name: session,
+        } = self.session.key();
+        let session = Subject {
+            tenant: (*tenant != TenantId::local()).then(|| tenant.clone()),
+            name: session.clone(),
+        };
         let why = format!(
             "a call of {name} waits for approval: run `oracle ctl approve {session} {id} {token}`"
         );
