@@ -13,6 +13,7 @@ mod stdio;
 
 use std::sync::Arc;
 
+use dashmap::DashMap;
 use futures_util::future::BoxFuture;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -32,7 +33,8 @@ use crate::{
     actor::{Oracle, Profile, SessionHandle},
     control::{check_profile, question::QueryHandle},
     model::{
-        CallId, Principal, ProfileName, SessionKey, SessionName, Submission, ToolCall, ToolSpec,
+        CallId, Principal, ProfileName, SessionKey, SessionName, Submission, TenantId, ToolCall,
+        ToolSpec,
         access::Role,
         tool::{ToolEffect, ToolRepeat},
     },
@@ -53,7 +55,7 @@ const PASSED_ON: [&str; 8] = [
     "thread_search",
 ];
 
-/// Maximum concurrent calls of project tools; further ones wait.
+/// Maximum concurrent calls of project tools by a tenant; further ones wait.
 const CALLS: usize = 8;
 
 const INSTRUCTIONS: &str = "Tools over one project: search its code, history and notes, and read \
@@ -87,7 +89,7 @@ pub(crate) trait Front: Clone + Send + Sync + 'static {
 pub(crate) struct Server<F> {
     oracle: Oracle,
     front: F,
-    calls: Arc<Semaphore>,
+    calls: Arc<DashMap<TenantId, Arc<Semaphore>>>,
     questions: TaskTracker,
 }
 
@@ -96,7 +98,7 @@ impl<F: Front> Server<F> {
         Self {
             oracle,
             front,
-            calls: Arc::new(Semaphore::new(CALLS)),
+            calls: Arc::default(),
             questions: TaskTracker::new(),
         }
     }
@@ -130,8 +132,11 @@ impl<F: Front> Server<F> {
         context: &RequestContext<RoleServer>,
     ) -> Result<ToolOutput, String> {
         let cancelled = context.ct.cancelled();
+        let calls = self.calls.entry(caller.tenant.clone());
+        let calls = calls.or_insert_with(|| Arc::new(Semaphore::new(CALLS)));
+        let calls = Arc::clone(&calls);
         let work = async {
-            let _place = self.calls.acquire().await;
+            let _place = calls.acquire().await;
             let name = SessionName::from_uuid(Uuid::now_v7());
             let session = SessionKey {
                 tenant: caller.tenant.clone(),

@@ -6,6 +6,7 @@ use oracle_agent::{
     actor::{Oracle, System},
     config::Config,
     journal::{Journal, Memory},
+    kernel::OnMissingSignal,
     llm::Scripted,
     mcp,
     model::{Seq, SessionKey, SessionName, TenantId, access::Role},
@@ -50,9 +51,16 @@ impl ClientHandler for Listener {
 }
 
 impl Listener {
+    /// In order of the progress: rmcp's client runs each handler as a task.
+    fn told(&self) -> Vec<ProgressNotificationParam> {
+        let mut told = self.0.lock().clone();
+        told.sort_by(|one, other| one.progress.total_cmp(&other.progress));
+        told
+    }
+
     fn texts(&self) -> Vec<String> {
-        let told = self.0.lock();
-        told.iter().filter_map(|one| one.message.clone()).collect()
+        let told = self.told().into_iter();
+        told.filter_map(|one| one.message).collect()
     }
 }
 
@@ -245,6 +253,7 @@ async fn ask_reports_progress_and_continues_its_session() {
         .reply("The first answer.")
         .reply("The second answer.");
     let oracle = TestOracle::new(model).tool(TestTool::new("echo").echoes());
+    let oracle = oracle.policy(|policy| policy.on_missing_signal = OnMissingSignal::Finish);
     let server = TestServer::start(oracle).await.unwrap();
     let (local, ending, served) = piped(server.oracle()).await;
     for (who, client) in [("pipe", local), ("http", connected(&server, None).await)] {
@@ -267,7 +276,8 @@ async fn ask_reports_progress_and_continues_its_session() {
             "{who}"
         );
         let name = &structured["session"];
-        let told = client.service().0.lock().clone();
+        until("all progress", async || client.service().told().len() == 4).await;
+        let told = client.service().told();
         let progress: Vec<f64> = told.iter().map(|one| one.progress).collect();
         assert!(
             progress.is_sorted_by(|one, next| one < next),
@@ -380,7 +390,8 @@ async fn end_of_the_pipe_cancels_its_query() {
         kinds.iter().any(|kind| kind == "query.finished"),
         "{kinds:?}"
     );
-    assert!(asking.await.unwrap().is_err());
+    let answer = asking.await.unwrap().unwrap();
+    assert_eq!(text(&answer), "the question was cancelled");
 }
 
 #[tokio::test(flavor = "multi_thread")]

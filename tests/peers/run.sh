@@ -2,8 +2,9 @@
 # Checks Oracle by programs that others wrote: the mock model by the SDKs that its dialects come from, Oracle's own
 # dialects by the LiteLLM proxy, and `oracle serve` by those who are to use it: curl, OpenAI's SDKs for Python and
 # JavaScript, its Agents SDK, Open WebUI's requests, and requests that Schemathesis makes out of the description of all
-# routes. With ORACLE_ALL_CLIENTS=1 also by LiteLLM, LangChain, Pydantic AI, `llm` and Vercel's AI SDK. With
-# ORACLE_LLAMA=1 also by llama.cpp's server, which the first time takes a C++ compiler and many minutes to build.
+# routes; and `oracle mcp` and `/mcp` by the Python SDK of MCP, its Inspector and its conformance tests. With
+# ORACLE_ALL_CLIENTS=1 also by LiteLLM, LangChain, Pydantic AI, `llm` and Vercel's AI SDK. With ORACLE_LLAMA=1 also by
+# llama.cpp's server, which the first time takes a C++ compiler and many minutes to build.
 #
 # Needs curl, python3 with venv (Debian and Ubuntu: apt install curl python3-venv), Node.js 20 or newer with npm,
 # and, the first time, PyPI and the npm registry. What is installed stays in the target directory; a changed list
@@ -33,18 +34,19 @@ environment() {
     echo "$venv"
 }
 
-# The JavaScript SDKs with the clients that use them: modules are looked for where a program stands.
+# Packages of npm, such as the JavaScript SDKs, with the clients that use them: modules are looked for where a program
+# stands.
 javascript() {
-    local folder=$target/peers-js
-    if ! cmp --silent tests/peers/js/package-lock.json "$folder/installed.json"; then
+    local wanted=tests/peers/$1 folder=$target/peers-$1
+    if ! cmp --silent "$wanted/package-lock.json" "$folder/installed.json"; then
         rm -rf "$folder"
         mkdir -p "$folder"
-        cp tests/peers/js/package.json tests/peers/js/package-lock.json "$folder"
+        cp "$wanted/package.json" "$wanted/package-lock.json" "$folder"
         npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts --loglevel=error >&2
-        cp tests/peers/js/package-lock.json "$folder/installed.json"
+        cp "$wanted/package-lock.json" "$folder/installed.json"
     fi
-    cp tests/peers/js/*.mjs "$folder"
-    echo "$folder"
+    find "$wanted" -name '*.mjs' -exec cp {} "$folder" \;
+    realpath "$folder"
 }
 
 missing() {
@@ -62,7 +64,7 @@ command -v npm >/dev/null || missing npm "it comes with Node.js, or as Debian's 
 cargo test --no-run --test it
 oracle=$(realpath "$target")/debug/oracle
 sdk=$(environment sdk)/bin/python
-js=$(javascript)
+js=$(javascript js)
 served() { "$sdk" tests/peers/served.py "$oracle" "$@"; }
 lines() { served "$sdk" tests/peers/documents.py docs/clients.md "$@"; }
 clients() {
@@ -71,6 +73,11 @@ clients() {
 }
 if [[ ${1:-} == clients ]]; then
     clients
+    exit
+fi
+mcp() { "$(environment mcp_server)/bin/python" tests/peers/mcp_server.py "$oracle" "$(javascript mcp)"; }
+if [[ ${1:-} == mcp ]]; then
+    mcp
     exit
 fi
 litellm=$(environment litellm)/bin/python
@@ -86,6 +93,7 @@ lines python "import Agent, OpenAI" "$sdk" -
 lines js '"openai"' env -C "$js" node --input-type=module -
 "$sdk" tests/peers/clients.py "$oracle"
 clients
+mcp
 served "$sdk" tests/peers/webui.py
 served env -C "$js" node clients.mjs
 served "$sdk" examples/http_client.py "where is parse_invoice?" "and who reads one?"
