@@ -16,44 +16,29 @@ use std::sync::Arc;
 use dashmap::DashMap;
 use futures_util::future::BoxFuture;
 use rmcp::{
-    ErrorData, RoleServer, ServerHandler,
-    model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-        JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-        Tool, ToolAnnotations,
-    },
+    ErrorData, RoleServer, ServerHandler, model,
+    model::{CallToolRequestParams, CallToolResult, ContentBlock, ListToolsResult, Tool},
     service::RequestContext,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
-use uuid::Uuid;
 
 use crate::{
     actor::{Oracle, Profile, SessionHandle},
     control::{check_profile, question::QueryHandle},
     model::{
-        CallId, Principal, ProfileName, SessionKey, SessionName, Submission, TenantId, ToolCall,
-        ToolSpec,
+        Principal, ProfileName, Submission, TenantId, ToolSpec,
         access::Role,
         tool::{ToolEffect, ToolRepeat},
     },
-    tool::ToolOutput,
 };
 
-pub use stdio::{serve, standard_streams};
+pub use stdio::{serve, standard_stream};
 
 /// The tools that are passed on. A host's own tools stay with its sessions.
-const PASSED_ON: [&str; 8] = [
-    "code_search",
-    "file_read",
-    "repo_map",
-    "history_search",
-    "note_search",
-    "note_read",
-    "note_write",
-    "thread_search",
-];
+const PASSED_ON: &str = "code_search file_read repo_map history_search note_search note_read \
+                         note_write thread_search";
 
 /// Maximum concurrent calls of project tools by a tenant; further ones wait.
 const CALLS: usize = 8;
@@ -72,16 +57,30 @@ pub(crate) trait Front: Clone + Send + Sync + 'static {
         &self,
         session: &SessionHandle,
         submission: Submission,
-    ) -> impl Future<Output = Result<QueryHandle, String>> + Send;
+    ) -> impl Future<Output = Result<QueryHandle, Failure>> + Send;
 
-    /// Resolves when the client has given up a question, from this call on, and returns whether the
-    /// query goes on without it.
+    /// Resolves when the client has given up a question, and returns whether the query goes on
+    /// without it.
     fn given_up(
         &self,
-        caller: &Principal,
         is_named: bool,
         context: &RequestContext<RoleServer>,
     ) -> BoxFuture<'static, bool>;
+}
+
+/// Why a call failed, for the client.
+pub(crate) struct Failure(pub(crate) String);
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<Failure> for CallToolResult {
+    fn from(Failure(text): Failure) -> Self {
+        Self::error(vec![ContentBlock::text(text)])
+    }
 }
 
 /// The server of all transports.
@@ -95,11 +94,12 @@ pub(crate) struct Server<F> {
 
 impl<F: Front> Server<F> {
     pub(crate) fn new(oracle: Oracle, front: F) -> Self {
+        let (calls, questions) = (Arc::default(), TaskTracker::new());
         Self {
             oracle,
             front,
-            calls: Arc::default(),
-            questions: TaskTracker::new(),
+            calls,
+            questions,
         }
     }
 
@@ -108,19 +108,15 @@ impl<F: Front> Server<F> {
         &self,
         caller: &Principal,
         wanted: Option<ProfileName>,
-    ) -> Result<(ProfileName, Profile), String> {
-        let first = || caller.profiles.first().cloned();
-        let wanted = wanted.or_else(first).unwrap_or_else(ProfileName::oracle);
-        check_profile(caller, &wanted).map_err(|refused| refused.message)?;
+    ) -> Result<(ProfileName, Profile), Failure> {
+        let first = caller.profiles.first().cloned();
+        let wanted = wanted.or(first).unwrap_or_else(ProfileName::oracle);
+        check_profile(caller, &wanted)?;
         let profiles = self.oracle.profiles();
-        let mut all = profiles.all();
-        if let Some((name, profile)) = all.find(|(name, _)| *name == wanted) {
-            return Ok((name, profile.clone()));
-        }
-        let mine = profiles.all().filter(|(name, _)| caller.may_use(name));
-        let mine: Vec<String> = mine.map(|(name, _)| format!("`{name}`")).collect();
-        let mine = mine.join(", ");
-        Err(format!("unknown profile `{wanted}`: use one of {mine}"))
+        let profile = profiles.all().find(|(name, _)| *name == wanted);
+        let profile = profile.map(|(name, profile)| (name, profile.clone()));
+        let unknown = || format!("unknown profile `{wanted}`: omit it, or ask the operator");
+        profile.ok_or_else(|| Failure(unknown()))
     }
 
     /// Calls a tool of the project outside of any session.
@@ -129,74 +125,66 @@ impl<F: Front> Server<F> {
         caller: &Principal,
         profile: &Profile,
         params: CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<ToolOutput, String> {
-        let cancelled = context.ct.cancelled();
-        let calls = self.calls.entry(caller.tenant.clone());
-        let calls = calls.or_insert_with(|| Arc::new(Semaphore::new(CALLS)));
-        let calls = Arc::clone(&calls);
-        let work = async {
-            let _place = calls.acquire().await;
-            let name = SessionName::from_uuid(Uuid::now_v7());
-            let session = SessionKey {
-                tenant: caller.tenant.clone(),
-                name,
-            };
-            let arguments = Value::Object(params.arguments.unwrap_or_default());
-            let call = ToolCall {
-                id: CallId::new(&context.id.to_string()),
-                name: params.name.into_owned(),
-                arguments: arguments.to_string(),
-            };
-            let called = self.oracle.call_tool(&profile.tools, &call, session);
-            called.await.map_err(|fault| fault.detail)
-        };
-        tokio::select! {
-            output = work => output,
-            () = cancelled => Err("the call was cancelled".to_owned()),
-        }
+    ) -> Result<CallToolResult, Failure> {
+        let entry = self.calls.entry(caller.tenant.clone());
+        let calls = Arc::clone(&entry.or_insert_with(|| Arc::new(Semaphore::new(CALLS))));
+        let _place = calls.acquire().await;
+        let arguments = Value::Object(params.arguments.unwrap_or_default());
+        let called = (&*params.name, arguments.to_string());
+        let output = self
+            .oracle
+            .call_tool(&profile.tools, &caller.tenant, called);
+        let output = output.await.map_err(|fault| Failure(fault.detail))?;
+        let data = output.data.and_then(|data| match data {
+            Value::Object(data) => Some(data),
+            _ => None,
+        });
+        Ok(success(output.text, "text", data))
     }
 }
 
 impl<F: Front> ServerHandler for Server<F> {
-    fn get_info(&self) -> ServerConfig {
-        let server = Implementation::new("oracle", env!("CARGO_PKG_VERSION")).with_title("Oracle");
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(server)
+    fn get_info(&self) -> model::ServerConfig {
+        let tools = model::ServerCapabilities::builder().enable_tools();
+        let server = model::Implementation::new("oracle", env!("CARGO_PKG_VERSION"));
+        model::ServerConfig::new(tools.build())
+            .with_server_info(server.with_title("Oracle"))
             .with_instructions(INSTRUCTIONS)
     }
 
     async fn list_tools(
         &self,
-        _: Option<PaginatedRequestParams>,
+        _: Option<model::PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = self.front.caller(&context)?;
         let (_, profile) = self.profile(&caller, None).map_err(invalid)?;
-        let tools = passed_on(&profile, &caller).map(tool);
-        let tools = tools.chain([ask::tool()]).collect();
-        Ok(ListToolsResult::with_all_items(tools))
+        let tools = passed_on(&profile, &caller).map(|spec| tool(spec, false));
+        let tools = tools.chain([tool(&ask::spec(), true)]);
+        Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 
     async fn call_tool(
         &self,
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    ) -> Result<model::CallToolResponse, ErrorData> {
         let caller = self.front.caller(&context)?;
         if params.name == ask::NAME {
             let asked = self.ask(&caller, params.arguments, &context);
             let answered = self.questions.track_future(asked).await;
-            return Ok(answered.unwrap_or_else(error).into());
+            return Ok(answered.unwrap_or_else(CallToolResult::from).into());
         }
         let (_, profile) = self.profile(&caller, None).map_err(invalid)?;
-        let known = passed_on(&profile, &caller).any(|spec| spec.name == params.name);
-        if !known {
-            let name = &params.name;
-            return Err(invalid(format!("unknown tool `{name}`: list the tools")));
+        if !passed_on(&profile, &caller).any(|spec| spec.name == params.name) {
+            let unknown = format!("unknown tool `{}`: list the tools", params.name);
+            return Err(invalid(Failure(unknown)));
         }
-        let output = self.call(&caller, &profile, params, &context).await;
-        Ok(output.map_or_else(error, success).into())
+        let result = tokio::select! {
+            result = self.call(&caller, &profile, params) => result,
+            () = context.ct.cancelled() => Err(Failure("the call was cancelled".to_owned())),
+        };
+        Ok(result.unwrap_or_else(CallToolResult::from).into())
     }
 }
 
@@ -207,44 +195,34 @@ fn passed_on<'a>(
 ) -> impl Iterator<Item = &'a ToolSpec> + use<'a> {
     let may_write = caller.role == Role::Admin;
     profile.policy.tools.iter().filter(move |spec| {
-        let reads = spec.effect == ToolEffect::ReadOnly;
-        PASSED_ON.contains(&&*spec.name) && spec.trust.is_trusted() && (reads || may_write)
+        let is_ours = spec.trust.is_trusted() && PASSED_ON.split(' ').any(|name| name == spec.name);
+        is_ours && (may_write || spec.effect == ToolEffect::ReadOnly)
     })
 }
 
-fn tool(spec: &ToolSpec) -> Tool {
+/// `is_open` is set for `ask`, which reaches models and their tools, and changes nothing itself.
+fn tool(spec: &ToolSpec, is_open: bool) -> Tool {
     let reads = spec.effect == ToolEffect::ReadOnly;
-    let annotations = ToolAnnotations::new()
+    let schema = spec.schema.as_object().cloned().unwrap_or_default();
+    let hints = model::ToolAnnotations::new()
         .read_only(reads)
-        .destructive(!reads)
+        .destructive(!reads && !is_open)
         .idempotent(spec.repeat == ToolRepeat::Safe)
-        .open_world(false);
-    described(spec, annotations)
+        .open_world(is_open);
+    Tool::new(spec.name.clone(), spec.description.clone(), schema).annotate(hints)
 }
 
-fn described(spec: &ToolSpec, annotations: ToolAnnotations) -> Tool {
-    let schema: JsonObject = spec.schema.as_object().cloned().unwrap_or_default();
-    Tool::new(spec.name.clone(), spec.description.clone(), schema).annotate(annotations)
-}
-
-/// The text, and the same with the data: some clients pass nothing but structured content on.
-fn success(output: ToolOutput) -> CallToolResult {
-    let structured = output.data.map(|data| match data {
-        Value::Object(mut data) => {
-            data.insert("text".to_owned(), output.text.clone().into());
-            Value::Object(data)
-        }
-        data => json!({ "text": output.text, "data": data }),
+/// A text and data, which has the text too: some clients read nothing but structured content.
+fn success(text: String, field: &str, data: Option<model::JsonObject>) -> CallToolResult {
+    let structured = data.map(|mut data| {
+        data.insert(field.to_owned(), text.as_str().into());
+        data.into()
     });
-    let mut result = CallToolResult::success(vec![ContentBlock::text(output.text)]);
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = structured;
     result
 }
 
-fn error(text: String) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(text)])
-}
-
-fn invalid(text: String) -> ErrorData {
+fn invalid(Failure(text): Failure) -> ErrorData {
     ErrorData::invalid_params(text, None)
 }

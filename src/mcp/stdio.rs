@@ -1,26 +1,21 @@
 //! One client on standard input and output: `oracle mcp`.
 
-use std::{
-    io::{self, BufRead as _, Write as _},
-    pin::pin,
-    time::Duration,
-};
+use std::{io, os::fd::AsFd, pin::pin, time::Duration};
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 use rmcp::{
     ErrorData, RoleServer,
-    service::{RequestContext, ServerInitializeError, serve_server_with_ct},
+    service::{RequestContext, ServerInitializeError as NotOpened, serve_server_with_ct},
     transport::async_rw::AsyncRwTransport,
 };
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream, duplex},
-    runtime::Handle,
-    task::{JoinHandle, spawn_blocking},
+    fs::File,
+    io::{AsyncRead, AsyncWrite},
 };
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Front, Server};
+use super::{Failure, Front, Server};
 use crate::{
     actor::{Oracle, SessionHandle},
     control::question::QueryHandle,
@@ -32,7 +27,6 @@ use crate::{
 const MAX_LINE: usize = 4 << 20;
 /// Time for cancelled questions to become durable.
 const GRACE: Duration = Duration::from_secs(5);
-const BUFFER: usize = 64 << 10;
 
 /// The client is the user of this process. Each question is cancelled with its call.
 #[derive(Clone)]
@@ -46,23 +40,14 @@ impl Front for LocalFront {
     async fn begin(
         &self,
         session: &SessionHandle,
-        submission: Submission,
-    ) -> Result<QueryHandle, String> {
+        mut submission: Submission,
+    ) -> Result<QueryHandle, Failure> {
         // With a key, the question can be submitted again if the session's owner changes.
-        let submission = Submission {
-            idempotency_key: Some(Uuid::now_v7().to_string()),
-            ..submission
-        };
-        let begun = QueryHandle::ask(session, submission).await;
-        begun.map_err(|refused| refused.message)
+        submission.idempotency_key = Some(Uuid::now_v7().to_string());
+        Ok(QueryHandle::ask(session, submission).await?)
     }
 
-    fn given_up(
-        &self,
-        _: &Principal,
-        _: bool,
-        context: &RequestContext<RoleServer>,
-    ) -> BoxFuture<'static, bool> {
+    fn given_up(&self, _: bool, context: &RequestContext<RoleServer>) -> BoxFuture<'static, bool> {
         let cancelled = context.ct.clone().cancelled_owned();
         cancelled.map(|()| false).boxed()
     }
@@ -73,10 +58,8 @@ impl Front for LocalFront {
 /// their queries are cancelled.
 pub async fn serve(
     oracle: Oracle,
-    (input, output): (
-        impl AsyncRead + Send + Unpin + 'static,
-        impl AsyncWrite + Send + Unpin + 'static,
-    ),
+    input: impl AsyncRead + Send + Unpin + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
     ending: impl Future<Output = ()>,
 ) {
     let server = Server::new(oracle, LocalFront);
@@ -86,7 +69,7 @@ pub async fn serve(
     let mut serving = pin!(async {
         match serve_server_with_ct(server, transport, end.clone()).await {
             Ok(service) => drop(service.waiting().await),
-            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {}
+            Err(NotOpened::ConnectionClosed(_) | NotOpened::Cancelled) => {}
             Err(error) => tracing::warn!(%error, "the MCP client could not connect"),
         }
     });
@@ -98,40 +81,14 @@ pub async fn serve(
         }
     }
     questions.close();
-    if tokio::time::timeout(GRACE, questions.wait()).await.is_err() {
-        tracing::warn!("questions were not cancelled within {GRACE:?}");
-    }
+    let _ = tokio::time::timeout(GRACE, questions.wait()).await;
 }
 
-/// Standard input and output as streams, which threads copy, because files and terminals block; and
-/// the copy of the output, which ends with its stream.
-#[must_use]
-pub fn standard_streams() -> ((DuplexStream, DuplexStream), JoinHandle<()>) {
-    let ((mut to_us, input), (output, mut from_us)) = (duplex(BUFFER), duplex(BUFFER));
-    let runtime = Handle::current();
-    spawn_blocking(move || {
-        let mut stdin = io::stdin().lock();
-        while let Ok(bytes @ [_, ..]) = stdin.fill_buf() {
-            let length = bytes.len();
-            if runtime.block_on(to_us.write_all(bytes)).is_err() {
-                return;
-            }
-            stdin.consume(length);
-        }
-    });
-    let runtime = Handle::current();
-    let copy = spawn_blocking(move || {
-        let (mut stdout, mut buffer) = (io::stdout().lock(), vec![0; BUFFER]);
-        while let Ok(length @ 1..) = runtime.block_on(from_us.read(&mut buffer)) {
-            let bytes = buffer.get(..length).unwrap_or_default();
-            if stdout
-                .write_all(bytes)
-                .and_then(|()| stdout.flush())
-                .is_err()
-            {
-                return;
-            }
-        }
-    });
-    ((input, output), copy)
+/// Standard input or output, which may be a file or a terminal.
+///
+/// # Errors
+/// When the process has no file descriptor left.
+pub fn standard_stream(stream: &impl AsFd) -> io::Result<File> {
+    let own = stream.as_fd().try_clone_to_owned()?;
+    Ok(File::from_std(own.into()))
 }

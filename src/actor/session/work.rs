@@ -7,6 +7,8 @@ use ractor::ActorRef;
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::Instrument as _;
+#[cfg(feature = "mcp")]
+use uuid::Uuid;
 
 use super::{SessionMsg, state::SessionShell};
 use crate::{
@@ -19,8 +21,8 @@ use crate::{
     },
     kernel::{Effect, Report},
     model::{
-        Fault, FaultCode, Limits, QueryClassification, QueryId, QueryType, SessionKey, SessionName,
-        ToolCall, ToolResult, ToolStatus, Turn,
+        CallId, Fault, FaultCode, Limits, QueryClassification, QueryId, QueryType, SessionKey,
+        SessionName, TenantId, ToolCall, ToolResult, ToolStatus, Turn,
         record::{ChildEnd, Parent},
     },
     prompt::ComposedPrompt,
@@ -230,24 +232,33 @@ impl SessionShell {
 }
 
 impl Oracle {
-    /// Calls a tool outside of any session, with the deadline of tools. A call that is dropped is
+    /// Calls a tool, with arguments in JSON, outside of any session. A call that is dropped is
     /// cancelled. The detail of a fault is for the caller.
     #[cfg(feature = "mcp")]
     pub(crate) async fn call_tool(
         &self,
         tools: &Registry,
-        call: &ToolCall,
-        session: SessionKey,
+        tenant: &TenantId,
+        (name, arguments): (&str, String),
     ) -> Result<ToolOutput, Fault> {
         let cancelled = CancellationToken::new();
         let _cancel = cancelled.clone().drop_guard();
+        let call = ToolCall {
+            id: CallId::new("mcp"),
+            name: name.to_owned(),
+            arguments,
+        };
+        let session = SessionName::from_uuid(Uuid::now_v7());
         let context = ToolContext {
             call: call.id.clone(),
-            session,
+            session: SessionKey {
+                tenant: tenant.clone(),
+                name: session,
+            },
             query: QueryId::default(),
             cancelled,
         };
-        let mut output = called(tools, call, context, self.services.timeouts.tool).await?;
+        let mut output = called(tools, &call, context, self.services.timeouts.tool).await?;
         output.data = output.data.filter(is_small);
         Ok(output)
     }

@@ -128,10 +128,10 @@ pub(super) fn chat(
 pub(super) fn mcp(config: &Config, args: &Args, environment: &Environment) -> Result<u8, CliError> {
     let (builder, data) = prepare(config, args, environment)?;
     with_system(builder, Some(data), async |oracle, _| {
-        let (mut ends, (streams, written)) =
-            (Interrupts::listen_to_machine(), mcp::standard_streams());
-        mcp::serve(oracle.clone(), streams, ends.pressed()).await;
-        let _ = written.await;
+        let mut ends = Interrupts::listen_to_machine();
+        let input = mcp::standard_stream(&std::io::stdin()).map_err(CliError::failed)?;
+        let output = mcp::standard_stream(&std::io::stdout()).map_err(CliError::failed)?;
+        mcp::serve(oracle.clone(), input, output, ends.pressed()).await;
         Ok(exit::DONE)
     })
 }
