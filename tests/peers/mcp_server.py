@@ -55,11 +55,11 @@ async def over_http(url, key):
             await use("http", streams)
 
 
-def inspect(name, packages, target, environment):
-    inspector = [os.path.join(packages, "node_modules", ".bin", "mcp-inspector"), "--cli", *target]
-    calls = [("tools/list",), ("tools/call", "--tool-name", "code_search", "--tool-arg", "query=parse_invoice")]
-    for method, *more in calls:
-        command = [*inspector, "--method", method, *more]
+def inspect(name, packages, environment, before=(), after=()):
+    inspector = [os.path.join(packages, "node_modules", ".bin", "mcp-inspector"), "--cli", *before]
+    search = ["--tool-arg", "query=parse_invoice", "--tool-name", "code_search"]
+    for method, more in [("tools/list", []), ("tools/call", search)]:
+        command = [*inspector, *more, "--method", method, *after]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
         assert done.returncode == 0, done.stderr[-4000:]
         found = json.loads(done.stdout)
@@ -84,9 +84,9 @@ def main(oracle, packages):
         command, environment = place.command("mcp")
         command += ["--model", "offline"]
         asyncio.run(over_stdio(command, environment))
-        inspect("stdio", packages, command, environment)
+        inspect("stdio", packages, environment, after=["--", *command])
         with served(place, "offline") as url:
-            inspect("http", packages, [f"{url}/mcp", "--transport", "http"], environment)
+            inspect("http", packages, environment, before=[f"{url}/mcp", "--transport", "http"])
             conform(packages, url)
         key = place.key("peer")
         with served(place, "offline") as url:

@@ -7,13 +7,10 @@ use ractor::ActorRef;
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::Instrument as _;
-#[cfg(feature = "mcp")]
-use uuid::Uuid;
 
 use super::{SessionMsg, state::SessionShell};
 use crate::{
     actor::{
-        Oracle,
         handle::ChildSession,
         services::Services,
         task::Task,
@@ -21,8 +18,8 @@ use crate::{
     },
     kernel::{Effect, Report},
     model::{
-        CallId, Fault, FaultCode, Limits, QueryClassification, QueryId, QueryType, SessionKey,
-        SessionName, TenantId, ToolCall, ToolResult, ToolStatus, Turn,
+        Fault, FaultCode, Limits, QueryClassification, QueryId, QueryType, SessionKey, SessionName,
+        ToolCall, ToolResult, ToolStatus, Turn,
         record::{ChildEnd, Parent},
     },
     prompt::ComposedPrompt,
@@ -231,24 +228,24 @@ impl SessionShell {
     }
 }
 
-impl Oracle {
+#[cfg(feature = "mcp")]
+impl crate::actor::Oracle {
     /// Calls a tool, with arguments in JSON, outside of any session. A call that is dropped is
     /// cancelled. The detail of a fault is for the caller.
-    #[cfg(feature = "mcp")]
     pub(crate) async fn call_tool(
         &self,
         tools: &Registry,
-        tenant: &TenantId,
+        tenant: &crate::model::TenantId,
         (name, arguments): (&str, String),
     ) -> Result<ToolOutput, Fault> {
         let cancelled = CancellationToken::new();
         let _cancel = cancelled.clone().drop_guard();
         let call = ToolCall {
-            id: CallId::new("mcp"),
+            id: crate::model::CallId::new("mcp"),
             name: name.to_owned(),
             arguments,
         };
-        let session = SessionName::from_uuid(Uuid::now_v7());
+        let session = SessionName::from_uuid(uuid::Uuid::now_v7());
         let context = ToolContext {
             call: call.id.clone(),
             session: SessionKey {

@@ -14,10 +14,10 @@ use crate::{
     actor::Oracle,
     app::Builder,
     cli::{
-        Args, AskArgs, ChatArgs, CliError, Environment, Interrupts,
+        Args, AskArgs, ChatArgs, CliError, Environment,
         ask::{self, AskRequest, Format},
         chat::{self, ChatRequest},
-        exit, input,
+        input,
         replay::{self, Scenario},
         sessions,
     },
@@ -31,7 +31,7 @@ use crate::{
 #[cfg(feature = "mock")]
 use crate::cli::{mock_model, terminal::Terminal};
 #[cfg(feature = "mcp")]
-use crate::mcp;
+use crate::{cli, mcp};
 
 const HISTORY: &str = "chat_history";
 
@@ -128,11 +128,11 @@ pub(super) fn chat(
 pub(super) fn mcp(config: &Config, args: &Args, environment: &Environment) -> Result<u8, CliError> {
     let (builder, data) = prepare(config, args, environment)?;
     with_system(builder, Some(data), async |oracle, _| {
-        let mut ends = Interrupts::listen_to_machine();
+        let mut ends = cli::Interrupts::listen_to_machine();
         let input = mcp::standard_stream(&std::io::stdin()).map_err(CliError::failed)?;
         let output = mcp::standard_stream(&std::io::stdout()).map_err(CliError::failed)?;
         mcp::serve(oracle.clone(), input, output, ends.pressed()).await;
-        Ok(exit::DONE)
+        Ok(cli::exit::DONE)
     })
 }
 
