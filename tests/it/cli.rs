@@ -41,6 +41,7 @@ mod help;
 mod interrupts;
 #[cfg(unix)]
 mod keys;
+mod mcp;
 mod mock_model;
 mod models;
 #[cfg(unix)]

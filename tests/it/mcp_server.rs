@@ -66,6 +66,14 @@ impl Listener {
 
 type Client = RunningService<RoleClient, Listener>;
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "ends with the runtime of its test"
+)]
+fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    tokio::spawn(task)
+}
+
 /// A client of `oracle mcp` over pipes; the token ends the server.
 async fn piped(oracle: &Oracle) -> (Client, CancellationToken, JoinHandle<()>) {
     let (ours, ending, served) = pipe(oracle);
@@ -78,7 +86,7 @@ fn pipe(oracle: &Oracle) -> (DuplexStream, CancellationToken, JoinHandle<()>) {
     let ending = CancellationToken::new();
     let end = ending.clone().cancelled_owned();
     let (read, write) = split(theirs);
-    let served = tokio::spawn(mcp::serve(oracle.clone(), read, write, end));
+    let served = spawn(mcp::serve(oracle.clone(), read, write, end));
     (ours, ending, served)
 }
 
@@ -159,7 +167,7 @@ async fn project() -> (TempDir, System, Arc<dyn Journal>) {
     )
     .unwrap();
     let mut config = Config::default();
-    config.notes.dir = Some(notes.into());
+    config.notes.dir = Some(notes);
     config.notes.write = true;
     let journal: Arc<dyn Journal> = Arc::new(Memory::new());
     let builder = Oracle::builder().config(config).journal(journal.clone());
@@ -331,7 +339,7 @@ async fn unanswered(
     arguments: Value,
 ) -> JoinHandle<Result<CallToolResult, ServiceError>> {
     let peer = client.peer().clone();
-    let asking = tokio::spawn(async move { peer.call_tool(call("ask", arguments)).await });
+    let asking = spawn(async move { peer.call_tool(call("ask", arguments)).await });
     until("the model is asked", async || {
         let kinds = kinds(server.oracle(), &*server.journal(), tenant).await;
         kinds.iter().any(|kind| kind == "turn.started")
@@ -515,7 +523,7 @@ async fn call_that_needs_approval_waits_on_a_server_and_is_refused_on_a_pipe() {
     let question = || call("ask", json!({"question": "write it", "session": "s"}));
     let client = connected(&server, None).await;
     let peer = client.peer().clone();
-    let asking = tokio::spawn(async move { peer.call_tool(question()).await });
+    let asking = spawn(async move { peer.call_tool(question()).await });
     let command = |client: &Client| {
         let texts = client.service().texts();
         let text = texts
