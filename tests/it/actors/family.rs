@@ -83,6 +83,7 @@ pub(super) fn allow(policy: &mut Policy, max_depth: u32) {
     policy.delegation = DelegationPolicy {
         max_depth,
         max_children: 2,
+        max_parallel: 4,
         default_tokens: 1_000,
     };
 }
