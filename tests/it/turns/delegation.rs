@@ -4,7 +4,7 @@
 use oracle_agent::{
     kernel::{Command, DelegationPolicy, Effect, Policy, SubAgentType},
     model::{
-        Limits, NanoUsd, Outcome, ProfileName, SessionKey, SessionName, ToolSpec,
+        Limits, NanoUsd, Outcome, ProfileName, SessionKey, SessionName, ToolEffect, ToolSpec,
         record::{Opened, Parent},
     },
 };
@@ -444,13 +444,17 @@ fn children_share_what_is_left_and_reserve_it_while_they_run() {
 
 #[test]
 fn child_has_the_tools_of_its_type_that_its_parent_has() {
-    let spec = |name: &str| {
-        policy()
-            .tools
-            .iter()
-            .find(|tool| tool.name == name)
-            .cloned()
+    let effect = |name: &str| match name {
+        "write" | "deploy" => ToolEffect::Writes,
+        _ => ToolEffect::ReadOnly,
     };
+    let tools = policy().tools;
+    let tools = tools.iter().map(|tool| ToolSpec {
+        effect: effect(&tool.name),
+        ..tool.clone()
+    });
+    let tools: Vec<ToolSpec> = tools.collect();
+    let spec = |name: &str| tools.iter().find(|tool| tool.name == name).cloned();
     let types = |tools: Vec<ToolSpec>| SubAgentType {
         name: ProfileName::new("writer").unwrap(),
         description: None,
@@ -466,13 +470,14 @@ fn child_has_the_tools_of_its_type_that_its_parent_has() {
         ..spec("write").unwrap()
     };
     let all = vec![unknown, spec("write").unwrap(), other];
-    for (wanted, profile, tools) in [
+    for (wanted, profile, may_use) in [
         ("", None, &reading[..]),
         ("nobody", None, &reading[..]),
         ("writer", Some("writer"), &["write"][..]),
     ] {
         let policy = Policy {
             sub_agents: [types(all.clone())].into(),
+            tools: tools.clone().into(),
             ..open_to_children()
         };
         let mut play = Play::asked(policy);
@@ -489,7 +494,7 @@ fn child_has_the_tools_of_its_type_that_its_parent_has() {
             .flat_map(|all| all.iter())
             .map(|one| &**one)
             .collect();
-        assert_eq!(found, tools, "{wanted}");
+        assert_eq!(found, may_use, "{wanted}");
     }
 }
 
