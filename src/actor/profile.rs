@@ -94,6 +94,7 @@ impl Profile {
         Self {
             policy: Arc::new(policy),
             prompt,
+            variables: Arc::new(variables),
             ..self.clone()
         }
     }

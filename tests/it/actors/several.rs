@@ -79,14 +79,8 @@ async fn children_run_at_the_same_time_and_report_their_turns() {
         )
     );
     let told = family.parent().requests();
-    let told: String = told
-        .last()
-        .unwrap()
-        .messages
-        .last()
-        .unwrap()
-        .texts()
-        .collect();
+    let told = told.last().unwrap().messages.iter();
+    let told: String = told.flat_map(|message| message.texts()).collect();
     let mut rest = told.as_str();
     for part in PARTS {
         let (_, after) = rest.split_once(&format!("| {part}: done.")).expect(part);

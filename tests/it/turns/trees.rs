@@ -38,7 +38,12 @@ fn root() -> SessionName {
     "root".parse().unwrap()
 }
 
-fn profile(dice: &mut Dice, types: Arc<[SubAgentType]>, tools: Arc<[ToolSpec]>) -> Profile {
+fn profile(
+    dice: &mut Dice,
+    composer: &Arc<Composer>,
+    types: Arc<[SubAgentType]>,
+    tools: Arc<[ToolSpec]>,
+) -> Profile {
     let delegation = DelegationPolicy {
         max_depth: DEPTH,
         max_children: 1 + u32::try_from(dice.below(6)).unwrap(),
@@ -57,9 +62,8 @@ fn profile(dice: &mut Dice, types: Arc<[SubAgentType]>, tools: Arc<[ToolSpec]>) 
         ..Policy::new(vec![ModelChoice::new("p/one")], tools)
     };
     policy.restarts.process_deaths = 1_000;
-    let composer = Composer::new(Prompts::builtin().unwrap(), TOKEN_BUDGET);
     let registry = Arc::new(Registry::new([]).unwrap());
-    Profile::new(policy, Variables::default(), registry, composer.into())
+    Profile::new(policy, Variables::default(), registry, Arc::clone(composer))
 }
 
 fn all_tools() -> Vec<ToolSpec> {
@@ -81,7 +85,7 @@ fn some_tools(dice: &mut Dice) -> Arc<[ToolSpec]> {
 }
 
 impl Tree {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, composer: &Arc<Composer>) -> Self {
         let mut dice = Dice(seed);
         let types = TYPES.map(|name| SubAgentType {
             name: ProfileName::new(name).unwrap(),
@@ -93,9 +97,12 @@ impl Tree {
         let mut profiles = BTreeMap::new();
         for (name, kind) in TYPES.into_iter().zip(types.iter()) {
             let tools = Arc::clone(&kind.tools);
-            profiles.insert(name, profile(&mut dice, Arc::clone(&types), tools));
+            profiles.insert(
+                name,
+                profile(&mut dice, composer, Arc::clone(&types), tools),
+            );
         }
-        profiles.insert("oracle", profile(&mut dice, types, of_root));
+        profiles.insert("oracle", profile(&mut dice, composer, types, of_root));
         let (nodes, ends) = (BTreeMap::new(), Vec::new());
         let mut tree = Self {
             dice,
@@ -349,9 +356,11 @@ fn counted(play: &Play) -> (Usage, Vec<(SessionName, Usage)>) {
 
 #[test]
 fn random_trees_keep_to_tools_and_budgets_and_count_everything_once() {
+    let composer = Composer::new(Prompts::builtin().unwrap(), TOKEN_BUDGET);
+    let composer = Arc::new(composer);
     let (mut deepest, mut most, mut restarts) = (0, 0, 0);
     for seed in 0..TREES {
-        let mut tree = Tree::new(seed);
+        let mut tree = Tree::new(seed, &composer);
         let mut steps = 0;
         while tree.nodes[&root()].session.query().is_some() {
             tree.step();
