@@ -157,7 +157,7 @@ fn print(shown: &SessionReport, terminal: &mut Terminal) -> Result<(), CliError>
             }
         }
         for (depth, line) in sub_agents(&exchange.sub_agents) {
-            writeln!(out, "{}~ {}", "  ".repeat(depth), printable(&line))?;
+            writeln!(out, "{}{}", "  ".repeat(depth), printable(&line))?;
         }
         match &exchange.end {
             None => writeln!(out, "[not ended]")?,
