@@ -57,7 +57,8 @@ pub use ephemeral::Ephemeral;
 pub use gateway::{BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState};
 pub use handle::{
     Answer, AskError, Detail, EventStream, Oracle, Progress, QueryAccount, QueryPage, RecordPage,
-    SessionFilter, SessionHandle, SessionPage, SessionState, SessionSummary, TenantPage, Watch,
+    SessionFilter, SessionHandle, SessionPage, SessionState, SessionSummary, SubAgent, TenantPage,
+    Watch, sub_agents,
 };
 pub(crate) use handle::{AnswerText, Piece, QueryStream};
 pub use meter::{MetricFamily, MetricGauge, Metrics, Timing};

@@ -39,6 +39,7 @@ fn variables(
     tools: impl Iterator<Item = ToolLine>,
 ) -> Result<Variables, BuildError> {
     Ok(Variables {
+        sub_agents: Vec::new(),
         project_name,
         project_context: project_context(config)?,
         max_turns: Some(config.oracle.max_turns),

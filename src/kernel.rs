@@ -52,10 +52,10 @@ pub use history::Transcript;
 pub use input::{
     Command, DecisionContext, InFlight, IssuedCommand, Refusal, Report, ReturnedResult,
 };
-pub use phase::{CallState, Pause, Step, ToolSlot};
+pub use phase::{CallState, ChildSlot, Pause, Step, ToolSlot};
 pub use policy::{
     DelegationPolicy, FallbackPolicy, ModelChoice, OnMissingSignal, Policy, RestartPolicy,
-    RetryPolicy, Thresholds,
+    RetryPolicy, SubAgentType, Thresholds,
 };
 pub use query::Query;
 pub use restart::Quarantine;

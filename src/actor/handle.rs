@@ -41,6 +41,7 @@ use crate::{
 
 mod child;
 mod error;
+mod family;
 mod fork;
 mod list;
 mod look;
@@ -51,6 +52,7 @@ mod watch;
 
 pub(super) use child::ChildSession;
 pub use error::AskError;
+pub use family::{SubAgent, sub_agents};
 pub use list::{SessionFilter, SessionPage, SessionState, SessionSummary, TenantPage};
 pub use look::{QueryAccount, QueryPage, RecordPage};
 pub use stream::{Detail, EventStream, Progress};

@@ -1,12 +1,12 @@
 //! Profiles: prompt values, tools and policy that sessions share.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, iter, sync::Arc};
 
 use arc_swap::ArcSwap;
 
 use super::session::Opening;
 use crate::{
-    kernel::{DelegationPolicy, Policy},
+    kernel::{DelegationPolicy, Policy, SubAgentType},
     model::{ProfileName, ToolSpec, record::Parent, tool::ToolEffect},
     prompt::{Composer, PreparedVariables, ToolLine, Variables},
     tool::Registry,
@@ -37,7 +37,7 @@ impl Profile {
         tools: Arc<Registry>,
         composer: Arc<Composer>,
     ) -> Self {
-        let named = naming(&variables, &policy.tools);
+        let named = naming(&variables, &policy);
         Self {
             policy: Arc::new(policy),
             prompt: Arc::new(named.prepare()),
@@ -62,31 +62,39 @@ impl Profile {
         self
     }
 
-    /// Returns the profile for a sub-agent: only read-only tools, and no delegation beyond the
-    /// depth that the policy allows.
+    /// Returns the profile for a sub-agent: only tools that its parent allows it, and no delegation
+    /// beyond the depth that the policy allows.
     #[must_use]
     pub fn for_child(&self, parent: &Parent) -> Self {
-        let reads = |tool: &&ToolSpec| tool.effect == ToolEffect::ReadOnly;
-        let tools: Vec<ToolSpec> = self.policy.tools.iter().filter(reads).cloned().collect();
+        let may_use = |tool: &&ToolSpec| match &parent.tools {
+            Some(names) => names.contains(&tool.name),
+            None => tool.effect == ToolEffect::ReadOnly,
+        };
+        let tools = self.policy.tools.iter().filter(may_use).cloned();
         let delegation = if parent.depth < self.policy.delegation.max_depth {
             self.policy.delegation
         } else {
             DelegationPolicy::OFF
         };
         let policy = Policy {
-            tools: tools.into(),
+            tools: tools.collect(),
             attachable: Arc::default(),
             delegation,
             ..(*self.policy).clone()
         };
-        let prompt = if policy.tools.len() == self.policy.tools.len() {
-            Arc::clone(&self.prompt)
-        } else {
-            Arc::new(naming(&self.variables, &policy.tools).prepare())
+        self.with_policy(policy)
+    }
+
+    fn with_policy(&self, policy: Policy) -> Self {
+        let variables = naming(&self.variables, &policy);
+        let prompt = match variables == *self.variables {
+            true => Arc::clone(&self.prompt),
+            false => Arc::new(variables.prepare()),
         };
         Self {
             policy: Arc::new(policy),
             prompt,
+            variables: Arc::new(variables),
             ..self.clone()
         }
     }
@@ -99,9 +107,16 @@ pub(super) struct PromptSource {
     pub composer: Arc<Composer>,
 }
 
-fn naming(variables: &Variables, tools: &[ToolSpec]) -> Variables {
+fn naming(variables: &Variables, policy: &Policy) -> Variables {
+    let delegates = policy.delegation.max_depth > 0;
+    let sub_agents = policy.sub_agents.iter().filter(|_| delegates);
+    let sub_agents = sub_agents.map(|kind| {
+        let about = kind.description.as_deref().unwrap_or_default();
+        (kind.name.to_string(), about.to_owned())
+    });
     Variables {
-        tools: tools.iter().map(ToolLine::from).collect(),
+        tools: policy.tools.iter().map(ToolLine::from).collect(),
+        sub_agents: sub_agents.collect(),
         ..variables.clone()
     }
 }
@@ -137,6 +152,24 @@ impl Profiles {
         self.named.get(name).unwrap_or(&self.default)
     }
 
+    /// Makes the named profiles known to all of them, as types of sub-agents.
+    fn as_types(mut self) -> Self {
+        let types = self.named.iter().map(|(name, profile)| SubAgentType {
+            name: name.clone(),
+            description: profile.description.clone(),
+            tools: Arc::clone(&profile.policy.tools),
+        });
+        let types: Arc<[SubAgentType]> = types.collect();
+        for profile in iter::once(&mut self.default).chain(self.named.values_mut()) {
+            let sub_agents = Arc::clone(&types);
+            *profile = profile.with_policy(Policy {
+                sub_agents,
+                ..(*profile.policy).clone()
+            });
+        }
+        self
+    }
+
     pub(super) fn name_of(&self, name: &ProfileName) -> ProfileName {
         match self.named.get_key_value(name) {
             Some((name, _)) => name.clone(),
@@ -148,7 +181,7 @@ impl Profiles {
     pub fn all(&self) -> impl Iterator<Item = (ProfileName, &Profile)> {
         let named = self.named.iter();
         let named = named.map(|(name, profile)| (name.clone(), profile));
-        std::iter::once((ProfileName::oracle(), &self.default)).chain(named)
+        iter::once((ProfileName::oracle(), &self.default)).chain(named)
     }
 
     pub(super) fn of(&self, opening: &Opening) -> Profile {
@@ -165,7 +198,7 @@ pub(super) struct ProfileStore(Arc<ArcSwap<Profiles>>);
 
 impl ProfileStore {
     pub(super) fn new(profiles: Profiles) -> Self {
-        Self(Arc::new(ArcSwap::from_pointee(profiles)))
+        Self(Arc::new(ArcSwap::from_pointee(profiles.as_types())))
     }
 
     pub(super) fn now(&self) -> Arc<Profiles> {
@@ -173,7 +206,7 @@ impl ProfileStore {
     }
 
     pub(super) fn put(&self, profiles: Profiles) {
-        self.0.store(Arc::new(profiles));
+        self.0.store(Arc::new(profiles.as_types()));
     }
 }
 
@@ -214,6 +247,7 @@ mod tests {
             session,
             query: QueryId(1),
             depth: 1,
+            tools: None,
         };
         let child = profile.for_child(&parent);
         let names = |profile: &Profile| -> Vec<String> {

@@ -298,7 +298,11 @@ impl<'a, 'b> Follower<'a, 'b> {
             Fact::Signal(SignalFact::Emitted(signal)) => match &signal.fields {
                 SignalFields::NeedTurn(need) => Some(format!("• another turn: {}", need.reason)),
                 SignalFields::DelegationRecommended(to) => {
-                    Some(format!("• a sub-agent: {}", to.scope))
+                    let scopes: Vec<&str> = to.scopes().map(String::as_str).collect();
+                    Some(format!(
+                        "• a sub-agent: {}",
+                        scopes.join("\n• a sub-agent: ")
+                    ))
                 }
                 _ => return Ok(()),
             },

@@ -7,7 +7,7 @@ use serde_json::Value;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::{
-    actor::SessionView,
+    actor::{SessionView, SubAgent},
     model::{Event, NanoUsd, Timestamp, Usage},
 };
 
@@ -179,6 +179,21 @@ fn short(value: &Value) -> Option<String> {
         return Some(text);
     }
     Some(text.chars().take(LONGEST).chain(['…']).collect())
+}
+
+/// The lines of a tree of sub-agents, each with its depth from 1.
+pub(super) fn sub_agents(tree: &[SubAgent]) -> Vec<(usize, String)> {
+    let mut lines = Vec::new();
+    for agent in tree {
+        let (outcome, turns) = (agent.outcome.unwrap_or("running"), agent.turns);
+        let tokens = grouped(agent.tokens);
+        let (session, scope) = (&agent.session, &agent.scope);
+        let line = format!("{session}: {outcome}; {turns} turns, {tokens} tokens: {scope}");
+        lines.push((1, line));
+        let below = sub_agents(&agent.sub_agents).into_iter();
+        lines.extend(below.map(|(depth, line)| (depth + 1, line)));
+    }
+    lines
 }
 
 #[cfg(test)]

@@ -438,6 +438,7 @@ const FALLBACK: &[Key] = &[("silence_turns", Whole(1, 100)), ("low_confidence", 
 const DELEGATION: &[Key] = &[
     ("max_depth", Whole(0, 3)),
     ("max_children", Whole(1, 100)),
+    ("max_parallel", Whole(1, 100)),
     ("default_tokens", Whole(100, 100_000)),
 ];
 /// The limits of every tenant, with those of single tenants and the budgets of keys, whose keys are

@@ -74,6 +74,10 @@ pub(super) fn take_in(session: &mut Session, tool: &Attached) {
 }
 
 impl Session {
+    pub(super) fn has_attached(&self, name: &str) -> bool {
+        self.attached.iter().any(|tool| tool.name == name)
+    }
+
     /// Switches to another policy and keeps the attached tools. Call it only while no query runs: a
     /// query ends under the policy that it started with.
     pub fn adopt(&mut self, policy: Arc<Policy>) {

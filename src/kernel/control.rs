@@ -1,7 +1,7 @@
 //! Commands of operators and users during a query.
 
 use super::{
-    calls,
+    calls, delegation,
     draft::Draft,
     effect::{CommandReply, Decision, Effect},
     inbox,
@@ -41,22 +41,22 @@ pub(super) fn budget_violated(draft: Draft<'_>, detail: String) -> Decision {
     end(draft, Ending::Failed { code, detail })
 }
 
-/// Ends the query, after its sub-agent if it has one. A second call no longer waits for the
-/// sub-agent.
+/// Ends the query, after its sub-agents if any run. A second call no longer waits for them.
 pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
-    let query = draft.query.id;
     retry::count_cut_off(&mut draft);
     match draft.query.step.clone() {
-        Step::Delegating(start) => {
-            let child = start.child.clone();
-            let cancel = ChildCancel {
-                child: child.clone(),
-                ending,
-            };
-            draft.emit(AgentFact::DelegationCancelled(cancel));
-            return draft.wait_for(Effect::CancelChild { query, child });
+        step @ Step::Delegating { .. } => {
+            for start in step.running_children() {
+                let (child, ending) = (start.child.clone(), ending.clone());
+                draft.emit(AgentFact::DelegationCancelled(ChildCancel {
+                    child,
+                    ending,
+                }));
+            }
+            delegation::cancel(&mut draft);
+            return draft.wait();
         }
-        Step::Ending { child, .. } => draft.effect(Effect::CancelChild { query, child }),
+        Step::Ending { .. } => delegation::cancel(&mut draft),
         Step::Calling { attempt, .. } => {
             let token = draft.token(attempt);
             draft.effect(Effect::AbortModel { token });
@@ -108,6 +108,7 @@ pub(super) fn resume(draft: Draft<'_>) -> Decision {
         | Step::BackingOff { .. }
         | Step::Compacting { pause: Some(_), .. } => restart::owed(draft),
         Step::Tools { .. } => calls::advance(draft),
+        Step::Delegating { .. } => delegation::resume(draft),
         // A pause does not stop the other steps.
         _ => draft.wait(),
     }

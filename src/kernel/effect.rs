@@ -85,6 +85,13 @@ pub enum Effect {
         /// Scope and budget of the child.
         start: Arc<ChildStart>,
     },
+    /// Pause a child that runs for a paused session, or end that pause if the session is not paused.
+    HoldChild {
+        /// The parent's query.
+        query: QueryId,
+        /// What the child was started with.
+        start: Arc<ChildStart>,
+    },
     /// Cancel a child's query, if it was started, and report its end within a deadline.
     CancelChild {
         /// The parent's query.

@@ -9,7 +9,7 @@ use crate::model::{
 };
 
 use super::{
-    budget, compaction, context,
+    budget, compaction, context, delegation,
     draft::Draft,
     effect::{Decision, Effect},
     guidance,
@@ -56,9 +56,7 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
         draft.emit(fact);
         return draft.force(by);
     }
-    if let Some(child) = &draft.query.child {
-        notes.push(guidance::child_answer(child));
-    }
+    notes.extend(delegation::answers(&draft));
     if mode == TurnMode::Last {
         notes.push(guidance::last_turn(max_turns));
     }

@@ -10,7 +10,7 @@ use crate::model::{
     QueryClassification, QueryId, Reply, SessionName, Submission, Timestamp, ToolResult, Turn,
     Usage,
     command::{Author, MAX_IMPORT, MAX_IMPORTED},
-    record::{ApprovalVerdict, ChildEnd, PromptSummary, RestartCause, Waiting},
+    record::{ApprovalVerdict, ChildEnd, ChildProgress, PromptSummary, RestartCause, Waiting},
 };
 
 /// Time, entropy and observations that the kernel cannot obtain without I/O.
@@ -258,6 +258,13 @@ pub enum Report {
         turn: Turn,
         /// Result.
         result: ToolResult,
+    },
+    /// A turn of a sub-agent is complete.
+    ChildProgressed {
+        /// The parent's query.
+        query: QueryId,
+        /// The progress.
+        progress: ChildProgress,
     },
     /// A sub-agent's query ended.
     ChildEnded {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::model::{
     Attempt, CallId, FaultCode, SessionName, Timestamp, ToolCall, ToolResult,
-    record::{ChildStart, Compacting, Ending},
+    record::{ChildEnd, ChildStart, Compacting, Ending},
 };
 
 /// Step of a query.
@@ -47,12 +47,15 @@ pub enum Step {
         /// The calls, in order.
         slots: Vec<ToolSlot>,
     },
-    /// Waits for a sub-agent.
-    Delegating(Arc<ChildStart>),
-    /// Ends once the cancelled sub-agent has ended, because its usage counts.
+    /// Waits for sub-agents.
+    Delegating {
+        /// Those that have started, in order.
+        children: Vec<ChildSlot>,
+    },
+    /// Ends once the cancelled sub-agents have ended, because their usage counts.
     Ending {
-        /// Child session.
-        child: SessionName,
+        /// All that had started, in order.
+        children: Vec<ChildSlot>,
         /// How the query ends.
         ending: Ending,
     },
@@ -65,6 +68,27 @@ pub struct Pause {
     pub until: Timestamp,
     /// Code of the fault.
     pub code: FaultCode,
+}
+
+/// A sub-agent and its state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChildSlot {
+    /// What it was started with.
+    pub start: Arc<ChildStart>,
+    /// Completed turns that were reported.
+    pub turns: u32,
+    /// Its end; `None` while it runs.
+    pub end: Option<Arc<ChildEnd>>,
+}
+
+impl From<&ChildStart> for ChildSlot {
+    fn from(start: &ChildStart) -> Self {
+        Self {
+            start: Arc::new(start.clone()),
+            turns: 0,
+            end: None,
+        }
+    }
 }
 
 /// A tool call and its state.
@@ -115,7 +139,7 @@ impl Step {
             Self::Tools { .. } if self.awaits(&CallState::AwaitingApproval) => "approval",
             Self::Tools { .. } if self.awaits(&CallState::AwaitingClient) => "client",
             Self::Tools { .. } => "tools",
-            Self::Delegating(_) => "delegating",
+            Self::Delegating { .. } => "delegating",
             Self::Ending { .. } => "ending",
         }
     }
@@ -130,14 +154,28 @@ impl Step {
         self.slots().iter().any(runs)
     }
 
-    /// The sub-agent that the step waits for.
+    /// The sub-agents of the step.
     #[must_use]
-    pub fn child(&self) -> Option<&SessionName> {
+    pub fn children(&self) -> &[ChildSlot] {
         match self {
-            Self::Delegating(start) => Some(&start.child),
-            Self::Ending { child, .. } => Some(child),
-            _ => None,
+            Self::Delegating { children } | Self::Ending { children, .. } => children,
+            _ => &[],
         }
+    }
+
+    /// The sub-agents that the step waits for.
+    pub fn running_children(&self) -> impl Iterator<Item = &Arc<ChildStart>> {
+        let running = self.children().iter().filter(|child| child.end.is_none());
+        running.map(|child| &child.start)
+    }
+
+    /// A sub-agent that the step waits for.
+    pub(super) fn child_mut(&mut self, name: &SessionName) -> Option<&mut ChildSlot> {
+        let (Self::Delegating { children } | Self::Ending { children, .. }) = self else {
+            return None;
+        };
+        let mut running = children.iter_mut().filter(|child| child.end.is_none());
+        running.find(|child| child.start.child == *name)
     }
 
     pub(super) fn slots(&self) -> &[ToolSlot] {

@@ -12,7 +12,7 @@ use super::{
     fallback::{FallbackClassifier, Heuristic},
     verdict::{DecisionTable, TurnPolicy},
 };
-use crate::model::{Capabilities, Limits, NanoUsd, Price, ToolSpec};
+use crate::model::{Capabilities, Limits, NanoUsd, Price, ProfileName, ToolSpec};
 
 /// Shares of the budgets at which warnings are due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +154,8 @@ pub struct DelegationPolicy {
     pub max_depth: u32,
     /// Sub-agents per query.
     pub max_children: u32,
+    /// Sub-agents of a query that run at the same time.
+    pub max_parallel: u32,
     /// Token budget of a sub-agent if the signal names none.
     pub default_tokens: u64,
 }
@@ -163,6 +165,7 @@ impl Default for DelegationPolicy {
         Self {
             max_depth: 1,
             max_children: 8,
+            max_parallel: 4,
             default_tokens: 20_000,
         }
     }
@@ -173,8 +176,20 @@ impl DelegationPolicy {
     pub const OFF: Self = Self {
         max_depth: 0,
         max_children: 0,
+        max_parallel: 0,
         default_tokens: 0,
     };
+}
+
+/// A profile that a sub-agent can run under, by the name that a signal's `subagent_type` gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubAgentType {
+    /// Name of the profile.
+    pub name: ProfileName,
+    /// Its description, if it has one.
+    pub description: Option<Arc<str>>,
+    /// Its tools.
+    pub tools: Arc<[ToolSpec]>,
 }
 
 /// All settings of a session's decisions.
@@ -200,6 +215,8 @@ pub struct Policy {
     pub restarts: RestartPolicy,
     /// Limits of sub-agents.
     pub delegation: DelegationPolicy,
+    /// Types of sub-agents besides the session's own profile.
+    pub sub_agents: Arc<[SubAgentType]>,
     /// Instructions for every model, besides the prompt.
     pub instructions: Option<Arc<str>>,
     /// Tools of the session.
@@ -231,6 +248,7 @@ impl Policy {
             retry: RetryPolicy::default(),
             restarts: RestartPolicy::default(),
             delegation: DelegationPolicy::OFF,
+            sub_agents: Arc::default(),
             instructions: None,
             tools,
             attachable: Arc::default(),

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     effect::CallToken,
-    phase::{Pause, Step},
+    phase::{ChildSlot, Pause, Step},
     policy::Policy,
     repetition::Repetition,
 };
@@ -27,7 +27,7 @@ use crate::{
         AnswerOptions, Attempt, By, CallId, ClientToolChoice, Cut, Limits, QueryId, QueryType,
         SessionName, Signal, SignalFields, StopReason, Timestamp, ToolSpec, Turn, Usage,
         command::Author,
-        record::{Accepted, ChildEnd, Ending, Steered, TurnMode},
+        record::{Accepted, ChildProgress, Ending, Steered, TurnMode},
         signal::SignalClass,
     },
     signal::SignalState,
@@ -118,7 +118,8 @@ pub struct Query {
     pub(super) waits: bool,
     /// Estimate of the current turn, where calibration may learn from it.
     pub(super) sent: Option<u64>,
-    pub(super) child: Option<Arc<ChildEnd>>,
+    /// The sub-agents of the turn, once all that have started have ended.
+    pub(super) delegated: Vec<ChildSlot>,
     pub(super) children: u32,
     pub(super) crashes: u32,
     pub(super) process_deaths: u32,
@@ -328,7 +329,24 @@ impl Query {
     }
 
     pub(super) fn awaits_child(&self, name: &SessionName) -> bool {
-        self.step.child() == Some(name)
+        let mut running = self.step.running_children();
+        running.any(|start| start.child == *name)
+    }
+
+    /// Whether a sub-agent has made progress that was not reported before.
+    pub(super) fn takes(&self, progress: &ChildProgress) -> bool {
+        let mut running = self.step.children().iter();
+        let of_it = |child: &&ChildSlot| child.start.child == progress.child;
+        let child = running.find(of_it).filter(|child| child.end.is_none());
+        self.ending().is_none() && child.is_some_and(|child| child.turns < progress.turns)
+    }
+
+    /// The sub-agents that the turn has started.
+    pub(super) fn children_of_turn(&self) -> &[ChildSlot] {
+        match &self.step {
+            Step::Delegating { children } => children,
+            _ => &self.delegated,
+        }
     }
 
     pub(super) const fn ending(&self) -> Option<&Ending> {

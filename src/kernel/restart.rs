@@ -5,7 +5,7 @@
 //! died. A query that only waited for a person is not to blame for that.
 
 use super::{
-    calls, compaction, control,
+    calls, compaction, control, delegation,
     draft::Draft,
     effect::{Decision, Effect},
     guard,
@@ -164,6 +164,7 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
             })
         }
         Step::Ready if draft.session.paused => draft.wait(),
+        Step::Ready if !draft.query.delegated.is_empty() => delegation::advance(draft),
         Step::Ready => guard::begin_turn(draft, Vec::new()),
         Step::Calling { attempt, .. } => retry::again(draft, attempt, TurnRestartCause::Recovery),
         Step::BackingOff { attempt, until, .. } => {
@@ -180,7 +181,10 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         },
         Step::Tools { .. } if draft.query.calls_complete() => turn_end::end(draft),
         Step::Tools { .. } => calls::recover(draft),
-        Step::Delegating(start) => draft.wait_for(Effect::StartChild { query, start }),
-        Step::Ending { child, .. } => draft.wait_for(Effect::CancelChild { query, child }),
+        Step::Delegating { .. } => delegation::recover(draft),
+        Step::Ending { .. } => {
+            delegation::cancel(&mut draft);
+            draft.wait()
+        }
     }
 }

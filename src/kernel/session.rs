@@ -219,6 +219,10 @@ impl Session {
             Report::ChildEnded { query: id, end } => {
                 *id == query.id && query.awaits_child(&end.child)
             }
+            Report::ChildProgressed {
+                query: id,
+                progress,
+            } => *id == query.id && query.takes(progress),
             Report::BudgetViolated { query: id, .. } => *id == query.id,
             Report::Restarted { .. } => true,
         };
@@ -246,6 +250,7 @@ impl Session {
             }
             Report::ToolEnded { result, .. } => calls::ended(draft, result),
             Report::ChildEnded { end, .. } => delegation::ended(draft, end),
+            Report::ChildProgressed { progress, .. } => delegation::progressed(draft, progress),
             Report::Restarted { cause, detail } => restart::restarted(draft, cause, detail),
             Report::BudgetViolated { detail, .. } => control::budget_violated(draft, detail),
         }
@@ -300,7 +305,8 @@ impl Session {
         if self.paused {
             return Decision::nothing();
         }
-        self.note(ControlFact::Paused(by.into()), now)
+        let paused = self.note(ControlFact::Paused(by.into()), now);
+        self.and_then(paused, now, delegation::hold)
     }
 
     fn unpause(&self, by: By, now: DecisionContext) -> Decision {

@@ -24,8 +24,8 @@ mod tool;
 mod turn;
 
 pub use agent::{
-    AgentFact, CapabilityRequested, ChildCancel, ChildEnd, ChildStart, Ending, EscalationRaised,
-    FallbackAction, FallbackCause, FallbackTriggered, LoopDetected, LoopKind,
+    AgentFact, CapabilityRequested, ChildCancel, ChildEnd, ChildProgress, ChildStart, Ending,
+    EscalationRaised, FallbackAction, FallbackCause, FallbackTriggered, LoopDetected, LoopKind,
 };
 pub use budget::{AmountBudget, BudgetFact, IterationExceeded, IterationWarning};
 pub use context::{Compacted, CompactedPart, Compacting, CompactionFailed, MessageRange};

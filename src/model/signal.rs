@@ -135,7 +135,10 @@ pub struct DelegationRecommended {
     pub reason: String,
     /// The sub-agent's task, 5–500 characters.
     pub scope: String,
-    /// Estimated tokens, 100–100,000.
+    /// The tasks of more sub-agents, at most 7, each of 5–500 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub further_scopes: Option<Vec<String>>,
+    /// Estimated tokens of each, 100–100,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_tokens: Option<u64>,
     /// Kind of sub-agent, at most 50 characters.
@@ -164,6 +167,13 @@ pub enum SignalFields {
     DelegationRecommended(DelegationRecommended),
 }
 
+impl DelegationRecommended {
+    /// The tasks of all sub-agents.
+    pub fn scopes(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.scope).chain(self.further_scopes.iter().flatten())
+    }
+}
+
 impl SignalFields {
     /// Its type.
     #[must_use]
@@ -175,6 +185,19 @@ impl SignalFields {
             Self::NeedCapability(_) => SignalType::NeedCapability,
             Self::PartialAnswer(_) => SignalType::PartialAnswer,
             Self::DelegationRecommended(_) => SignalType::DelegationRecommended,
+        }
+    }
+
+    /// Its reason, obstacle or gap, if its type has one.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::NeedTurn(need) => Some(&need.reason),
+            Self::ContextSufficient(_) => None,
+            Self::Stuck(stuck) => Some(&stuck.blocker),
+            Self::NeedCapability(need) => Some(&need.reason),
+            Self::PartialAnswer(partial) => Some(&partial.missing),
+            Self::DelegationRecommended(wish) => Some(&wish.reason),
         }
     }
 }

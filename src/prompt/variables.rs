@@ -1,4 +1,5 @@
-//! The variables `project_name`, `project_context`, `max_turns`, `tools` and `query_type`.
+//! The variables `project_name`, `project_context`, `max_turns`, `tools`, `sub_agents` and
+//! `query_type`.
 //!
 //! Values are data: joined into one line where needed, capped, and escaped where they resemble a
 //! signal or the end of their block. A [`ToolLine`] has no schema, so prompts contain none.
@@ -19,11 +20,12 @@ const PROJECT_CONTEXT_CHARACTERS: usize = 4 * PROJECT_CONTEXT_TOKENS as usize;
 const CUT_MARK: &str = "\n[cut here]";
 
 /// Names that templates may use.
-pub(super) const NAMES: [&str; 5] = [
+pub(super) const NAMES: [&str; 6] = [
     "project_name",
     "project_context",
     "max_turns",
     "tools",
+    "sub_agents",
     "query_type",
 ];
 
@@ -38,6 +40,8 @@ pub struct Variables {
     pub max_turns: Option<u32>,
     /// Tools, in the profile's order.
     pub tools: Vec<ToolLine>,
+    /// Types of sub-agents, with their descriptions; empty if there are none to choose from.
+    pub sub_agents: Vec<(String, String)>,
 }
 
 /// A tool as the prompt lists it.
@@ -89,11 +93,14 @@ impl Variables {
             summary: as_line(&tool.summary),
             serves: tool.serves,
         });
+        let sub_agents = self.sub_agents.iter();
+        let sub_agents = sub_agents.map(|(name, about)| (as_line(name), as_line(about)));
         let variables = Self {
             project_name: as_line(&self.project_name),
             project_context,
             max_turns: self.max_turns,
             tools: tools.collect(),
+            sub_agents: sub_agents.collect(),
         };
         // Field names and quotes keep different values apart.
         let fingerprint = Sha256::digest(format!("{variables:?}{cut:?}")).into();
@@ -125,6 +132,7 @@ impl PreparedVariables {
             project_context => self.variables.project_context.as_str(),
             max_turns => self.variables.max_turns.map_or_else(|| Value::from(""), Value::from),
             tools => tools.collect::<Vec<_>>(),
+            sub_agents => self.variables.sub_agents.clone(),
             query_type => query_type.as_str(),
         }
     }
@@ -190,6 +198,7 @@ pub(super) fn sample_values() -> Vec<Value> {
                 ToolNeed::General,
             ),
         ],
+        sub_agents: vec![("reviewer".to_owned(), "Reviews code.".to_owned())],
     };
     let samples = [full.prepare(), Variables::default().prepare()];
     let values = |query_type| {

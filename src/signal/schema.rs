@@ -15,6 +15,7 @@ const SENTENCE: RangeInclusive<usize> = 5..=500;
 const NOTE: RangeInclusive<usize> = 0..=500;
 const CAPABILITY: RangeInclusive<usize> = 2..=100;
 const SUBAGENT_TYPE: RangeInclusive<usize> = 0..=50;
+const FURTHER_SCOPES: usize = 7;
 const EXPECTED_TURNS: RangeInclusive<u64> = 1..=10;
 const ESTIMATED_TOKENS: RangeInclusive<u64> = 100..=100_000;
 const SOURCES: RangeInclusive<u64> = 0..=u64::MAX;
@@ -60,6 +61,7 @@ pub(super) fn parse_fields(
             SignalFields::DelegationRecommended(DelegationRecommended {
                 reason: fields.text("reason", SENTENCE)?,
                 scope: fields.text("scope", SENTENCE)?,
+                further_scopes: fields.optional("further_scopes", scopes)?,
                 estimated_tokens: fields.optional("estimated_tokens", integer(ESTIMATED_TOKENS))?,
                 subagent_type: fields.optional("subagent_type", text(SUBAGENT_TYPE))?,
                 extra: fields.into_extra(),
@@ -184,4 +186,15 @@ fn nonempty_list(value: &str) -> Result<Vec<String>, FieldError> {
         true => Err("at least 1 entry, it has none".to_owned()),
         false => Ok(entries),
     }
+}
+
+fn scopes(value: &str) -> Result<Vec<String>, FieldError> {
+    let entries = list(value)?;
+    if entries.len() > FURTHER_SCOPES {
+        let length = entries.len();
+        return Err(format!("at most {FURTHER_SCOPES} entries, it has {length}"));
+    }
+    let entries = entries.iter().map(|entry| text(SENTENCE)(entry.trim()));
+    let entries: Result<_, _> = entries.collect();
+    entries.map_err(|fault| format!("entries of {}", fault.replace("it has", "one has")))
 }

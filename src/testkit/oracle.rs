@@ -122,6 +122,7 @@ impl TestOracle {
             .into_iter()
             .for_each(|change| change(&mut policy));
         let variables = Variables {
+            sub_agents: Vec::new(),
             project_name: "test".into(),
             project_context: String::new(),
             max_turns: Some(policy.limits.max_turns),

@@ -34,6 +34,7 @@ mod outages;
 mod passivation;
 mod period_budgets;
 mod recovery;
+mod several;
 pub(crate) mod simulation;
 mod spans;
 mod stalls;

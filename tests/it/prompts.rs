@@ -31,6 +31,7 @@ fn session() -> Variables {
         serves,
     };
     Variables {
+        sub_agents: Vec::new(),
         project_name: "Test".to_owned(),
         project_context: "A web service in Rust.".to_owned(),
         max_turns: Some(30),

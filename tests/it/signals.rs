@@ -260,6 +260,7 @@ fn field_values_are_parsed_by_type() {
             SignalFields::DelegationRecommended(DelegationRecommended {
                 reason: "Testing".to_owned(),
                 scope: "Test scope".to_owned(),
+                further_scopes: None,
                 estimated_tokens: Some(1500),
                 subagent_type: None,
                 extra: Extra::new(),

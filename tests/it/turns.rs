@@ -30,4 +30,5 @@ mod random;
 mod recovery;
 mod supervision;
 mod tools;
+mod trees;
 mod turn;

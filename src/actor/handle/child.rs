@@ -6,14 +6,16 @@
 
 use std::time::Duration;
 
-use super::{Answer, AskError, Detail, QueryAccount, SessionHandle, SessionRouter};
+use super::{Answer, AskError, Detail, Progress, QueryAccount, SessionHandle, SessionRouter};
 use crate::{
     actor::session::Opening,
     journal,
     kernel::{Command, Refusal},
     model::{
-        By, FaultCode, Limits, Outcome, ProfileName, Seq, SessionKey, Submission, Usage,
-        record::{ChildEnd, Parent},
+        By, FaultCode, Limits, Outcome, ProfileName, Record, Seq, SessionKey, Submission, Usage,
+        record::{
+            AgentFact, ChildEnd, ChildProgress, Fact, Parent, SignalFact, SignalPresence, TurnFact,
+        },
     },
 };
 
@@ -47,12 +49,13 @@ impl SessionRouter {
 
 impl ChildSession {
     /// Starts the child on behalf of the parent's caller, or finds it if it was started before,
-    /// follows it to its end and reports that.
+    /// follows it to its end and reports that, and its complete turns until then.
     pub(in crate::actor) async fn run(
         &self,
         scope: &str,
         limits: Limits,
         by: By,
+        progressed: impl Fn(ChildProgress),
         report: impl FnOnce(ChildEnd),
     ) {
         let session = self.session.clone().acting(by);
@@ -63,7 +66,7 @@ impl ChildSession {
         };
         let mut tries = 1;
         let error = loop {
-            match session.answer(submission.clone()).await {
+            match follow(&session, submission.clone(), &progressed).await {
                 Ok(answer) => return report(self.ended(answer)),
                 Err(error) if is_transient(&error) && tries < TRIES => {}
                 Err(error) => break error,
@@ -89,6 +92,28 @@ impl ChildSession {
             Ok(None) => report(self.with(Outcome::Cancelled, String::new(), Usage::default())),
             Err(why) => self.give_up(&why, report).await,
         }
+    }
+
+    /// Pauses the child, or ends a pause that Oracle began.
+    pub(in crate::actor) async fn hold(&self, paused: bool) {
+        let command = if paused {
+            Command::Pause
+        } else {
+            Command::Resume
+        };
+        while let Err(error) = self.try_hold(&command).await {
+            if !is_transient(&error) {
+                return;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn try_hold(&self, command: &Command) -> Result<(), AskError> {
+        if *command == Command::Resume && self.session.paused_by().await? != Some(By::oracle()) {
+            return Ok(());
+        }
+        self.session.command(command.clone()).await.map(drop)
     }
 
     /// Reports that the end is unknown, and keeps trying to cancel the child until it can be
@@ -187,6 +212,52 @@ impl ChildSession {
             answer,
             usage,
         }
+    }
+}
+
+/// Follows the query to its end and reports each complete turn.
+async fn follow(
+    session: &SessionHandle,
+    submission: Submission,
+    progressed: &impl Fn(ChildProgress),
+) -> Result<Answer, AskError> {
+    let mut query = session.begin_query(submission, Detail::Events).await?;
+    let mut so_far = ChildProgress {
+        child: session.key.name.clone(),
+        turns: 0,
+        tokens: 0,
+        signal: None,
+        reason: None,
+    };
+    while let Some(progress) = query.next().await? {
+        if let Progress::Record(record) = progress
+            && is_progress(&mut so_far, &record)
+        {
+            progressed(so_far.clone());
+        }
+    }
+    query.answer().await
+}
+
+/// Adds a record, and returns whether it completes a turn: the signal follows its reply.
+fn is_progress(so_far: &mut ChildProgress, record: &Record) -> bool {
+    so_far.tokens += record.usage().total_tokens();
+    match &record.fact {
+        Fact::Turn(TurnFact::Replied(replied)) => {
+            so_far.turns += 1;
+            (so_far.signal, so_far.reason) = (None, None);
+            replied.signal != SignalPresence::Valid
+        }
+        Fact::Signal(SignalFact::Emitted(signal)) => {
+            so_far.signal = Some(signal.kind());
+            so_far.reason = signal.fields.reason().map(str::to_owned);
+            true
+        }
+        Fact::Agent(AgentFact::DelegationFinished(end)) => {
+            so_far.tokens += end.usage.total_tokens();
+            false
+        }
+        _ => false,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
     },
     journal::{Entry, Known},
     model::{
-        CallId, Limits, ProfileName, QueryId, Seq, Sid, Timestamp, Usage,
+        By, CallId, Limits, ProfileName, QueryId, Seq, Sid, Timestamp, Usage,
         command::Author,
         record::{
             Accepted, AgentFact, ApprovalFact, Classified, ControlFact, Fact, QueryFact,
@@ -333,6 +333,19 @@ impl SessionHandle {
             Some((entry.record.query?, text.clone()))
         };
         self.search_back(&known, user_text).await
+    }
+
+    /// Returns who paused the session, if it is paused.
+    pub(super) async fn paused_by(&self) -> Result<Option<By>, AskError> {
+        let Some(known) = self.known().await? else {
+            return Ok(None);
+        };
+        let pause = |entry: &Entry| match &entry.record.fact {
+            Fact::Control(ControlFact::Paused(act)) => Some(Some(act.by.clone())),
+            Fact::Control(ControlFact::Resumed(_)) => Some(None),
+            _ => None,
+        };
+        Ok(self.search_back(&known, pause).await?.flatten())
     }
 
     /// Finds the last record before those that lead up to a query's acceptance, if the log has the

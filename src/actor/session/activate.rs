@@ -3,19 +3,20 @@
 use ractor::{ActorProcessingErr, ActorRef};
 
 use super::{
-    Activation, SessionMsg,
+    Activation, Opening, SessionMsg,
     state::{SessionShell, is_full},
 };
 use crate::{
     actor::{
+        handle::AskError,
         meter::Activity,
         replay::{Replayed, within},
         shard::ShardMsg,
     },
     journal::{self, Claim},
-    kernel::{Decision, DecisionContext, Effect, Report},
+    kernel::{Command, Decision, DecisionContext, Effect, IssuedCommand, Report},
     model::{
-        Seq,
+        By, Seq, SessionKey,
         record::{Opened, Quarantined, Record, SessionFact},
     },
 };
@@ -81,9 +82,34 @@ impl SessionShell {
             }
         };
         self.step(me, seen).await?;
+        if self.is_orphan().await {
+            let order = IssuedCommand {
+                by: By::oracle(),
+                command: Command::Cancel { query: None },
+            };
+            if let Ok(cancelled) = self.session.decide(order, self.moment()) {
+                self.step(me, cancelled).await?;
+            }
+        }
         let now = self.moment_with_budgets(&self.payer()).await?;
         let owed = self.session.resume(now);
         self.step(me, owed).await
+    }
+
+    /// Whether the query runs for a parent that no longer waits for it: one whose query has ended,
+    /// that gave up on this child, that is quarantined, or that was deleted.
+    async fn is_orphan(&self) -> bool {
+        let (Some(parent), Some(_)) = (&self.opening.parent, self.session.query()) else {
+            return false;
+        };
+        let key = SessionKey {
+            tenant: self.key.tenant.clone(),
+            name: parent.session.clone(),
+        };
+        let above = self.services.router.session(key, Opening::default());
+        let awaited = above.awaits_child(parent.query, &self.key.name).await;
+        // An error of the journal does not tell.
+        matches!(awaited, Ok(false) | Err(AskError::NoSession { .. }))
     }
 
     /// Leaves memory if nothing is in flight; otherwise informs the shard that the session stays.
@@ -160,12 +186,15 @@ impl SessionShell {
         Ok(())
     }
 
-    /// Quarantines the session and cancels its sub-agent, without the kernel, which may be the part
+    /// Quarantines the session and cancels its sub-agents, without the kernel, which may be the part
     /// that crashes.
     fn quarantine(&self, reason: String, now: DecisionContext) -> Decision {
-        let orphan = self.session.query().and_then(|query| {
-            let (query, child) = (query.id(), query.step().child()?.clone());
-            Some(Effect::CancelChild { query, child })
+        let orphans = self.session.query().into_iter().flat_map(|query| {
+            let (id, running) = (query.id(), query.step().running_children());
+            running.map(move |start| Effect::CancelChild {
+                query: id,
+                child: start.child.clone(),
+            })
         });
         let record = Record {
             at: now.at,
@@ -175,7 +204,7 @@ impl SessionShell {
         };
         Decision {
             records: vec![record],
-            effects: orphan.into_iter().collect(),
+            effects: orphans.collect(),
             ..Decision::nothing()
         }
     }

@@ -65,6 +65,8 @@ pub(in crate::actor) struct SessionShell {
     pub(super) tools: HashMap<CallId, Task>,
     /// Followed to their ends, which may come after the end of the query.
     pub(super) children: HashMap<SessionName, Task>,
+    /// Children that are told of a pause or its end.
+    pub(super) held: HashMap<SessionName, Task>,
     /// Refusal to all callers if the session cannot be claimed.
     pub(super) unclaimed: Option<journal::Error>,
     /// Start of the running turn, in monotonic microseconds; `None` for a turn that is not
@@ -121,6 +123,7 @@ impl SessionShell {
             work: None,
             tools: HashMap::new(),
             children: HashMap::new(),
+            held: HashMap::new(),
             unclaimed: None,
             turn_began: None,
             origin: None,
@@ -228,7 +231,10 @@ impl SessionShell {
         let (is_new, opened) = (self.last == Seq(0), &self.opening.parent);
         match &opening.parent {
             None => (is_new && self.key.name.is_sub_agent()).then_some(Refusal::NothingRunning),
-            parent => (!is_new && opened != parent).then_some(Refusal::AlreadyOpen),
+            Some(parent) => {
+                let is_it = opened.as_ref().is_some_and(|opened| opened.is(parent));
+                (!is_new && !is_it).then_some(Refusal::AlreadyOpen)
+            }
         }
     }
 
@@ -335,6 +341,7 @@ impl SessionShell {
         if self.session.query().is_none() {
             (self.work, self.prompt) = (None, None);
             self.tools.clear();
+            self.held.clear();
             let is_closed = self.session.is_closed();
             let ended = ran.is_some() || is_closed != was_closed;
             if ended && (is_closed || self.idle_timeout.is_zero()) {

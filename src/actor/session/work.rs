@@ -20,7 +20,7 @@ use crate::{
     model::{
         Fault, FaultCode, Limits, QueryClassification, QueryId, QueryType, SessionKey, SessionName,
         ToolCall, ToolResult, ToolStatus, Turn,
-        record::{ChildEnd, Parent},
+        record::{ChildEnd, ChildStart, Parent},
     },
     prompt::ComposedPrompt,
     tool::{MAX_DATA, Registry, ToolContext, ToolError, ToolOutput},
@@ -108,16 +108,37 @@ impl SessionShell {
                     max_cost: start.max_cost,
                     ..self.profile.policy.limits
                 };
-                let (session, child) = (self.child(query, &start.child), start.child.clone());
+                let profiles = self.services.router.profiles.now();
+                let own = start.profile.as_ref().map(|name| profiles.get(name));
+                let limits = match own.map(|profile| profile.policy.limits) {
+                    Some(own) => Limits {
+                        max_turns: own.max_turns,
+                        max_tokens: limits.max_tokens.into_iter().chain(own.max_tokens).min(),
+                        max_cost: limits.max_cost.into_iter().chain(own.max_cost).min(),
+                    },
+                    None => limits,
+                };
+                self.hold(query, &start);
+                let session = self.child(query, &start.child, Some(&start));
+                let child = start.child.clone();
+                let (by, reporter) = (self.payer(), me.clone());
                 let report = child_ended(me.clone(), query);
-                let by = self.payer();
-                let run = async move { session.run(&start.scope, limits, by, report).await };
+                let run = async move {
+                    let progressed = |progress| {
+                        let report = Report::ChildProgressed { query, progress };
+                        let _ = reporter.cast(SessionMsg::Report(report));
+                    };
+                    let (scope, by) = (&start.scope, by);
+                    session.run(scope, limits, by, progressed, report).await;
+                };
                 let run = self.trace_of(query, None).sub_agent(run);
                 self.follow_child(child, Task::spawn(run));
             }
+            Effect::HoldChild { query, start } => self.hold(query, &start),
             Effect::CancelChild { query, child } => {
-                let session = self.child(query, &child);
+                let session = self.child(query, &child, None);
                 let report = child_ended(me.clone(), query);
+                self.held.remove(&child);
                 let before = self.children.remove(&child);
                 let task = Task::spawn(async move {
                     // Otherwise the start could reach the child after the cancellation.
@@ -131,18 +152,39 @@ impl SessionShell {
         }
     }
 
+    /// Pauses or resumes a child, after an earlier message of this kind was sent or given up.
+    fn hold(&mut self, query: QueryId, start: &ChildStart) {
+        let session = self.child(query, &start.child, Some(start));
+        let paused = self.session.is_paused();
+        let before = self.held.remove(&start.child);
+        let task = Task::spawn(async move {
+            if let Some(before) = before {
+                before.stop().await;
+            }
+            session.hold(paused).await;
+        });
+        self.held.insert(start.child.clone(), task);
+    }
+
     fn follow_child(&mut self, child: SessionName, task: Task) {
         self.children.retain(|_, task| !task.is_over());
         self.children.insert(child, task);
     }
 
-    fn child(&self, query: QueryId, name: &SessionName) -> ChildSession {
+    /// Without `start`, the child can be cancelled only.
+    fn child(
+        &self,
+        query: QueryId,
+        name: &SessionName,
+        start: Option<&ChildStart>,
+    ) -> ChildSession {
         let above = self.opening.parent.as_ref();
         let depth = above.map_or(0, |parent| parent.depth);
         let parent = Parent {
             session: self.key.name.clone(),
             query,
             depth: depth + 1,
+            tools: start.and_then(|start| start.tools.clone()),
         };
         let key = SessionKey {
             tenant: self.key.tenant.clone(),
@@ -152,7 +194,8 @@ impl SessionShell {
         let deepest = self.profile.policy.delegation.max_depth;
         let below = deepest.saturating_sub(depth).max(1);
         let patience = self.services.timeouts.child.saturating_mul(below);
-        let profile = self.opening.profile.clone();
+        let profile = start.and_then(|start| start.profile.as_ref());
+        let profile = profile.unwrap_or(&self.opening.profile).clone();
         self.services.router.child(key, profile, parent, patience)
     }
 }

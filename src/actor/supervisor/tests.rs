@@ -301,6 +301,7 @@ async fn delegating() -> (Parts, Scripted) {
         policy.delegation = DelegationPolicy {
             max_depth: 1,
             max_children: 1,
+            max_parallel: 1,
             default_tokens: 5_000,
         };
     });

@@ -14,7 +14,7 @@ use crate::{
     cli::{
         CliError, sessions,
         terminal::Style,
-        text::{used, wrapped},
+        text::{sub_agents, used, wrapped},
     },
     model::{ForkPoint, QueryId, SessionName},
 };
@@ -85,7 +85,11 @@ impl Chat<'_> {
                 "unknown question {query}: the last question of this session is {last}"
             )));
         }
-        self.show_rows(&why(&records))
+        let mut rows = why(&records);
+        for (depth, line) in sub_agents(&self.session.sub_agents(query).await?) {
+            rows.push(depth, "sub-agent", line);
+        }
+        self.show_rows(&rows)
     }
 
     async fn usage(&mut self) -> Result<(), CliError> {

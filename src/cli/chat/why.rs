@@ -91,7 +91,10 @@ fallback.triggered:   fallback: for {{ p.cause|words }}: {{ p.action|words }}\
 fallback.triggered:   hint: {{ p.hint or '' }}
 capability.requested:   missing: {{ p.capability }}: {{ p.reason }}
 delegation.recommended:   sub-agent: recommended for: {{ p.scope }}
-delegation.started:   sub-agent: session {{ p.child }} started: {{ p.scope }}
+delegation.started:   sub-agent: session {{ p.child }} started\
+    {% if p.profile %} as {{ p.profile }}{% endif %}: {{ p.scope }}
+delegation.progressed:   sub-agent: session {{ p.child }}, turn {{ p.turns }}\
+    {% if p.signal %}: {{ p.signal }}{% endif %}{% if p.reason %}: {{ p.reason }}{% endif %}
 delegation.cancelled:   sub-agent: session {{ p.child }} cancelled
 delegation.finished:   sub-agent: session {{ p.child }} ended: {{ p.outcome }}; {{ p.usage|used }}
 escalation.raised:   escalation: {{ p.notice }}

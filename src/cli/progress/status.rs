@@ -89,8 +89,14 @@ fn doing(fact: &Fact, at: Timestamp) -> Option<Status> {
             format!("waiting for approval of {}", request.name)
         }
         Fact::Agent(AgentFact::DelegationStarted(_)) => "a sub-agent is running".to_owned(),
+        Fact::Agent(AgentFact::DelegationProgressed(progress)) => {
+            let turns = progress.turns;
+            let reason = progress.reason.as_deref();
+            let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            format!("sub-agent {}, turn {turns}{reason}", progress.child)
+        }
         Fact::Agent(AgentFact::DelegationCancelled(_)) => {
-            "waiting for the sub-agent to end".to_owned()
+            "waiting for the sub-agents to end".to_owned()
         }
         Fact::Budget(BudgetFact::ContextCompacting(what)) => {
             let (used, limit) = (grouped(what.before.used), grouped(what.before.limit));

@@ -1,17 +1,20 @@
 //! `oracle sessions show`: a session's state and messages.
 
-use std::io::Write as _;
+use std::{collections::BTreeSet, io::Write as _};
 
 use serde::Serialize;
 
 use super::{CliError, SessionArg, Terminal, each_record, known};
 use crate::{
-    actor::{Oracle, SessionView},
-    cli::{terminal::harmless, text::standing},
+    actor::{Oracle, SessionView, SubAgent},
+    cli::{
+        terminal::harmless,
+        text::{standing, sub_agents},
+    },
     journal::{Entry, Journal, Known},
     model::{
         QueryId, Seq, SessionName, Timestamp, Usage,
-        record::{ControlFact, Fact, QueryFact},
+        record::{AgentFact, ControlFact, Fact, QueryFact},
     },
 };
 
@@ -30,6 +33,7 @@ struct Exchange {
     at: Timestamp,
     question: String,
     added: Vec<String>,
+    sub_agents: Vec<SubAgent>,
     #[serde(flatten)]
     end: Option<End>,
 }
@@ -55,12 +59,19 @@ pub async fn show(
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
     let known = known(journal, id).await?;
-    let view = oracle.session_by_key(known.key.clone()).view().await?;
+    let session = oracle.session_by_key(known.key.clone());
+    let view = session.view().await?;
+    let (mut conversation, delegated) = conversation(journal, &known).await?;
+    for exchange in &mut conversation {
+        if let Some(query) = exchange.query.filter(|query| delegated.contains(query)) {
+            exchange.sub_agents = session.sub_agents(query).await?;
+        }
+    }
     let shown = SessionReport {
         session: known.key.name.clone(),
         view,
         last_activity: known.at,
-        conversation: conversation(journal, &known).await?,
+        conversation,
     };
     if json {
         return terminal.out.json(&shown);
@@ -68,8 +79,13 @@ pub async fn show(
     print(&shown, terminal)
 }
 
-async fn conversation(journal: &dyn Journal, known: &Known) -> Result<Vec<Exchange>, CliError> {
+/// The exchanges, and the queries that have sub-agents.
+async fn conversation(
+    journal: &dyn Journal,
+    known: &Known,
+) -> Result<(Vec<Exchange>, BTreeSet<QueryId>), CliError> {
     let mut exchanges: Vec<Exchange> = Vec::new();
+    let mut delegated = BTreeSet::new();
     let take = |entry: &Entry| {
         let record = &entry.record;
         if let Fact::Query(QueryFact::Accepted(accepted)) = &record.fact {
@@ -78,6 +94,7 @@ async fn conversation(journal: &dyn Journal, known: &Known) -> Result<Vec<Exchan
                 at: record.at,
                 question: accepted.text.clone(),
                 added: Vec::new(),
+                sub_agents: Vec::new(),
                 end: None,
             });
         }
@@ -86,6 +103,7 @@ async fn conversation(journal: &dyn Journal, known: &Known) -> Result<Vec<Exchan
             return Ok(());
         };
         match &record.fact {
+            Fact::Agent(AgentFact::DelegationStarted(_)) => delegated.extend(record.query),
             Fact::Control(ControlFact::Steered(steered)) => {
                 exchange.added.push(steered.text.clone());
             }
@@ -105,7 +123,7 @@ async fn conversation(journal: &dyn Journal, known: &Known) -> Result<Vec<Exchan
         Ok(())
     };
     each_record(journal, known, Seq(0), take).await?;
-    Ok(exchanges)
+    Ok((exchanges, delegated))
 }
 
 fn print(shown: &SessionReport, terminal: &mut Terminal) -> Result<(), CliError> {
@@ -137,6 +155,9 @@ fn print(shown: &SessionReport, terminal: &mut Terminal) -> Result<(), CliError>
             for line in printable(added).lines() {
                 writeln!(out, ">> {line}")?;
             }
+        }
+        for (depth, line) in sub_agents(&exchange.sub_agents) {
+            writeln!(out, "{}{}", "  ".repeat(depth), printable(&line))?;
         }
         match &exchange.end {
             None => writeln!(out, "[not ended]")?,

@@ -197,8 +197,16 @@ pub(super) async fn show(
     caller: Caller,
     Path(InSession { id }): Path<InSession>,
 ) -> Result<Answer<SessionObject>, Problem> {
-    let view = session(&host, &caller, id)?.view().await?;
-    Ok(Answer(view.into()))
+    let session = session(&host, &caller, id)?;
+    let mut shown = SessionObject::from(session.view().await?);
+    let query = match shown.query {
+        None => session.last_message().await?.map(|(query, _)| query),
+        running => running,
+    };
+    if let Some(query) = query {
+        shown.sub_agents = session.sub_agents(query).await?;
+    }
+    Ok(Answer(shown))
 }
 
 /// Options of a deletion.

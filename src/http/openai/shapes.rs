@@ -206,9 +206,11 @@ impl TurnDetails {
         let (tool, reason) = match &record.fact {
             Fact::Turn(TurnFact::Started(_) | TurnFact::Restarted(_))
             | Fact::Llm(LlmFact::Admitted(_))
-            | Fact::Agent(AgentFact::DelegationStarted(_) | AgentFact::DelegationFinished(_)) => {
-                (None, None)
-            }
+            | Fact::Agent(
+                AgentFact::DelegationStarted(_)
+                | AgentFact::DelegationProgressed(_)
+                | AgentFact::DelegationFinished(_),
+            ) => (None, None),
             Fact::Tool(ToolFact::Started(call)) => (Some(&call.name), None),
             Fact::Approval(ApprovalFact::Requested(call)) => (Some(&call.name), None),
             Fact::Tool(ToolFact::Finished(finished)) => (Some(&finished.name), None),

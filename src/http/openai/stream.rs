@@ -255,6 +255,12 @@ fn line(record: &Record) -> Option<String> {
         Fact::Signal(SignalFact::Emitted(signal)) => format!("signal {}", signal.kind()),
         Fact::Tool(ToolFact::Started(call)) => format!("tool {}", call.name),
         Fact::Agent(AgentFact::DelegationStarted(_)) => "a sub-agent is running".to_owned(),
+        Fact::Agent(AgentFact::DelegationProgressed(progress)) => {
+            format!(
+                "sub-agent {} completed turn {}",
+                progress.child, progress.turns
+            )
+        }
         Fact::Budget(BudgetFact::ContextCompacting(_)) => "compacting the conversation".to_owned(),
         Fact::Llm(LlmFact::Retried(_)) => "waiting to retry".to_owned(),
         Fact::Supervisor(SupervisorFact::Restarted(_)) => "restarted".to_owned(),

@@ -1,6 +1,6 @@
 //! How records change a running query.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use super::{Query, RefusalStreak};
 use crate::{
@@ -55,14 +55,14 @@ impl Query {
                 self.mode = started.mode;
                 self.set_model(&started.model);
                 self.unsignalled = started.unsignalled;
-                let before = std::mem::take(&mut self.current);
+                let before = mem::take(&mut self.current);
                 self.kept = before.text.filter(|_| started.mode == TurnMode::Signal);
                 // A reply whose signal is asked for does not count as silent.
                 if let (Some(_), Some(signals)) = (&self.kept, before.before_silence) {
                     self.signals = signals;
                 }
                 self.steers.clear();
-                self.child = None;
+                self.delegated.clear();
                 self.notes.clear();
                 self.sent = started.token_estimate;
                 self.estimate = started.token_estimate.unwrap_or_default();
@@ -271,18 +271,35 @@ impl Query {
             AgentFact::EscalationRaised(_) => self.escalations += 1,
             AgentFact::DelegationStarted(start) => {
                 self.children += 1;
-                self.step = Step::Delegating(Arc::new(start.clone()));
+                let mut children = match &mut self.step {
+                    Step::Delegating { children } => mem::take(children),
+                    _ => mem::take(&mut self.delegated),
+                };
+                children.push(start.into());
+                self.step = Step::Delegating { children };
+            }
+            AgentFact::DelegationProgressed(progress) => {
+                if let Some(child) = self.step.child_mut(&progress.child) {
+                    child.turns = progress.turns;
+                }
             }
             AgentFact::DelegationCancelled(cancel) => {
-                self.step = Step::Ending {
-                    child: cancel.child.clone(),
-                    ending: cancel.ending.clone(),
-                };
+                if let Step::Delegating { children } = &mut self.step {
+                    self.step = Step::Ending {
+                        children: mem::take(children),
+                        ending: cancel.ending.clone(),
+                    };
+                }
             }
             AgentFact::DelegationFinished(end) => {
                 self.usage += end.usage;
-                self.child = Some(Arc::new(end.clone()));
-                self.step = Step::Ready;
+                if let Some(child) = self.step.child_mut(&end.child) {
+                    child.end = Some(Arc::new(end.clone()));
+                }
+                if self.step.running_children().next().is_none() {
+                    self.delegated = self.step.children().to_vec();
+                    self.step = Step::Ready;
+                }
             }
             _ => {}
         }

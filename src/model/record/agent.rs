@@ -1,11 +1,13 @@
 //! Steering of the agent: loops, fallback, capabilities, delegation, escalation.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::facts;
 use crate::model::{
     fault::FaultCode,
-    id::SessionName,
+    id::{ProfileName, SessionName},
     outcome::Outcome,
     signal::{DelegationRecommended, NeedCapability, SignalType},
     usage::{NanoUsd, Usage},
@@ -105,6 +107,29 @@ pub struct ChildStart {
     /// Its cost budget, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<NanoUsd>,
+    /// Its profile; `None` for the parent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileName>,
+    /// The most tools that it may have, by name; `None`, in older records, for all that only read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Arc<[String]>>,
+}
+
+/// `delegation.progressed`: a turn of a sub-agent is complete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildProgress {
+    /// The child.
+    pub child: SessionName,
+    /// Its completed turns.
+    pub turns: u32,
+    /// Tokens that it has used, with those of its own sub-agents that have ended.
+    pub tokens: u64,
+    /// The type of the turn's signal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<SignalType>,
+    /// The signal's reason, which is data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// How a query ends after its sub-agent.
@@ -168,6 +193,8 @@ facts! {
         DelegationRecommended(DelegationRecommended) = "delegation.recommended",
         /// See [`ChildStart`].
         DelegationStarted(ChildStart) = "delegation.started",
+        /// See [`ChildProgress`].
+        DelegationProgressed(ChildProgress) = "delegation.progressed",
         /// See [`ChildCancel`].
         DelegationCancelled(ChildCancel) = "delegation.cancelled",
         /// See [`ChildEnd`].

@@ -188,6 +188,8 @@ mod tests {
             scope: "all of src".into(),
             max_tokens: Some(4_000),
             max_cost: None,
+            profile: None,
+            tools: None,
         };
         let read = record(AgentFact::DelegationStarted(start.clone()));
         assert_eq!(decode(old).unwrap(), read);

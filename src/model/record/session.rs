@@ -19,6 +19,18 @@ pub struct Parent {
     pub query: QueryId,
     /// The depth, 1 for a child of a session that people opened.
     pub depth: u32,
+    /// The most tools that the child may have, by name; `None`, in older records, for all that only
+    /// read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Arc<[String]>>,
+}
+
+impl Parent {
+    /// Whether both name the same query of the same session.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        (&self.session, self.query, self.depth) == (&other.session, other.query, other.depth)
+    }
 }
 
 /// `session.opened`: the first record of every log.

@@ -158,6 +158,7 @@ fn an_error_names_file_line_and_remedy() {
 #[test]
 fn values_are_rendered_verbatim() {
     let variables = Variables {
+        sub_agents: Vec::new(),
         project_name: "{{ max_turns }} {% raw %}".to_owned(),
         project_context: "<b>&amp;\"'\n{# kept #}".to_owned(),
         max_turns: Some(7),

@@ -162,6 +162,7 @@ fn tool_list_keeps_its_order_and_filters_by_need() {
 #[test]
 fn fingerprint_covers_every_value() {
     let some = Variables {
+        sub_agents: Vec::new(),
         project_name: "ab".to_owned(),
         project_context: "c".to_owned(),
         max_turns: Some(30),

@@ -68,6 +68,7 @@ pub(super) fn opened(key: &SessionKey, parent: Option<&str>) -> Result<Arc<Recor
             session,
             query: QueryId(1),
             depth: 1,
+            tools: None,
         }),
     };
     Ok(record(SessionFact::Opened(opened).into()))

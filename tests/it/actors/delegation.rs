@@ -54,7 +54,7 @@ async fn child_answer_reaches_the_parent_as_data_with_its_usage() {
     let opened = last(&child, "session.opened").await;
     assert_eq!(
         opened["parent"],
-        json!({"session": "p", "query": 1, "depth": 1})
+        json!({"session": "p", "query": 1, "depth": 1, "tools": []})
     );
     let accepted = last(&child, "query.accepted").await;
     assert_eq!(

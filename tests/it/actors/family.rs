@@ -79,10 +79,22 @@ pub(super) fn delegate(scope: &str) -> String {
     )
 }
 
+/// Delegates several scopes at once.
+pub(super) fn delegate_all(scopes: &[&str]) -> String {
+    let (first, further) = scopes.split_first().unwrap();
+    let further = serde_json::to_string(further).unwrap();
+    format!(
+        "I will have those read.\n<signal type=\"delegation_recommended\"><reason>It is long</reason>\
+         <scope>{first}</scope><further_scopes>{further}</further_scopes>\
+         <estimated_tokens>100000</estimated_tokens></signal>"
+    )
+}
+
 pub(super) fn allow(policy: &mut Policy, max_depth: u32) {
     policy.delegation = DelegationPolicy {
         max_depth,
         max_children: 2,
+        max_parallel: 4,
         default_tokens: 1_000,
     };
 }

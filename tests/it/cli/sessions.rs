@@ -551,6 +551,7 @@ fn opened(session: &str, parent: Option<&str>) -> Fact {
         session: SessionName::new(name).unwrap(),
         query: QueryId(1),
         depth: 1,
+        tools: None,
     });
     Fact::from(SessionFact::Opened(Opened {
         key: SessionKey::local(SessionName::new(session).unwrap()),
@@ -566,6 +567,8 @@ fn started(child: &str) -> Fact {
         scope: "look".into(),
         max_tokens: None,
         max_cost: None,
+        profile: None,
+        tools: None,
     }))
 }
 

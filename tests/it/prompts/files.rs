@@ -181,9 +181,7 @@ fn schema(kind: SignalType) -> (&'static [&'static str], &'static [&'static str]
         SignalType::Stuck => (&["attempted", "blocker"], &["suggestions"]),
         SignalType::NeedCapability => (&["capability", "reason"], &["workaround"]),
         SignalType::PartialAnswer => (&["missing"], &["caveat"]),
-        SignalType::DelegationRecommended => {
-            (&["reason", "scope"], &["estimated_tokens", "subagent_type"])
-        }
+        SignalType::DelegationRecommended => (&["reason", "scope"], &["estimated_tokens"]),
     }
 }
 
@@ -194,7 +192,6 @@ fn assert_valid(field: &str, value: &str) {
         "reason" | "blocker" | "missing" | "scope" => (5..=500).contains(&characters),
         "workaround" | "caveat" => (1..=500).contains(&characters),
         "capability" => (2..=100).contains(&characters),
-        "subagent_type" => (1..=50).contains(&characters),
         "expected_turns" => (1..=10).contains(&number()),
         "estimated_tokens" => (100..=100_000).contains(&number()),
         "sources_found" => number() < u64::MAX,
@@ -235,7 +232,7 @@ fn every_signal_has_a_valid_fenced_example() {
         assert_eq!(
             fields.keys().collect::<Vec<_>>(),
             expected,
-            "{kind}: shows every field"
+            "{kind}: shows the fields"
         );
         kinds.push(kind);
     }

@@ -109,6 +109,7 @@ fn all_six_signal_types_are_parsed() {
             SignalFields::DelegationRecommended(DelegationRecommended {
                 reason: "Need to trace auth flow across 23 files".to_owned(),
                 scope: "Map all authentication code paths and dependencies".to_owned(),
+                further_scopes: None,
                 estimated_tokens: Some(15_000),
                 subagent_type: Some("research".to_owned()),
                 extra: Extra::new(),

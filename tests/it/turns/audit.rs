@@ -3,7 +3,11 @@
 //! The audit receives each record after its decision and evolves a second session from the records
 //! alone, decoded from JSON. That session must equal the one that decides.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+    sync::Arc,
+};
 
 use oracle_agent::{
     kernel::{self, Effect, IdleState, Phase, Policy, Session},
@@ -31,9 +35,9 @@ struct Seen {
     compaction: Attempt,
     /// Usage of replies and children, inherited usage included.
     usage: Usage,
-    child: Option<SessionName>,
-    /// Whether the child was cancelled.
-    cancelled: bool,
+    /// Children that work, and those of them that were cancelled.
+    children: BTreeSet<SessionName>,
+    cancelled: BTreeSet<SessionName>,
 }
 
 /// Checks a session against a replica built from its records.
@@ -42,8 +46,8 @@ pub(super) struct Audit {
     replayed: Session,
     queries: BTreeMap<QueryId, Seen>,
     last: Timestamp,
-    /// A child that was just cancelled and must be informed.
-    to_tell: Option<SessionName>,
+    /// Children that were just cancelled and must be informed.
+    to_tell: Vec<SessionName>,
 }
 
 impl Audit {
@@ -52,7 +56,7 @@ impl Audit {
             replayed: Session::new(policy),
             queries: BTreeMap::new(),
             last: Timestamp::from_millis(0),
-            to_tell: None,
+            to_tell: Vec::new(),
         }
     }
 
@@ -71,10 +75,10 @@ impl Audit {
         if let Fact::Turn(TurnFact::Started(started)) = &record.fact {
             measured(started, live);
         }
-        self.number(record);
+        self.number(record, live);
     }
 
-    fn number(&mut self, record: &Record) {
+    fn number(&mut self, record: &Record, live: &Session) {
         let Some(id) = record.query else { return };
         if let Fact::Query(QueryFact::Accepted(accepted)) = &record.fact {
             let next = self.queries.keys().max().map_or(QueryId(1), |id| id.next());
@@ -94,7 +98,7 @@ impl Audit {
         assert!(!seen.finished, "nothing follows the end: {record:?}");
         match &record.fact {
             Fact::Turn(TurnFact::Started(started)) => {
-                assert_eq!(seen.child, None, "no turn while a child works");
+                assert!(seen.children.is_empty(), "no turn while a child works");
                 assert_eq!(record.turn, Some(Turn(seen.turns)), "turns count on");
                 assert_eq!(started.attempt, Attempt(1));
                 assert!(seen.turns < seen.allowed, "no turn beyond the budget");
@@ -149,21 +153,22 @@ impl Audit {
                 seen.allowed = set.limits.max_turns;
             }
             Fact::Agent(AgentFact::DelegationStarted(start)) => {
-                assert_eq!(seen.child, None, "one child at a time");
-                (seen.child, seen.cancelled) = (Some(start.child.clone()), false);
+                let policy = live.policy();
+                let most = policy.delegation.max_parallel as usize;
+                assert!(seen.children.len() < most, "a bounded number at a time");
+                assert!(seen.children.insert(start.child.clone()), "a new child");
+                let may = start.tools.iter().flat_map(|names| names.iter());
+                let has = |name: &String| policy.tool(name).is_some();
+                assert!(may.into_iter().all(has), "no tool that its parent lacks");
             }
             Fact::Agent(AgentFact::DelegationCancelled(cancel)) => {
-                assert_eq!(
-                    seen.child.as_ref(),
-                    Some(&cancel.child),
-                    "a child that works"
-                );
-                assert!(!seen.cancelled, "taken back once");
-                seen.cancelled = true;
-                self.to_tell = Some(cancel.child.clone());
+                assert!(seen.children.contains(&cancel.child), "a child that works");
+                let once = seen.cancelled.insert(cancel.child.clone());
+                assert!(once, "taken back once");
+                self.to_tell.push(cancel.child.clone());
             }
             Fact::Agent(AgentFact::DelegationFinished(end)) => {
-                assert_eq!(seen.child.take().as_ref(), Some(&end.child));
+                assert!(seen.children.remove(&end.child), "a child that works");
                 seen.usage += end.usage;
             }
             Fact::Query(QueryFact::Finished(finished)) => {
@@ -172,7 +177,8 @@ impl Audit {
                 let reason = finished.outcome.reason().unwrap_or_default();
                 let gave_up = ["crash", "stall", "process_death", "budget_violated"];
                 assert!(
-                    seen.child.is_none() || seen.cancelled && gave_up.contains(&reason),
+                    seen.children.is_subset(&seen.cancelled)
+                        && (seen.children.is_empty() || gave_up.contains(&reason)),
                     "no child is left behind: {finished:?}"
                 );
                 seen.finished = true;
@@ -199,6 +205,7 @@ impl Audit {
                 | AgentFact::FallbackTriggered(_)
                 | AgentFact::CapabilityRequested(_)
                 | AgentFact::DelegationRecommended(_)
+                | AgentFact::DelegationProgressed(_)
                 | AgentFact::EscalationRaised(_),
             )
             | Fact::Supervisor(_)
@@ -209,7 +216,7 @@ impl Audit {
     }
 
     pub(super) fn step(&mut self, live: &Session, effects: &[Effect]) {
-        if let Some(told) = self.to_tell.take() {
+        for told in mem::take(&mut self.to_tell) {
             let cancels = |effect: &Effect| matches!(effect, Effect::CancelChild { child, .. } if *child == told);
             assert!(effects.iter().any(cancels), "{told} is told: {effects:?}");
         }
@@ -241,6 +248,7 @@ impl Audit {
             | Effect::RunTool { .. }
             | Effect::AbortTools { .. }
             | Effect::StartChild { .. }
+            | Effect::HoldChild { .. }
             | Effect::CancelChild { .. } => false,
         });
         let calls = calls.count();

@@ -14,9 +14,9 @@ use oracle_agent::{
         QueryClassification, QueryId, QueryType, Record, Reply, Role, SessionKey, SessionName,
         Submission, Timestamp, ToolCall, ToolResult, ToolStatus, Usage,
         record::{
-            AgentFact, ApprovalVerdict, ChildEnd, Fact, FallbackTriggered, LoopDetected, Opened,
-            Quarantined, QueryFact, QueryFinished, RestartCause, SessionFact, ToolFact, TurnFact,
-            TurnMode, TurnStarted,
+            AgentFact, ApprovalVerdict, ChildEnd, ChildProgress, Fact, FallbackTriggered,
+            LoopDetected, Opened, Quarantined, QueryFact, QueryFinished, RestartCause, SessionFact,
+            ToolFact, TurnFact, TurnMode, TurnStarted,
         },
     },
 };
@@ -175,6 +175,7 @@ impl Play {
             | Effect::AbortModel { .. }
             | Effect::RetryAt { .. }
             | Effect::AbortTools { .. }
+            | Effect::HoldChild { .. }
             | Effect::CancelChild { .. } => false,
         });
         assert!(!starts, "paused, and yet {:?}", self.effects);
@@ -325,7 +326,31 @@ impl Play {
 
     pub(super) fn child_ends(&mut self, outcome: Outcome, answer: &str, usage: Usage) -> &mut Self {
         let query = self.session.query().expect("a running query");
-        let (query, child) = (query.id(), query.step().child().expect("a child").clone());
+        let child = query.step().running_children().next();
+        let child = child.expect("a child").child.clone();
+        self.child_ended(child, outcome, answer, usage)
+    }
+
+    pub(super) fn child_progresses(&mut self, child: &SessionName, turns: u32) -> &mut Self {
+        let (query, child) = (self.running(), child.clone());
+        let progress = ChildProgress {
+            child,
+            turns,
+            tokens: u64::from(turns) * 100,
+            signal: None,
+            reason: None,
+        };
+        self.report(Report::ChildProgressed { query, progress })
+    }
+
+    pub(super) fn child_ended(
+        &mut self,
+        child: SessionName,
+        outcome: Outcome,
+        answer: &str,
+        usage: Usage,
+    ) -> &mut Self {
+        let query = self.running();
         let end = ChildEnd {
             child,
             outcome,

@@ -96,7 +96,8 @@ pub(super) fn some_policy([max_turns, chain, budgets, manner]: [u8; 4]) -> Polic
         inbox_capacity: 3,
         delegation: DelegationPolicy {
             max_depth: u32::from(manner % 2),
-            max_children: 2,
+            max_children: 3,
+            max_parallel: 2,
             default_tokens: 1_000,
         },
         ..policy()
@@ -281,7 +282,10 @@ fn advance(play: &mut Play, a: u8, b: u8) {
         Step::Delegating { .. } if a < 96 => to_end(play, a, b),
         Step::Delegating { .. } | Step::Ending { .. } => {
             let (outcome, used) = child_end(b);
-            play.child_ends(outcome, &texts(b), used);
+            let running: Vec<_> = query.step().running_children().cloned().collect();
+            let child = running[usize::from(a) % running.len()].child.clone();
+            play.child_progresses(&child, u32::from(a % 3));
+            play.child_ended(child, outcome, &texts(b), used);
         }
     }
 }
@@ -488,7 +492,7 @@ fn texts(b: u8) -> String {
         0.9,
         "<reason>odd &amp; \"quoted\"</reason><timestamp>5</timestamp><type>x</type><raw_xml/>",
     );
-    match b % 20 {
+    match b % 21 {
         0 => String::new(),
         1 => "Just words, übrigens 🦀.".into(),
         2 => need("the same reason"),
@@ -508,6 +512,7 @@ fn texts(b: u8) -> String {
         16 => odd,
         17 => format!("{}{}", need("the first of two"), done()),
         18 => weak(&partial()),
+        19 => delegate_all(&["one of src", "two of src", "all the rest", "and more"]),
         _ => format!(
             "ends with an open bracket <sig {} <",
             stuck("nested < brackets")

@@ -89,6 +89,16 @@ pub(super) fn wants(capability: &str) -> String {
     signal("need_capability", 0.8, &fields)
 }
 
+/// Delegates each of these scopes, without an estimate.
+pub(super) fn delegate_all(scopes: &[&str]) -> String {
+    let (first, further) = scopes.split_first().unwrap();
+    let further = serde_json::to_string(further).unwrap();
+    let fields = format!(
+        "<reason>It is long</reason><scope>{first}</scope><further_scopes>{further}</further_scopes>"
+    );
+    signal("delegation_recommended", 0.8, &fields)
+}
+
 pub(super) fn delegate(scope: &str) -> String {
     let fields = format!(
         "<reason>a large part</reason><scope>{scope}</scope>\

@@ -13,6 +13,7 @@ pub(super) fn generous() -> Policy {
     let delegation = DelegationPolicy {
         max_depth: 1,
         max_children: 2,
+        max_parallel: 4,
         default_tokens: 50_000,
     };
     let models = [ModelChoice::new("p/one"), ModelChoice::new("p/two")].into();

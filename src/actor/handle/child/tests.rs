@@ -22,6 +22,7 @@ async fn unreadable_child_is_cancelled_and_reported_as_failed() {
         session: name("p"),
         query: QueryId(1),
         depth: 1,
+        tools: None,
     };
     let above = SessionKey::local(name("p"));
     journal.claim(above).await.unwrap();
@@ -67,14 +68,21 @@ async fn session_that_another_caller_opened_is_no_child() {
         session: SessionName::new("p").unwrap(),
         query: QueryId(1),
         depth: 1,
+        tools: None,
     };
     let router = &system.oracle().router();
     let (key, patience) = (other.key().clone(), Duration::from_secs(60));
     let child = router.child(key, ProfileName::oracle(), parent, patience);
     let mut ends = Vec::new();
-    let run = child.run("Read the manual", Limits::default(), By::local(), |end| {
-        ends.push(end);
-    });
+    let run = child.run(
+        "Read the manual",
+        Limits::default(),
+        By::local(),
+        |_| {},
+        |end| {
+            ends.push(end);
+        },
+    );
     run.await;
     child.end(|end| ends.push(end)).await;
     let failed = |end: &ChildEnd| matches!(end.outcome, Outcome::Failed { .. });

@@ -180,10 +180,12 @@ fn each_type_has_its_fields() {
         (
             "delegation_recommended",
             "<reason>large</reason><scope>all of auth</scope>\
+             <further_scopes>[\"all of db\", \" the rest \"]</further_scopes>\
              <estimated_tokens>100000.0</estimated_tokens><subagent_type>research</subagent_type>",
             SignalFields::DelegationRecommended(DelegationRecommended {
                 reason: "large".to_owned(),
                 scope: "all of auth".to_owned(),
+                further_scopes: Some(strings(&["all of db", "the rest"])),
                 estimated_tokens: Some(100_000),
                 subagent_type: Some("research".to_owned()),
                 extra: extra(),
@@ -291,6 +293,24 @@ fn field_errors_name_the_field_and_problem() {
                 "delegation_recommended",
                 "an integer from 100 to 100000, it is `1.5`",
             ),
+        ),
+        (
+            "delegation_recommended",
+            "<reason>large</reason><scope>all of it</scope><further_scopes>[\"1\"]</further_scopes>"
+                .to_owned(),
+            of(
+                "further_scopes",
+                "delegation_recommended",
+                "entries of 5 to 500 characters, one has 1",
+            ),
+        ),
+        (
+            "delegation_recommended",
+            format!(
+                "<reason>large</reason><scope>all of it</scope><further_scopes>{:?}</further_scopes>",
+                ["all of it"; 8]
+            ),
+            of("further_scopes", "delegation_recommended", "at most 7 entries, it has 8"),
         ),
         (
             "delegation_recommended",

@@ -15,11 +15,12 @@ use serde_json::json;
 
 use crate::actors::{
     answer_to, done,
-    family::{Family, allow, delegate},
+    family::{Family, allow, delegate, delegate_all},
     more,
 };
 
 const QUESTION: &str = "where is the function a defined?";
+const PARTS: [&str; 3] = ["Read part one", "Read part two", "Read part three"];
 pub(super) const SCOPE: &str = "Read the manual of the frobnicator";
 
 /// Model script, tools, policy and the clients' actions of one simulation.
@@ -199,6 +200,25 @@ pub(super) fn all() -> Vec<Scenario> {
                 Family::new(parent).child(SCOPE, child.reply(done("Turn left.")))
             },
             policy: |policy| allow(policy, 1),
+            ..plain.clone()
+        },
+        Scenario {
+            name: "several sub-agents",
+            script: || {
+                let parent = Scripted::new().reply(delegate_all(&PARTS));
+                let family = Family::new(parent.reply(done("All three.")));
+                PARTS.into_iter().fold(family, |family, part| {
+                    let page = Scripted::new().reply(more("A page.", "Still have to turn it"));
+                    family.child(part, page.reply(done(part)))
+                })
+            },
+            policy: |policy| {
+                allow(policy, 1);
+                (
+                    policy.delegation.max_children,
+                    policy.delegation.max_parallel,
+                ) = (3, 2);
+            },
             ..plain.clone()
         },
         Scenario {
