@@ -36,6 +36,7 @@ fn variables() -> Variables {
         project_context: "A line about the project. ".repeat(300),
         max_turns: Some(30),
         tools: tools.collect(),
+        sub_agents: Vec::new(),
     }
 }
 

@@ -153,7 +153,7 @@ impl Profiles {
     }
 
     /// Makes the named profiles known to all of them, as types of sub-agents.
-    fn as_types(mut self) -> Self {
+    fn with_types(mut self) -> Self {
         let types = self.named.iter().map(|(name, profile)| SubAgentType {
             name: name.clone(),
             description: profile.description.clone(),
@@ -198,7 +198,7 @@ pub(super) struct ProfileStore(Arc<ArcSwap<Profiles>>);
 
 impl ProfileStore {
     pub(super) fn new(profiles: Profiles) -> Self {
-        Self(Arc::new(ArcSwap::from_pointee(profiles.as_types())))
+        Self(Arc::new(ArcSwap::from_pointee(profiles.with_types())))
     }
 
     pub(super) fn now(&self) -> Arc<Profiles> {
@@ -206,7 +206,7 @@ impl ProfileStore {
     }
 
     pub(super) fn put(&self, profiles: Profiles) {
-        self.0.store(Arc::new(profiles.as_types()));
+        self.0.store(Arc::new(profiles.with_types()));
     }
 }
 
