@@ -320,7 +320,7 @@ fn cell(handlers: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> 
     let text = text.trim();
     Some(match text.contains("\n\n") || text.contains("\n| ") {
         true => format!("\n\n{text}\n\n").into(),
-        false => format!("{} | ", text.replace('\n', " ").replace('|', "\\|")).into(),
+        false => format!(" {} |", text.replace('\n', " ").replace('|', "\\|")).into(),
     })
 }
 

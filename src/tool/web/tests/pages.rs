@@ -150,12 +150,7 @@ async fn long_pages_are_read_in_parts_and_endless_ones_are_cut() {
         );
         start = end;
     }
-    assert_eq!(
-        parts.matches("é12345678").count() + 2,
-        5_000,
-        "{}",
-        totals.len()
-    );
+    assert_eq!(parts.matches("é12345678").count(), 5_000);
     assert_eq!(totals, [54_998; 3]);
     let beyond = call(&tool, json!({ "url": url, "start": 54_998 }))
         .await
