@@ -68,7 +68,7 @@ fn prompts_mention_the_web_only_if_it_is_configured() {
             };
             let prompt = compose(&config(text), &keys, Path::new("."), &subject).unwrap();
             let prompt = prompt.content.to_lowercase();
-            let mut words = prompt.split(|c: char| !c.is_alphanumeric());
+            let mut words = prompt.split(|c: char| !c.is_alphanumeric() && c != '_');
             assert_eq!(
                 words.any(|word| word == "web"),
                 !tools.is_empty(),

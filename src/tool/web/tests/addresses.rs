@@ -141,7 +141,7 @@ async fn no_spelling_of_an_address_reaches_this_machine() {
     // All addresses of this machine, of both families.
     let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);
     let (address, connections) = counted(any).await;
-    let builder = crate::llm::client_builder().unwrap();
+    let builder = client_builder();
     let names = Names::new([&[PUBLIC, IpAddr::from(Ipv6Addr::LOCALHOST)]]);
     let tool = guarded(builder, settings(), names, is_public).unwrap();
     let hosts = HOSTS.map(|host| format!("http://{host}:PORT/"));
@@ -179,7 +179,7 @@ async fn addresses_of_names_are_public_or_refused() {
             continue;
         };
         assert!(!is_public(ip), "{ip}");
-        let builder = crate::llm::client_builder().unwrap();
+        let builder = client_builder();
         let tool = guarded(builder, settings(), Names::new([&[ip]]), is_public).unwrap();
         let result = read(&tool, &format!("http://example.org:{}/", address.port())).await;
         let why = "its name has no address on the public Internet";

@@ -1,7 +1,7 @@
 //! Searching.
 
 use axum::extract::Request;
-use reqwest::{Client, Url};
+use reqwest::{Url, redirect::Policy};
 
 use super::*;
 use crate::{
@@ -55,7 +55,7 @@ fn tool(service: SearchService, base_url: Url, deadline: Duration) -> FnTool {
         key,
         deadline,
     };
-    let client = crate::llm::plain_client(Client::builder(), &settings.base_url).unwrap();
+    let client = client_builder().redirect(Policy::none()).build().unwrap();
     web_search(client, settings)
 }
 
