@@ -108,8 +108,13 @@ async fn serve(answer: fn(&Uri) -> Response) -> SocketAddr {
     let listener = TcpListener::bind((PUBLIC, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let app = Router::new().fallback(move |uri: Uri| async move { answer(&uri) });
-    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    in_background(async move { axum::serve(listener, app).await.unwrap() });
     address
+}
+
+#[expect(clippy::disallowed_methods, reason = "ends with the test's runtime")]
+fn in_background(work: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(work);
 }
 
 fn response(status: u16, headers: &[(&str, &str)], body: impl Into<Body>) -> Response {
@@ -136,7 +141,7 @@ async fn counted(address: SocketAddr) -> (SocketAddr, Arc<AtomicUsize>) {
         Arc::new(AtomicUsize::new(0)),
     );
     let counting = Arc::clone(&count);
-    tokio::spawn(async move {
+    in_background(async move {
         while listener.accept().await.is_ok() {
             counting.fetch_add(1, Ordering::SeqCst);
         }

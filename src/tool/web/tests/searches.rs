@@ -39,7 +39,7 @@ async fn service(answer: Answer) -> (Url, Arc<Mutex<Vec<String>>>) {
             response(status, &[("retry-after", "7")], body)
         }
     });
-    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    in_background(async move { axum::serve(listener, app).await.unwrap() });
     (Url::parse(&url).unwrap(), asked)
 }
 
