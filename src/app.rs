@@ -25,6 +25,7 @@ mod providers;
 mod reload;
 mod settings;
 mod threads;
+mod web;
 
 pub use builder::Builder;
 pub use error::BuildError;

@@ -23,7 +23,7 @@ pub use models::{
 };
 pub use sections::{
     Actors, Budget, Config, Data, Model, NoDataDirectory, Notes, Oracle, Profile, Prompt, Provider,
-    ProviderModel, Query, Server, Session, StreamText, Supervisor, Tools, Turn,
+    ProviderModel, Query, Server, Session, StreamText, Supervisor, Tools, Turn, Web,
 };
 
 /// The environment variables, read once at the start and then passed as a value.

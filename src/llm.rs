@@ -39,11 +39,13 @@ pub use limits::{Allowance, RateLimits};
 pub use provider::{Dialect, ModelSettings, ProviderSettings, Streaming};
 
 pub use http::SetupError;
+#[cfg(any(feature = "cli", feature = "server"))]
+#[cfg(feature = "web")]
+pub(crate) use http::client_builder;
 pub use offline::{OFFLINE, Offline};
 pub use remote::Remote;
 pub(crate) use remote::nearest;
 pub use scripted::Scripted;
-#[cfg(any(feature = "cli", feature = "server"))]
 pub(crate) use {fault::cause, http::plain_client};
 
 /// Whether the model may call tools in this turn.

@@ -15,6 +15,7 @@
 //! | [`outline`] | the symbols of a source file |
 //! | [`notes`] | `note_search`, `note_read`, `note_write` |
 //! | [`threads`] | `thread_search`, and the port to the conversations that it searches |
+//! | [`web`] | `web_search`, `web_fetch` |
 
 /// Formats an error for the model.
 macro_rules! for_model {
@@ -52,10 +53,13 @@ pub mod notes;
 pub mod outline;
 mod progress;
 pub mod registry;
+mod service;
 mod text;
 pub mod threads;
 #[cfg(feature = "project")]
 mod walk;
+#[cfg(feature = "web")]
+pub mod web;
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
@@ -82,6 +86,7 @@ pub use map::{RepoMapSettings, repo_map};
 pub use notes::{Notes, NotesSettings, note_read, note_search, note_write};
 pub use progress::{Progress, ProgressGuard, ProgressSnapshot};
 pub use registry::{Registry, RegistryError};
+pub use service::SearchService;
 pub use threads::{ThreadHit, Threads, thread_search};
 
 /// The context of a call, besides its arguments.

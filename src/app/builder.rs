@@ -399,6 +399,8 @@ impl Builder {
                     .map(|tool| Arc::new(tool) as Arc<dyn Tool>),
             );
         }
+        let web = super::web::web_tools(&self.config, &self.environment)?;
+        tools.extend(web.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>));
         tools.extend(self.tools.iter().cloned());
         #[cfg(feature = "testkit")]
         if let Some(point) = &self.crash_at {

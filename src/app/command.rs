@@ -134,7 +134,7 @@ fn dev(
             cli::classify::run(classify, &classifier, terminal)
         }
         DevCommand::Prompt(subject) => {
-            let prompt = compose(&config()?, &args.options.project, subject)?;
+            let prompt = compose(&config()?, environment, &args.options.project, subject)?;
             cli::prompt::print(&prompt, args.options.json, terminal)
         }
         DevCommand::Replay { scenario } => {
@@ -221,7 +221,12 @@ fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Res
     cli::config::report(file.as_deref(), &problems, args.options.json, terminal)
 }
 
-fn compose(config: &Config, project: &Path, subject: &Subject) -> Result<ComposedPrompt, CliError> {
+fn compose(
+    config: &Config,
+    environment: &Environment,
+    project: &Path,
+    subject: &Subject,
+) -> Result<ComposedPrompt, CliError> {
     let query_type = match (subject.query_type, &subject.query) {
         (Some(query_type), _) => query_type,
         (None, Some(query)) => {
@@ -231,7 +236,7 @@ fn compose(config: &Config, project: &Path, subject: &Subject) -> Result<Compose
         // The type of a query without features.
         (None, None) => QueryType::Conversational,
     };
-    let variables = super::project_variables(config, project)?.prepare();
+    let variables = super::project_variables(config, environment, project)?.prepare();
     let input = ComposeInput::new(variables.into(), query_type);
     let prompt = super::composer(config)?.compose(&input);
     prompt.map_err(|error| BuildError::from(error).into())

@@ -76,6 +76,17 @@ pub enum BuildError {
     /// A provider's address, key or file is missing or invalid.
     #[error(transparent)]
     Provider(#[from] ProviderError),
+    /// The search service has no key, or one that cannot be sent.
+    #[cfg(feature = "web")]
+    #[error(
+        "`web.search` has no valid key: set the environment variable {0} to it, or name another one \
+         with `web.key_env`"
+    )]
+    SearchKey(String),
+    /// The build has no tools for the web.
+    #[cfg(not(feature = "web"))]
+    #[error("`[web]` asks for tools that this build lacks: build it with `--features web`")]
+    NoWeb,
     /// The client of a provider cannot be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),

@@ -4,7 +4,7 @@ use std::{io, path::Path, sync::Arc, time::Duration};
 
 use super::{BuildError, JournalThreads, project_name, variables};
 use crate::{
-    config::Config,
+    config::{Config, Environment},
     journal::{Journal, Memory},
     prompt::{ToolLine, Variables},
     tool::{
@@ -86,10 +86,16 @@ fn notes(config: &Config, project: &ProjectRoot) -> Result<Notes, BuildError> {
 /// Variables of the prompts for a project, with the lines that describe the built-in tools.
 ///
 /// # Errors
-/// When the project folder, the notes folder or the configured context cannot be read.
-pub fn project_variables(config: &Config, folder: &Path) -> Result<Variables, BuildError> {
+/// When the project folder, the notes folder or the configured context cannot be read, or the search
+/// service has no key.
+pub fn project_variables(
+    config: &Config,
+    environment: &Environment,
+    folder: &Path,
+) -> Result<Variables, BuildError> {
     let journal = Arc::new(Memory::new());
-    let tools = project_tools(config, folder, &Progress::default(), journal)?;
+    let mut tools = project_tools(config, folder, &Progress::default(), journal)?;
+    tools.extend(super::web::web_tools(config, environment)?);
     let lines = tools.iter().map(|tool| ToolLine::from(tool.spec()));
     variables(config, project_name(folder), lines)
 }

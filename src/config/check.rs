@@ -9,7 +9,7 @@ use super::{
     load::{mask_secret, may_be_secret},
     rule::{ROOT, Rule, format_span, join, path},
 };
-use crate::{llm::Dialect, model::usage::usd};
+use crate::{llm::Dialect, model::usage::usd, tool::SearchService};
 
 impl Config {
     /// Checks a configuration made in code; [`load`](super::load) has already checked its result.
@@ -124,6 +124,10 @@ impl Conflicts<'_> {
         if config.notes.write && config.notes.dir.is_none() {
             let allowed = "false unless `notes.dir` is set";
             self.add("notes.write", &true, allowed);
+        }
+        if config.web.search == Some(SearchService::Searxng) && config.web.search_url.is_none() {
+            let allowed = "another service unless `web.search_url` is set";
+            self.add("web.search", &"searxng", allowed);
         }
     }
 

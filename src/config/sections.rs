@@ -26,6 +26,7 @@ use crate::{
     kernel::{BasisPoints, DelegationPolicy, FallbackPolicy, OnMissingSignal},
     llm::{Dialect, Streaming},
     model::{NanoUsd, ProfileName, usage::usd},
+    tool::SearchService,
 };
 
 const SECOND: u64 = 1_000;
@@ -93,6 +94,8 @@ tables! {
         tools: Tools = Tools::default(), Section(Tools::KEYS);
         /// Notes.
         notes: Notes = Notes::default(), Section(Notes::KEYS);
+        /// The web.
+        web: Web = Web::default(), Section(Web::KEYS);
         /// Models, retries and deadlines.
         model: Model = Model::default(), Section(Model::KEYS);
         /// Limits of a session.
@@ -200,6 +203,29 @@ tables! {
         max_files: usize = 20_000, Whole(1, 200_000);
         /// Maximum size of the indexed notes, in bytes.
         max_bytes: u64 = 67_108_864, Whole(1_024, 1_073_741_824);
+    }
+
+    /// `[web]`: searching the web and reading pages; there is a tool only for what is configured.
+    Web {
+        /// The service of `web_search`.
+        search: Option<SearchService> = None, OneOf(&["tavily", "brave", "searxng"]);
+        /// The base URL of its API; its usual one, if unset.
+        search_url: Option<String> = None, Text(rule::URL);
+        /// The environment variable that holds its key; its usual one, if unset.
+        key_env: Option<String> = None, Text(rule::VARIABLE);
+        /// Whether there is `web_fetch`.
+        fetch: bool = false, Switch;
+        /// The only hosts to fetch from, if set, with those below them.
+        allow_hosts: Option<Vec<String>> = None, Texts(rule::HOSTS);
+        /// Hosts never to fetch from, with those below them.
+        deny_hosts: Vec<String> = Vec::new(), Texts(rule::HOSTS);
+        /// Maximum bytes read of a page.
+        max_page_bytes: usize = 2_097_152, Whole(1_024, 67_108_864);
+        /// Maximum redirects of a page.
+        max_redirects: usize = 5, Whole(0, 20);
+        /// Deadline of a search or a page.
+        #[serde(with = "span::required")]
+        deadline: Duration = secs(20), Time(SECOND, 600 * SECOND);
     }
 
     /// `[model]`: models, attempts and deadlines.

@@ -164,6 +164,13 @@ pub(crate) fn plain_client(builder: ClientBuilder, base: &Url) -> Result<Client,
     client.map_err(|error| error.without_url().to_string())
 }
 
+/// A builder of clients with the same trust, for servers that the operator has not named.
+#[cfg(feature = "web")]
+pub(crate) fn client_builder() -> Result<ClientBuilder, String> {
+    let builder = Client::builder().tls_backend_preconfigured(trust::plain()?);
+    Ok(builder.user_agent(USER_AGENT))
+}
+
 fn secured(builder: ClientBuilder, tls: ClientConfig, base: &Url) -> ClientBuilder {
     let builder = builder
         .tls_backend_preconfigured(tls)

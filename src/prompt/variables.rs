@@ -125,7 +125,12 @@ impl PreparedVariables {
                 ToolDetail::Whole | ToolDetail::Needed => tool.summary.as_str(),
                 ToolDetail::Names => "",
             };
-            context! { name => tool.name.as_str(), summary => summary, needed => is_needed(tool, needs) }
+            context! {
+                name => tool.name.as_str(),
+                summary => summary,
+                is_web => tool.serves == ToolNeed::Web,
+                needed => is_needed(tool, needs),
+            }
         });
         context! {
             project_name => self.variables.project_name.as_str(),

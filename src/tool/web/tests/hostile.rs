@@ -1,0 +1,164 @@
+//! Pages that want to exhaust the reader.
+
+use std::{thread, time::Duration};
+
+use reqwest::Url;
+use tokio_util::sync::CancellationToken;
+
+use crate::tool::web::markdown::{Page, page};
+
+/// Converts a page, on a thread as small as those of the runtime. Stops after a minute.
+fn converted(html: &str) -> Page {
+    let stop = CancellationToken::new();
+    let base = Url::parse("https://example.org/a/b").unwrap();
+    thread::scope(|scope| {
+        let small = thread::Builder::new().stack_size(2 << 20);
+        let (done, ended) = std::sync::mpsc::channel::<()>();
+        scope.spawn({
+            let stop = stop.clone();
+            move || {
+                if ended.recv_timeout(Duration::from_secs(60)).is_ok() {
+                } else {
+                    stop.cancel();
+                }
+            }
+        });
+        let page = small
+            .spawn_scoped(scope, || page(html, &base, &stop))
+            .unwrap()
+            .join();
+        done.send(()).unwrap();
+        page.unwrap().expect("converted in time")
+    })
+}
+
+#[test]
+fn hostile_pages_are_bounded() {
+    const MB: usize = 1 << 20;
+    const KB: usize = 1 << 10;
+    let of = |piece: &str, bytes: usize| piece.repeat(bytes / piece.len());
+    let distinct = |open: &str, close: &str, count: usize| -> String {
+        (0..count).map(|n| format!("{open}{n}{close}")).collect()
+    };
+    for (name, html, most) in [
+        ("nested blocks", "<div>".repeat(100_000) + "end", 10),
+        ("nested lists", "<ul><li>".repeat(20_000) + "end", 2 * MB),
+        (
+            "nested quotations",
+            "<blockquote>".repeat(20_000) + "end",
+            100,
+        ),
+        (
+            "nested tables",
+            "<table><tr><td>".repeat(20_000) + "end",
+            1_000,
+        ),
+        ("nested links", "<a href=x>y".repeat(20_000), 4 * MB),
+        ("nested code", "<pre><code>".repeat(20_000) + "end", 100),
+        (
+            "nested headings",
+            "<h1><a href=x>".repeat(20_000) + "end",
+            MB,
+        ),
+        ("skipped", "<svg>".repeat(20_000) + "end", 10),
+        (
+            "formatting that is never closed",
+            distinct("<font color=", ">", 10_000) + &of("<p>x", 300 * KB),
+            2 * MB,
+        ),
+        ("short neighbours", of("<code>x</code>", 300 * KB), MB),
+        ("bold neighbours", of("<b>x</b>", MB), MB),
+        (
+            "attributes",
+            format!("<p {}>end", distinct("a", " ", 3_000)),
+            10,
+        ),
+        (
+            "deep indents",
+            "<ul><li>".repeat(100) + &of("x<br>", 300 * KB),
+            16 * MB,
+        ),
+        (
+            "deep quotations",
+            "<blockquote>".repeat(100) + &of("x<br>", 300 * KB),
+            16 * MB,
+        ),
+        (
+            "a wide cell in a high table",
+            format!(
+                "<table><tr><td>{}{}",
+                "w".repeat(MB),
+                of("<tr><td>x", 300 * KB)
+            ),
+            4 * MB,
+        ),
+        (
+            "a wide row in a high table",
+            format!(
+                "<table><tr>{}{}",
+                of("<td>x", MB / 4),
+                of("<tr><td>x", 300 * KB)
+            ),
+            8 * MB,
+        ),
+        ("entities", of("&amp;", MB), 4 * MB),
+        (
+            "an endless comment",
+            format!("end<!--{}", of("-", 4 * MB)),
+            10,
+        ),
+        (
+            "an endless title",
+            format!("end<title>{}", of("t", 4 * MB)),
+            10,
+        ),
+        ("an endless tag", format!("end<p {}", of("a", 4 * MB)), 10),
+        ("tags without names", of("<</><!><?>", 300 * KB), 2 * MB),
+        ("marks", of("`*_[]", MB), 4 * MB),
+        (
+            "an ordinary page",
+            of(
+                "<div><h2>H</h2><p>Some <b>text</b> with <a href=/x>a link</a>.</div>\n",
+                5 * MB,
+            ),
+            5 * MB,
+        ),
+    ] {
+        let page = converted(&html);
+        assert!(page.text.len() <= most, "{name}: {}", page.text.len());
+    }
+}
+
+#[test]
+fn a_conversion_stops_with_its_call() {
+    let stop = CancellationToken::new();
+    stop.cancel();
+    let base = Url::parse("https://example.org").unwrap();
+    assert_eq!(page("<p>x", &base, &stop), None);
+}
+
+/// Any cut of a page of every element converts.
+#[test]
+fn broken_pages_convert() {
+    let whole = include_str!("page.html");
+    for (at, _) in whole.char_indices() {
+        converted_here(&whole[..at]);
+        converted_here(&whole[at..]);
+    }
+}
+
+fn converted_here(html: &str) -> Page {
+    let base = Url::parse("https://example.org/a/b").unwrap();
+    page(html, &base, &CancellationToken::new()).unwrap()
+}
+
+#[test]
+fn a_page_becomes_markdown() {
+    let Page {
+        title,
+        text,
+        is_cut,
+    } = converted_here(include_str!("page.html"));
+    assert_eq!((&*title, is_cut), ("Rates & limits", false));
+    insta::assert_snapshot!(text);
+}
