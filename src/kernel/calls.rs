@@ -140,12 +140,16 @@ pub(super) fn start_waiting(draft: &mut Draft<'_>) {
     }
 }
 
-pub(super) fn ended(mut draft: Draft<'_>, result: ToolResult) -> Decision {
+pub(super) fn ended(mut draft: Draft<'_>, mut result: ToolResult) -> Decision {
     let slot = draft.query.step.slot(&result.call);
     let Some(slot) = slot.filter(|slot| slot.state == CallState::Running) else {
         return Decision::nothing();
     };
-    let (name, result) = (slot.call.name.clone(), Arc::new(result));
+    let name = slot.call.name.clone();
+    if let Some(spec) = draft.policy().tool(&name) {
+        result.trust = spec.trust;
+    }
+    let result = Arc::new(result);
     draft.emit(ToolFact::Finished(ToolFinished { name, result }));
     advance(draft)
 }

@@ -8,10 +8,9 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     calls,
     effect::{CallToken, CommandReply, Decision, Effect},
-    history::{Transcript, chars, chars_of},
+    history::{Transcript, chars, chars_of, content},
     inbox,
     input::DecisionContext,
-    phase::ToolSlot,
     policy::Policy,
     query::Query,
     session::Session,
@@ -108,9 +107,9 @@ impl<'a> Draft<'a> {
         let is_result = |record: &Record| matches!(record.fact, Fact::Tool(_));
         if self.records.iter().any(is_result) {
             let slots = self.query.step.slots().iter();
-            let results = slots.filter_map(ToolSlot::result);
+            let results = slots.filter_map(|slot| Some((&slot.call.name, slot.result()?)));
             added += results
-                .map(|result| result.content.chars().count())
+                .map(|(tool, result)| content(tool, result).chars().count())
                 .sum::<usize>();
         }
         let steers = self.query.steers.iter();

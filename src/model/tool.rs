@@ -67,6 +67,24 @@ impl ToolSpec {
     }
 }
 
+impl ToolSpec {
+    /// The first sentence for the model; that of a stranger shortened, in quotes and on one line.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let text = self.first_sentence();
+        if self.trust.is_trusted() {
+            return text.to_owned();
+        }
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let plain = words.join(" ").replace('"', "'");
+        let cut: String = plain.chars().take(SUMMARY).collect();
+        format!("its server says \"{cut}\"")
+    }
+}
+
+/// Most characters of a stranger's summary.
+const SUMMARY: usize = 200;
+
 /// The need that a tool serves, which orders tools in the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -28,6 +28,7 @@ mod options;
 mod policies;
 mod random;
 mod recovery;
+pub(crate) mod smuggling;
 mod supervision;
 mod tools;
 mod trees;
