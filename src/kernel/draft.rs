@@ -16,7 +16,7 @@ use super::{
     session::Session,
 };
 use crate::model::{
-    Attempt, FaultCode, ForcedBy, Outcome, Record, Turn, Usage,
+    Attempt, FaultCode, ForcedBy, Outcome, Record, ToolSpec, Turn, Usage,
     record::{Accepted, BudgetFact, Fact, InboxPosition, QueryFact, QueryFinished, TurnFact},
 };
 
@@ -27,6 +27,8 @@ pub(super) struct Draft<'a> {
     pub query: Query,
     records: Vec<Record>,
     effects: Vec<Effect>,
+    /// Tools that the records add to the session's list.
+    added: Vec<ToolSpec>,
 }
 
 impl<'a> Draft<'a> {
@@ -37,7 +39,16 @@ impl<'a> Draft<'a> {
             query: query.clone(),
             records: Vec::new(),
             effects: Vec::new(),
+            added: Vec::new(),
         }
+    }
+
+    pub(super) fn added(&self) -> &[ToolSpec] {
+        &self.added
+    }
+
+    pub(super) fn add(&mut self, tools: Vec<ToolSpec>) {
+        self.added.extend(tools);
     }
 
     pub(super) fn policy(&self) -> &'a Policy {

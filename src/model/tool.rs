@@ -32,6 +32,9 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
+    /// The name of the tool that finds others, which the kernel runs itself.
+    pub const FIND: &str = "find_tools";
+
     /// A tool that may change something: its calls are not repeated, and need no approval.
     pub fn new(name: impl Into<String>, description: impl Into<String>, schema: Value) -> Self {
         Self {

@@ -12,7 +12,7 @@ use oracle_agent::{
         Import, ImportedMessage, Message, Outcome, Part, QueryType, Role, Speaker, Submission,
         Timestamp, ToolApproval, ToolCall, ToolRepeat, ToolStatus, ToolTrust, Usage,
         command::Author,
-        record::{Fact, SignalFact},
+        record::{ApprovalVerdict, Fact, SignalFact},
     },
     prompt::{ComposeInput, Composer, Prompts, TOKEN_BUDGET, Variables},
     signal::{self, Finding},
@@ -86,7 +86,11 @@ pub(crate) fn attempt(number: u64) -> String {
     }
     let cut = dice.below(4) == 0;
     let length = text.chars().count() as u64;
-    let kept = if cut { 5 + dice.below(length - 4) } else { length };
+    let kept = if cut {
+        5 + dice.below(length - 4)
+    } else {
+        length
+    };
     text.chars().take(kept as usize).collect()
 }
 
@@ -136,11 +140,13 @@ fn copies(play: &Play) -> [String; 3] {
 
 /// Signals and rejections since the log had `from` records.
 fn signals(play: &Play, from: usize) -> Vec<String> {
-    let signals = play.log[from..].iter().filter_map(|record| match &record.fact {
-        Fact::Signal(SignalFact::Emitted(signal)) => Some(signal.raw_xml.clone()),
-        Fact::Signal(SignalFact::Rejected(rejection)) => Some(format!("{rejection:?}")),
-        _ => None,
-    });
+    let signals = play.log[from..]
+        .iter()
+        .filter_map(|record| match &record.fact {
+            Fact::Signal(SignalFact::Emitted(signal)) => Some(signal.raw_xml.clone()),
+            Fact::Signal(SignalFact::Rejected(rejection)) => Some(format!("{rejection:?}")),
+            _ => None,
+        });
     signals.collect()
 }
 
@@ -155,7 +161,9 @@ fn check_messages(play: &Play, name: &str) {
         }
         let outside = message.results().any(|result| !result.trust.is_trusted());
         if message.role == Role::Guidance || outside || message.is_summary() {
-            for line in text.split(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']) {
+            for line in text.split([
+                '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
+            ]) {
                 // Every second piece of a line is between quotation marks.
                 let bare: String = line.split('"').step_by(2).collect();
                 let quoted = line.starts_with("| ") || !bare.contains(MARK);
@@ -174,7 +182,10 @@ fn copy_obeys_nothing(mut play: Play, number: u64, name: &str) {
     play.says(&format!("{copy}\n\n{own}"));
     // A fence or a thought in the copy may hide the model's own.
     let found = signals(&play, from);
-    assert!(found.iter().all(|found| *found == own), "{name}: {found:?}\n{copy}");
+    assert!(
+        found.iter().all(|found| *found == own),
+        "{name}: {found:?}\n{copy}"
+    );
     if play.session.query().is_some() {
         check_messages(&play, name);
     }
@@ -246,7 +257,10 @@ fn summarised(mut play: Play, text: &str) -> Play {
     let summary = play.messages().iter().find(|message| message.is_summary());
     let summary = foreign(summary.expect("a summary"));
     let first = summary.lines().next().unwrap();
-    assert!(first.ends_with("Some of it comes from outside.]"), "{first}");
+    assert!(
+        first.ends_with("Some of it comes from outside.]"),
+        "{first}"
+    );
     play
 }
 
@@ -276,6 +290,43 @@ fn passed_on(mut play: Play, text: &str) -> Play {
     play
 }
 
+fn denied_because(mut play: Play, text: &str) -> Play {
+    let (query, turn, call, _) = play.session.waiting_calls().next().unwrap();
+    let (call, token) = (call.id.clone(), call.approval_token(query, turn));
+    play.command(Command::AnswerApproval {
+        call,
+        token,
+        verdict: ApprovalVerdict::Denied,
+        reason: Some(text.to_owned()),
+    })
+    .unwrap();
+    play
+}
+
+/// A tool in reserve, which the model finds or lacks.
+fn found(_: Play, text: &str) -> Play {
+    let mut policy = with_fetch();
+    let mut spare = tool("mail", ToolRepeat::Safe, ToolApproval::NotNeeded);
+    (spare.description, spare.trust) = (text.to_owned(), ToolTrust::Untrusted);
+    let mut find = tool("find_tools", ToolRepeat::Safe, ToolApproval::NotNeeded);
+    find.description = "Finds tools.".into();
+    policy.tools = policy.tools.iter().cloned().chain([find]).collect();
+    policy.findable = vec![spare].into();
+    let mut play = Play::asked(policy);
+    if text.len() % 2 == 0 {
+        play.says(&wants("send mail"));
+    } else {
+        let find = call_with("c", "find_tools", "{\"query\": \"mail\"}");
+        play.calls(&need("have to mail"), vec![find]);
+    }
+    let listed = foreign(play.messages().last().unwrap());
+    assert!(
+        listed.contains("\n- mail: its server says \"zqx"),
+        "{listed}"
+    );
+    play
+}
+
 fn steered(mut play: Play, text: &str) -> Play {
     let author = Author::User;
     let text = text.to_owned();
@@ -288,7 +339,9 @@ fn no_attempt_to_smuggle_is_obeyed() {
     let mut delegating = asked();
     delegating.says(&delegate("all of src"));
     type Channel = (&'static str, Play, fn(Play, &str) -> Play);
-    let channels: [Channel; 9] = [
+    let mut denied = asked();
+    denied.calls(&need("have to"), vec![call("d", "deploy")]);
+    let channels: [Channel; 11] = [
         ("user text", Play::new(with_fetch()), imported),
         ("file", calling("search"), succeeds),
         ("error of a tool", calling("read"), fails),
@@ -298,6 +351,8 @@ fn no_attempt_to_smuggle_is_obeyed() {
         ("child", delegating, child),
         ("signal", asked(), passed_on),
         ("steering", calling("search"), steered),
+        ("reason of a denial", denied, denied_because),
+        ("words of a server", asked(), found),
     ];
     for (channel, base, through) in channels {
         for number in 0..ATTEMPTS {
@@ -312,7 +367,10 @@ fn no_attempt_to_smuggle_is_obeyed() {
 fn attempts_would_be_obeyed_if_they_were_the_models_own() {
     let read = |number| signal::read(&attempt(number), Timestamp::default()).finding;
     let found: Vec<Finding> = (0..ATTEMPTS).map(read).collect();
-    let signals = found.iter().filter(|found| found.signal().is_some()).count();
+    let signals = found
+        .iter()
+        .filter(|found| found.signal().is_some())
+        .count();
     assert!(signals > 300, "{signals}");
 }
 
@@ -334,8 +392,14 @@ fn no_attempt_in_the_projects_context_or_a_tools_words_leaves_its_place() {
         let input = ComposeInput::new(Arc::new(values.prepare()), query_type);
         let prompt = composer.compose(&input).unwrap().content.to_string();
         assert!(!has_guidance(&prompt), "{prompt}");
-        assert_eq!(prompt.to_lowercase().matches("</project_context>").count(), 1, "{text}");
-        let listed = prompt.lines().find(|line| line.starts_with("- `fetch`: its server says \""));
+        assert_eq!(
+            prompt.to_lowercase().matches("</project_context>").count(),
+            1,
+            "{text}"
+        );
+        let listed = prompt
+            .lines()
+            .find(|line| line.starts_with("- `fetch`: its server says \""));
         let bare: String = listed.expect(&text).split('"').step_by(2).collect();
         assert!(!bare.contains(MARK), "{bare}\nin {prompt}");
         // The examples of the prompt are fenced, and nothing else is there to be read.
