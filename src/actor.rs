@@ -48,7 +48,7 @@ pub(crate) mod trace;
 mod view;
 mod workers;
 
-pub use approvals::{Approval, WaitingCalls};
+pub use approvals::{Approval, AwaitedGrant, WaitingCalls};
 pub use bus::{FactPredicate, Filter, Frame, Frames, Notice, SessionRecord, Subscription};
 pub use clock::Clock;
 pub use deletion::{Deletion, delete};

@@ -16,6 +16,7 @@
 mod attach;
 mod budget;
 mod calls;
+mod capability;
 mod compaction;
 mod context;
 mod control;
@@ -32,6 +33,7 @@ mod import;
 mod inbox;
 mod input;
 mod keys;
+mod offer;
 mod phase;
 mod policy;
 mod query;
@@ -52,6 +54,7 @@ pub use history::Transcript;
 pub use input::{
     Command, DecisionContext, InFlight, IssuedCommand, Refusal, Report, ReturnedResult,
 };
+pub use offer::offer;
 pub use phase::{CallState, ChildSlot, Pause, Step, ToolSlot};
 pub use policy::{
     DelegationPolicy, FallbackPolicy, ModelChoice, OnMissingSignal, Policy, RestartPolicy,

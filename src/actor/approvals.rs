@@ -48,6 +48,18 @@ pub struct Approval {
     pub since: Timestamp,
 }
 
+/// A query that waits until an operator attaches a tool to its session.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
+pub struct AwaitedGrant {
+    /// Its session.
+    pub session: SessionKey,
+    /// The tools, of which one suffices.
+    pub tools: Vec<String>,
+    /// When the wait ends.
+    pub until: Timestamp,
+}
+
 #[derive(Debug, Clone, Default)]
 pub(super) struct Approvals(Arc<DashMap<TenantId, Sessions>>);
 
@@ -57,6 +69,7 @@ type Sessions = HashMap<SessionName, PendingCalls>;
 pub(super) struct PendingCalls {
     last: Seq,
     pub calls: Vec<Approval>,
+    pub grant: Option<AwaitedGrant>,
 }
 
 impl Approvals {
@@ -88,11 +101,13 @@ impl Approvals {
 
     /// The waiting calls of a tenant, oldest first; drops the entries of sessions that no longer
     /// matter.
-    fn of(&self, tenant: &TenantId, matters: impl Fn(&SessionName) -> bool) -> Vec<Approval> {
+    fn of(&self, tenant: &TenantId, matters: impl Fn(&SessionName) -> bool) -> WaitingCalls {
         let Some(mut theirs) = self.0.get_mut(tenant) else {
-            return Vec::new();
+            return WaitingCalls::default();
         };
         theirs.retain(|name, _| matters(name));
+        let grants = theirs.values().filter_map(|pending| pending.grant.clone());
+        let mut grants: Vec<AwaitedGrant> = grants.collect();
         let calls = theirs.values().flat_map(|pending| pending.calls.clone());
         let mut calls: Vec<Approval> = calls.collect();
         drop(theirs);
@@ -101,7 +116,12 @@ impl Approvals {
             let order = |one: &Approval| (one.since, one.session.name.clone(), one.call.id.clone());
             order(a).cmp(&order(b))
         });
-        calls
+        grants.sort_by(|a, b| a.session.name.cmp(&b.session.name));
+        WaitingCalls {
+            approvals: calls,
+            grants,
+            ..WaitingCalls::default()
+        }
     }
 }
 
@@ -115,9 +135,15 @@ impl PendingCalls {
             token: call.approval_token(query, turn),
             since,
         });
+        let grant = session.awaited_grant().map(|(tools, until)| AwaitedGrant {
+            session: key.clone(),
+            tools: tools.to_vec(),
+            until,
+        });
         Self {
             last,
             calls: calls.collect(),
+            grant,
         }
     }
 }
@@ -128,6 +154,9 @@ impl PendingCalls {
 pub struct WaitingCalls {
     /// The calls, oldest first.
     pub approvals: Vec<Approval>,
+    /// Queries that wait for a tool.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<AwaitedGrant>,
     /// Whether some are missing: too many, unreadable, or not read in time. A repeated request makes
     /// progress.
     #[serde(default)]
@@ -176,15 +205,12 @@ impl Oracle {
             self.lives(&SessionKey { tenant, name })
         };
         let matters = |name: &SessionName| !to_the_end || unfinished.contains(name) || lives(name);
-        let mut approvals = self.router().approvals.of(tenant, matters);
+        let mut waiting = self.router().approvals.of(tenant, matters);
         let limit = limit.clamp(1, MOST);
-        let more = approvals.len().saturating_sub(limit);
-        approvals.truncate(limit);
-        Ok(WaitingCalls {
-            approvals,
-            incomplete: incomplete || more > 0,
-            more,
-        })
+        waiting.more = waiting.approvals.len().saturating_sub(limit);
+        waiting.approvals.truncate(limit);
+        waiting.incomplete = incomplete || waiting.more > 0;
+        Ok(waiting)
     }
 
     fn lives(&self, key: &SessionKey) -> bool {

@@ -67,6 +67,8 @@ impl Profile {
     #[must_use]
     pub fn for_child(&self, parent: &Parent) -> Self {
         let may_use = |tool: &&ToolSpec| match &parent.tools {
+            // It would find tools that its parent does not have.
+            _ if tool.name == ToolSpec::FIND => false,
             Some(names) => names.contains(&tool.name),
             None => tool.effect == ToolEffect::ReadOnly,
         };
@@ -78,6 +80,7 @@ impl Profile {
         };
         let policy = Policy {
             tools: tools.collect(),
+            findable: Arc::default(),
             attachable: Arc::default(),
             delegation,
             ..(*self.policy).clone()

@@ -141,10 +141,15 @@ impl ProgressTracker {
     }
 
     /// Milliseconds for which progress has been due; 0 at rest and during a pause, a back-off, a
-    /// delegation or a wait in the queue.
+    /// delegation, or a wait for a person or in the queue.
     pub(super) fn silent_for(&self, now: u64) -> u64 {
         let activity = self.activity.load(Ordering::Relaxed);
-        let waits = [Activity::BackingOff, Activity::Delegating, Activity::Paused];
+        let waits = [
+            Activity::Approval,
+            Activity::BackingOff,
+            Activity::Delegating,
+            Activity::Paused,
+        ];
         let waits = waits.iter().any(|wait| *wait as u8 == activity);
         match waits || self.rests() || self.queued.load(Ordering::Relaxed) {
             true => 0,

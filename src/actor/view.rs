@@ -1,6 +1,6 @@
 //! The state of a session, live or not.
 
-use super::approvals::{Approval, PendingCalls};
+use super::approvals::{Approval, AwaitedGrant, PendingCalls};
 use crate::{
     kernel::{Phase, Query, Session},
     model::{Limits, ProfileName, QueryId, Seq, SessionKey, SignalType, Timestamp, Usage},
@@ -41,6 +41,9 @@ pub struct SessionView {
     /// Its calls that wait for approval, the oldest first.
     #[serde(default)]
     pub calls: Vec<Approval>,
+    /// The tools of which its query awaits one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<AwaitedGrant>,
     /// Its usage; without a query, that of the session.
     pub usage: Usage,
     /// The context window of the first model, in tokens, if it is known.
@@ -65,7 +68,7 @@ impl SessionView {
         };
         let question = session.question();
         let signal = query.and_then(|query| query.signals().last_signal());
-        let calls = PendingCalls::of(&key, session, last).calls;
+        let PendingCalls { calls, grant, .. } = PendingCalls::of(&key, session, last);
         Self {
             key,
             state: state.to_owned(),
@@ -76,6 +79,7 @@ impl SessionView {
             since: query.map(Query::since),
             signal: signal.map(|signal| signal.kind()),
             calls,
+            grant,
             total: session.total_usage(),
             query: query.map(|query| query.id()),
             turns: query.map_or(0, |query| query.turns()),

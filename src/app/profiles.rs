@@ -11,7 +11,7 @@ use crate::{
     access::Budgets,
     actor::{Profile, Profiles},
     config::{Config, Environment, ModelChain, PRESETS, Prices},
-    kernel::{FallbackClassifier, ModelChoice, Policy, TurnPolicy},
+    kernel::{FallbackClassifier, ModelChoice, Policy, TurnPolicy, offer},
     llm::{Backend, OFFLINE, Remote, scripted::Scripts},
     model::{ProfileName, ToolSpec},
     tool::Registry,
@@ -84,10 +84,11 @@ impl Builder {
 impl ProfileFactory {
     pub(super) fn profiles(&self, config: &Config) -> Result<Profiles, BuildError> {
         check_aliases(config)?;
-        let default = self.profile(&ProfileName::oracle(), config)?;
+        let default = self.profile(&ProfileName::oracle(), config, "")?;
         let mut profiles = Profiles::new(default);
         for wanted in &config.profiles {
-            let mut profile = self.profile(&wanted.name, &wanted.over(config))?;
+            let about = wanted.description.as_deref().unwrap_or_default();
+            let mut profile = self.profile(&wanted.name, &wanted.over(config), about)?;
             if let Some(description) = &wanted.description {
                 profile = profile.described(description);
             }
@@ -96,11 +97,18 @@ impl ProfileFactory {
         Ok(profiles)
     }
 
-    fn profile(&self, name: &ProfileName, config: &Config) -> Result<Profile, BuildError> {
+    fn profile(
+        &self,
+        name: &ProfileName,
+        config: &Config,
+        about: &str,
+    ) -> Result<Profile, BuildError> {
         let models = self.choices(config, &self.chain(config), &self.backends)?;
         let mut policy = Policy::new(models, Arc::default());
         settings::apply(config, &mut policy);
-        (policy.tools, policy.attachable) = self.tools(name, config)?;
+        let (tools, attachable) = self.tools(name, config)?;
+        (policy.tools, policy.findable) = offer(&tools, &config.tools.pinned, about);
+        policy.attachable = attachable;
         if let Some(classifier) = &self.fallback {
             policy.fallback_classifier = Arc::clone(classifier);
         }
@@ -153,7 +161,11 @@ impl ProfileFactory {
     fn tools(&self, name: &ProfileName, config: &Config) -> Result<Lists, BuildError> {
         let there = self.tools.specs();
         let (only, given) = (&config.tools.only, &config.tools.attachable);
-        let mut named = only.iter().flatten().chain(given);
+        let mut named = only
+            .iter()
+            .flatten()
+            .chain(given)
+            .chain(&config.tools.pinned);
         let known = |tool: &String| there.iter().any(|spec| spec.name == *tool);
         if let Some(unknown) = named.find(|tool| !known(tool)) {
             let names: Vec<String> = there.iter().map(|one| format!("`{}`", one.name)).collect();

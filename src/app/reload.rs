@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Keys, and prefixes of keys, whose values may change while the system runs.
-const LIVE: [&str; 13] = [
+const LIVE: [&str; 15] = [
     "oracle.",
     "budget.",
     "fallback.",
@@ -25,6 +25,8 @@ const LIVE: [&str; 13] = [
     "tools.max_parallel",
     "tools.only",
     "tools.attachable",
+    "tools.pinned",
+    "tools.grant_wait",
     "model.attempts",
     "model.patience",
     "session.inbox_capacity",

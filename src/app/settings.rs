@@ -77,6 +77,7 @@ pub(super) fn apply(config: &Config, policy: &mut Policy) {
     policy.delegation = config.delegation;
     policy.instructions = config.prompt.instructions.as_deref().map(Into::into);
     policy.parallel_calls = config.tools.max_parallel;
+    policy.grant_wait = config.tools.grant_wait;
     policy.inbox_capacity = config.session.inbox_capacity;
 }
 

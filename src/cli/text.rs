@@ -113,6 +113,13 @@ pub(super) fn standing(view: &SessionView) -> Vec<(&'static str, String)> {
     if let Some(reason) = &view.quarantine {
         rows.push(("quarantined", reason.clone()));
     }
+    if let Some(grant) = &view.grant {
+        let (tools, until) = (grant.tools.join(" or "), grant.until);
+        rows.push((
+            "waits for",
+            format!("{tools}, to be attached until {until}"),
+        ));
+    }
     rows.push(("records", view.last.to_string()));
     if let (Some(query), Some(limits)) = (view.query, view.limits) {
         let (turns, most) = (view.turns, limits.max_turns);

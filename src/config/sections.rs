@@ -191,6 +191,11 @@ tables! {
         only: Option<Vec<String>> = None, TOOLS;
         /// Tools that can be attached to a running session, one by one.
         attachable: Vec<String> = Vec::new(), TOOLS;
+        /// The tools that are offered first, of more than twenty.
+        pinned: Vec<String> = Vec::new(), TOOLS;
+        /// How long a query that needs a tool of `attachable` waits until it is attached.
+        #[serde(with = "span::required")]
+        grant_wait: Duration = Duration::ZERO, Time(0, DAY);
     }
 
     /// `[notes]`: the notes folder and write access.
@@ -379,6 +384,9 @@ tables! {
         max_children: Option<u32> = None, Whole(1, 100);
         tools: Option<Vec<String>> = None, TOOLS;
         attachable: Option<Vec<String>> = None, TOOLS;
+        pinned: Option<Vec<String>> = None, TOOLS;
+        #[serde(with = "span::optional")]
+        grant_wait: Option<Duration> = None, Time(0, DAY);
     }
 
     /// `[[providers]]`: a model server. Holds no secret, only the place of one.
@@ -516,6 +524,8 @@ impl Profile {
         set(&mut config.delegation.max_children, &self.max_children);
         put(&mut config.tools.only, &self.tools);
         set(&mut config.tools.attachable, &self.attachable);
+        set(&mut config.tools.pinned, &self.pinned);
+        set(&mut config.tools.grant_wait, &self.grant_wait);
         config
     }
 }

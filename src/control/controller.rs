@@ -9,7 +9,7 @@ use crate::{
         ApprovalToken, By, CallId, ForkPoint, LimitsRequest, Principal, ProfileName, Seq,
         SessionKey, TenantId,
         access::Role,
-        command::{Author, MAX_QUESTION},
+        command::{Author, MAX_QUESTION, MAX_REASON},
         record::ApprovalVerdict,
     },
 };
@@ -100,12 +100,18 @@ fn steer(text: String, author: Author) -> Result<Command, Refused> {
     Ok(Command::Steer { text, author })
 }
 
-const fn answer(call: CallId, token: ApprovalToken, verdict: ApprovalVerdict) -> Command {
-    Command::AnswerApproval {
+fn deny(call: CallId, token: ApprovalToken, reason: Option<String>) -> Result<Command, Refused> {
+    let length = reason.as_ref().map_or(0, |reason| reason.chars().count());
+    if length > MAX_REASON {
+        let what = format!("`reason` has {length} characters: use at most {MAX_REASON}");
+        return Err(Refused::new(Code::ReasonTooLong, what));
+    }
+    Ok(Command::AnswerApproval {
         call,
         token,
-        verdict,
-    }
+        verdict: ApprovalVerdict::Denied,
+        reason: reason.filter(|reason| !reason.trim().is_empty()),
+    })
 }
 
 struct TenantController<'a> {
@@ -212,12 +218,21 @@ impl TenantController<'_> {
                 session,
                 call,
                 token,
-            } => (session, answer(call, token, ApprovalVerdict::Approved)),
+            } => {
+                let command = Command::AnswerApproval {
+                    call,
+                    token,
+                    verdict: ApprovalVerdict::Approved,
+                    reason: None,
+                };
+                (session, command)
+            }
             Verb::Deny {
                 session,
                 call,
                 token,
-            } => (session, answer(call, token, ApprovalVerdict::Denied)),
+                reason,
+            } => (session, deny(call, token, reason)?),
             Verb::AttachTool { session, tool } => (session, Command::AttachTool { tool }),
         };
         self.command(&session, command).await

@@ -239,6 +239,7 @@ impl QueryHandle {
         &mut self,
         waiting: &WaitingCall,
         verdict: ApprovalVerdict,
+        reason: Option<String>,
     ) -> BoxFuture<'static, Result<(), Refused>> {
         self.waiting.retain(|waits| waits != waiting);
         let (call, token) = (waiting.call.id.clone(), waiting.token.clone());
@@ -253,12 +254,14 @@ impl QueryHandle {
                 session,
                 call: call.clone(),
                 token: token.clone(),
+                reason: reason.clone(),
             },
         };
         let here = Command::AnswerApproval {
             call,
             token,
             verdict,
+            reason,
         };
         self.carry_out(here, verb)
     }
@@ -275,7 +278,7 @@ impl QueryHandle {
                 "a call of {name} needs approval and was refused, because nobody can be asked \
                  here: run `oracle chat`, or `oracle ask` with text output, in a terminal"
             );
-            let refused = self.answer_call(waiting, ApprovalVerdict::Unattended);
+            let refused = self.answer_call(waiting, ApprovalVerdict::Unattended, None);
             return (why, refused);
         }
         self.waiting.retain(|waits| waits != waiting);

@@ -87,6 +87,8 @@ words! {
         EmptyQuestion = "empty_question",
         /// The text is too long.
         QuestionTooLong = "question_too_long",
+        /// The reason of a denial is too long.
+        ReasonTooLong = "reason_too_long",
         /// The system is overloaded.
         Overloaded = "overloaded",
         /// No reply arrived; the verb may have been executed.

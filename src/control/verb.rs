@@ -204,6 +204,10 @@ pub enum Verb {
         call: CallId,
         /// Its token, from `approvals` or the event `approval.requested`.
         token: ApprovalToken,
+        /// Why, for the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "server", schema(max_length = 500))]
+        reason: Option<String>,
     },
     /// Attaches one of the configured tools to a session.
     AttachTool {

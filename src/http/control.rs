@@ -55,6 +55,7 @@ async fn carry_out(
 fn refused(why: Refused) -> Problem {
     let field = match why.code {
         Code::EmptyQuestion | Code::QuestionTooLong => "text",
+        Code::ReasonTooLong => "reason",
         Code::TurnsOutOfRange => "limits.max_turns",
         Code::TokensOutOfRange => "limits.max_tokens",
         Code::CostOutOfRange => "limits.max_cost",

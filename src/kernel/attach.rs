@@ -1,5 +1,5 @@
-//! Tools that an operator attaches to a live session, by name, from those that the host keeps
-//! ready.
+//! Tools that join a live session, by name, from those that the host keeps ready: an operator
+//! attaches them, or the model finds them.
 //!
 //! The prompt names only the profile's own tools, so guidance names the others: at once if a query
 //! runs, and at the start of each later one. It also names those that the host no longer has.
@@ -11,6 +11,7 @@ use std::{fmt::Write as _, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    capability,
     effect::Decision,
     input::{DecisionContext, Refusal},
     policy::Policy,
@@ -19,7 +20,7 @@ use super::{
 use crate::model::{
     By, ToolSpec,
     command::Author,
-    record::{ControlFact, Steered, ToolAttached},
+    record::{AddedTool, ControlFact, Steered, ToolAttached},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +34,15 @@ impl From<&ToolAttached> for Attached {
         Self {
             name: attached.tool.clone(),
             about: attached.about.clone(),
+        }
+    }
+}
+
+impl From<&AddedTool> for Attached {
+    fn from(added: &AddedTool) -> Self {
+        Self {
+            name: added.tool.clone(),
+            about: added.about.clone(),
         }
     }
 }
@@ -54,23 +64,37 @@ pub(super) fn attach(
         let there = there.cloned().collect();
         return Err(Refusal::UnknownTool { tool, there });
     };
-    let about = about(spec);
+    let about = spec.summary();
     let attached = ToolAttached { tool, about, by };
-    Ok(session.note(ControlFact::ToolAttached(attached), now))
+    let attached = session.note(ControlFact::ToolAttached(attached), now);
+    // A query that waits for the tool goes on.
+    let waits = session.awaited_grant();
+    Ok(
+        match waits.is_some_and(|(tools, _)| tools.contains(&spec.name)) {
+            true => session.and_then(attached, now, capability::proceed),
+            false => attached,
+        },
+    )
 }
 
 pub(super) fn take_in(session: &mut Session, tool: &Attached) {
-    session.attached.push(tool.clone());
-    if let Some(spec) = ready(session.policy(), &tool.name) {
-        let tools = session.policy().tools.iter().cloned().chain([spec]);
-        let tools = tools.collect();
-        let policy = session.policy().clone();
-        session.rules = Arc::new(Policy { tools, ..policy }).into();
-    }
+    add(session, tool.clone());
     let words = words(session.policy(), std::slice::from_ref(tool));
     if let Phase::Running(query) = &mut session.phase {
         query.steers.push(words);
     }
+}
+
+/// Adds a tool to the end of the session's list.
+pub(super) fn add(session: &mut Session, tool: Attached) {
+    if session.attached.iter().any(|known| known.name == tool.name) {
+        return;
+    }
+    if let Some(spec) = ready(session.policy(), &tool.name) {
+        let tools = session.policy().tools.iter().cloned().chain([spec]);
+        session.offer(tools.collect());
+    }
+    session.attached.push(tool);
 }
 
 impl Session {
@@ -78,13 +102,39 @@ impl Session {
         self.attached.iter().any(|tool| tool.name == name)
     }
 
-    /// Switches to another policy and keeps the attached tools. Call it only while no query runs: a
-    /// query ends under the policy that it started with.
+    /// Switches to another policy. Tools that the session has keep their places, those that are
+    /// gone leave, and new ones join the end. Call it only while no query runs: a query ends under
+    /// the policy that it started with.
     pub fn adopt(&mut self, policy: Arc<Policy>) {
+        let before = Arc::clone(&self.policy().tools);
+        let is_new = self.opened.is_none();
         self.rules = policy.into();
-        for tool in std::mem::take(&mut self.attached) {
-            take_in(self, &tool);
+        let policy = self.policy();
+        let is_attached = |name: &str| self.attached.iter().any(|tool| tool.name == name);
+        let there = |name: &str| {
+            let mut findable = policy.findable.iter();
+            let own = policy
+                .tool(name)
+                .or_else(|| findable.find(|spec| spec.name == name));
+            let own = own.cloned();
+            own.or_else(|| ready(policy, name).filter(|_| is_attached(name)))
+        };
+        let before = before.iter().filter(|_| !is_new);
+        let mut tools: Vec<ToolSpec> = before.filter_map(|spec| there(&spec.name)).collect();
+        let own = policy.tools.iter().map(|spec| &spec.name);
+        for name in own.chain(self.attached.iter().map(|tool| &tool.name)) {
+            if tools.iter().all(|spec| spec.name != *name) {
+                tools.extend(there(name));
+            }
         }
+        if *tools != *policy.tools {
+            self.offer(tools.into());
+        }
+    }
+
+    fn offer(&mut self, tools: Arc<[ToolSpec]>) {
+        let policy = self.policy().clone();
+        self.rules = Arc::new(Policy { tools, ..policy }).into();
     }
 }
 
@@ -93,17 +143,13 @@ pub(super) fn attached_tools(session: &Session) -> Option<Arc<Steered>> {
     (!attached.is_empty()).then(|| words(session.policy(), attached))
 }
 
+/// A tool that can be added.
 fn ready(policy: &Policy, name: &str) -> Option<ToolSpec> {
     if policy.tool(name).is_some() {
         return None;
     }
-    let mut ready = policy.attachable.iter();
+    let mut ready = policy.attachable.iter().chain(policy.findable.iter());
     ready.find(|spec| spec.name == name).cloned()
-}
-
-fn about(spec: &ToolSpec) -> String {
-    let first = spec.description.lines().next();
-    first.unwrap_or_default().to_owned()
 }
 
 /// Always one message, because summaries refer to messages by position.

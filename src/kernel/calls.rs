@@ -7,12 +7,14 @@ use super::{
     effect::{CommandReply, Decision, Effect},
     guidance,
     input::{Refusal, ReturnedResult},
+    offer,
     phase::{CallState, ToolSlot},
     schema::problem_of_arguments,
     turn_end,
 };
 use crate::model::{
-    AnswerOptions, By, CallId, Outcome, Part, StopReason, ToolCall, ToolResult, ToolStatus,
+    AnswerOptions, By, CallId, Outcome, Part, StopReason, ToolCall, ToolResult, ToolSpec,
+    ToolStatus,
     record::{
         ApprovalAnswered, ApprovalFact, ApprovalRequested, ApprovalVerdict, CallStarted,
         HandedOver, RefusedWhy, Returned, ToolFact, ToolFinished, ToolRefused, ToolRequested,
@@ -126,6 +128,13 @@ pub(super) fn start_waiting(draft: &mut Draft<'_>) {
     if draft.session.paused {
         return;
     }
+    if draft.policy().tool(ToolSpec::FIND).is_some() {
+        for ToolSlot { call, state } in draft.query.step.slots().to_vec() {
+            if state == CallState::Waiting && call.name == ToolSpec::FIND {
+                offer::find(draft, &call);
+            }
+        }
+    }
     let slots = draft.query.step.slots();
     let of = |state| slots.iter().filter(move |slot| slot.state == state);
     let running = of(CallState::Running).count();
@@ -140,29 +149,39 @@ pub(super) fn start_waiting(draft: &mut Draft<'_>) {
     }
 }
 
-pub(super) fn ended(mut draft: Draft<'_>, result: ToolResult) -> Decision {
+pub(super) fn ended(mut draft: Draft<'_>, mut result: ToolResult) -> Decision {
     let slot = draft.query.step.slot(&result.call);
     let Some(slot) = slot.filter(|slot| slot.state == CallState::Running) else {
         return Decision::nothing();
     };
-    let (name, result) = (slot.call.name.clone(), Arc::new(result));
+    let name = slot.call.name.clone();
+    if let Some(spec) = draft.policy().tool(&name) {
+        result.trust = spec.trust;
+    }
+    let result = Arc::new(result);
     draft.emit(ToolFact::Finished(ToolFinished { name, result }));
     advance(draft)
 }
 
-pub(super) fn approval(mut draft: Draft<'_>, call: CallId, verdict: ApprovalVerdict) -> Decision {
+pub(super) fn approval(
+    mut draft: Draft<'_>,
+    call: CallId,
+    verdict: ApprovalVerdict,
+    reason: Option<String>,
+) -> Decision {
     let slot = draft.query.step.slot(&call).cloned();
-    draft.emit(ApprovalFact::Answered(ApprovalAnswered {
-        call: call.clone(),
-        verdict,
-    }));
     let declined = match verdict {
         ApprovalVerdict::Approved | ApprovalVerdict::Withdrawn => None,
-        ApprovalVerdict::Denied => Some(guidance::DENIED),
-        ApprovalVerdict::Unattended => Some(guidance::UNATTENDED),
+        ApprovalVerdict::Denied => Some(guidance::denied(reason.as_deref())),
+        ApprovalVerdict::Unattended => Some(guidance::UNATTENDED.to_owned()),
     };
+    draft.emit(ApprovalFact::Answered(ApprovalAnswered {
+        call,
+        verdict,
+        reason: reason.filter(|_| verdict == ApprovalVerdict::Denied),
+    }));
     if let (Some(why), Some(slot)) = (declined, slot) {
-        finish(&mut draft, &slot.call, ToolStatus::Denied, why);
+        finish(&mut draft, &slot.call, ToolStatus::Denied, &why);
     }
     advance(draft)
 }
@@ -280,6 +299,7 @@ pub(super) fn close(draft: &mut Draft<'_>) {
             draft.emit(ApprovalFact::Answered(ApprovalAnswered {
                 call: slot.call.id.clone(),
                 verdict: ApprovalVerdict::Withdrawn,
+                reason: None,
             }));
         }
         finish(

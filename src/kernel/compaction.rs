@@ -203,8 +203,9 @@ pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
     };
     let count = what.messages.len();
     let most = sizes(&draft, what.before, &what.model).summary;
-    let summary = rendering::standing_for(count, &summary, most);
-    let gone = chars_of(draft.session.transcript().range(what.messages));
+    let part = draft.session.transcript().range(what.messages);
+    let summary = rendering::standing_for(count, &summary, most, rendering::source(part));
+    let gone = chars_of(part);
     let saved = gone.saturating_sub(summary.chars().count()) / 4;
     let saved = draft.session.calibration.applied_to(saved as u64);
     draft.emit_next_turn(BudgetFact::ContextCompacted(Compacted {

@@ -73,10 +73,11 @@ pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
 }
 
 fn tool_tokens(draft: &Draft<'_>) -> u64 {
-    match draft.query.options().tools.is_empty() {
+    let tokens = match draft.query.options().tools.is_empty() {
         true => draft.session.tool_tokens(),
         false => spec_tokens(&draft.query.tools(draft.policy())),
-    }
+    };
+    tokens + spec_tokens(draft.added())
 }
 
 fn format_tokens(format: &AnswerFormat) -> u64 {

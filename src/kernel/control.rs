@@ -1,7 +1,7 @@
 //! Commands of operators and users during a query.
 
 use super::{
-    calls, delegation,
+    calls, capability, delegation,
     draft::Draft,
     effect::{CommandReply, Decision, Effect},
     inbox,
@@ -94,10 +94,13 @@ pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, 
     }
     let query = draft.query.id;
     draft.emit_query(ControlFact::Steered(steered));
-    Ok(Decision {
-        reply: CommandReply::query(query),
-        ..draft.wait()
-    })
+    // What was said may make the wait for a tool pointless.
+    let decision = match draft.query.step {
+        Step::AwaitingGrant(_) => capability::proceed(draft),
+        _ => draft.wait(),
+    };
+    let reply = CommandReply::query(query);
+    Ok(Decision { reply, ..decision })
 }
 
 pub(super) fn resume(draft: Draft<'_>) -> Decision {
@@ -106,6 +109,7 @@ pub(super) fn resume(draft: Draft<'_>) -> Decision {
         Step::Preparing
         | Step::Ready
         | Step::BackingOff { .. }
+        | Step::AwaitingGrant(_)
         | Step::Compacting { pause: Some(_), .. } => restart::owed(draft),
         Step::Tools { .. } => calls::advance(draft),
         Step::Delegating { .. } => delegation::resume(draft),
@@ -122,16 +126,15 @@ pub(super) fn set_budget(mut draft: Draft<'_>, limits: Limits, by: By) -> Decisi
 
 pub(super) fn answer_approval(
     mut draft: Draft<'_>,
-    call: CallId,
-    token: &ApprovalToken,
-    verdict: ApprovalVerdict,
+    (call, token): (CallId, ApprovalToken),
+    (verdict, reason): (ApprovalVerdict, Option<String>),
     by: By,
 ) -> Result<Decision, Refusal> {
     let slot = draft.query.step.slot(&call);
     let Some(slot) = slot.filter(|slot| slot.state == CallState::AwaitingApproval) else {
         return Err(Refusal::NotWaiting { call });
     };
-    if slot.call.approval_token(draft.query.id, draft.query.turn) != *token {
+    if slot.call.approval_token(draft.query.id, draft.query.turn) != token {
         return Err(Refusal::OtherCall { call });
     }
     draft.emit(ControlFact::ApprovalAnswered(ApprovalGiven {
@@ -139,5 +142,5 @@ pub(super) fn answer_approval(
         verdict,
         by,
     }));
-    Ok(calls::approval(draft, call, verdict))
+    Ok(calls::approval(draft, call, verdict, reason))
 }

@@ -8,16 +8,15 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     calls,
     effect::{CallToken, CommandReply, Decision, Effect},
-    history::{Transcript, chars, chars_of},
+    history::{Transcript, chars, chars_of, content},
     inbox,
     input::DecisionContext,
-    phase::ToolSlot,
     policy::Policy,
     query::Query,
     session::Session,
 };
 use crate::model::{
-    Attempt, FaultCode, ForcedBy, Outcome, Record, Turn, Usage,
+    Attempt, FaultCode, ForcedBy, Outcome, Record, ToolSpec, Turn, Usage,
     record::{Accepted, BudgetFact, Fact, InboxPosition, QueryFact, QueryFinished, TurnFact},
 };
 
@@ -28,6 +27,8 @@ pub(super) struct Draft<'a> {
     pub query: Query,
     records: Vec<Record>,
     effects: Vec<Effect>,
+    /// Tools that the records add to the session's list.
+    added: Vec<ToolSpec>,
 }
 
 impl<'a> Draft<'a> {
@@ -38,7 +39,16 @@ impl<'a> Draft<'a> {
             query: query.clone(),
             records: Vec::new(),
             effects: Vec::new(),
+            added: Vec::new(),
         }
+    }
+
+    pub(super) fn added(&self) -> &[ToolSpec] {
+        &self.added
+    }
+
+    pub(super) fn add(&mut self, tools: Vec<ToolSpec>) {
+        self.added.extend(tools);
     }
 
     pub(super) fn policy(&self) -> &'a Policy {
@@ -108,9 +118,9 @@ impl<'a> Draft<'a> {
         let is_result = |record: &Record| matches!(record.fact, Fact::Tool(_));
         if self.records.iter().any(is_result) {
             let slots = self.query.step.slots().iter();
-            let results = slots.filter_map(ToolSlot::result);
+            let results = slots.filter_map(|slot| Some((&slot.call.name, slot.result()?)));
             added += results
-                .map(|result| result.content.chars().count())
+                .map(|(tool, result)| content(tool, result).chars().count())
                 .sum::<usize>();
         }
         let steers = self.query.steers.iter();

@@ -111,23 +111,12 @@ fn first_rule_that_fits(view: &FallbackView<'_>) -> Judgement {
         return judged(
             FallbackAction::RetryWithHint,
             0.6,
-            Some(other_ways(view.failed_tools)),
+            Some(guidance::other_ways(view.failed_tools)),
             why,
         );
     }
     let why = "no reason to intervene".into();
     judged(FallbackAction::Continue, 0.5, None, why)
-}
-
-fn other_ways(failed_tools: &[Arc<str>]) -> String {
-    let start = "The last turns made no progress.";
-    if failed_tools.is_empty() {
-        return format!("{start} Try another way, or answer with what you have.");
-    }
-    format!(
-        "{start} These tools failed: {}. Try another way.",
-        failed_tools.join(", ")
-    )
 }
 
 pub(super) struct Consulted {

@@ -4,14 +4,14 @@
 //! query removes its guidance, and the whole query if it failed. A summary replaces the messages
 //! that it covers.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     model::{
         AnswerOptions, ImportedMessage, Message, Outcome, Part, Role, Speaker, ToolResult,
-        ToolStatus,
+        ToolStatus, ToolTrust,
         command::Author,
         record::{MessageRange, Replied, Steered},
     },
@@ -156,11 +156,12 @@ impl Transcript {
     }
 
     pub(super) fn results(&mut self, slots: &[ToolSlot]) {
-        let parts = slots.iter().filter_map(ToolSlot::result).map(|result| {
-            Part::ToolResult(ToolResult {
-                content: escape(&result.content).into_owned(),
+        let parts = slots.iter().filter_map(|slot| {
+            let result = slot.result()?;
+            Some(Part::ToolResult(ToolResult {
+                content: content(&slot.call.name, result).into_owned(),
                 ..(**result).clone()
-            })
+            }))
         });
         self.push(Message {
             role: Role::Tool,
@@ -203,6 +204,14 @@ impl Transcript {
         if !parts.is_empty() {
             self.push(Message { role, parts });
         }
+    }
+}
+
+/// A result as the model reads it: escaped, and framed if it comes from outside.
+pub(super) fn content<'a>(tool: &str, result: &'a ToolResult) -> Cow<'a, str> {
+    match result.trust {
+        ToolTrust::Trusted => escape(&result.content),
+        ToolTrust::Untrusted => guidance::from_outside(tool, &result.content).into(),
     }
 }
 

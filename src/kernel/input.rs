@@ -145,6 +145,8 @@ pub enum Command {
         token: ApprovalToken,
         /// Answer.
         verdict: ApprovalVerdict,
+        /// Why it is denied.
+        reason: Option<String>,
     },
     /// Returns results of the caller's own tools.
     ReturnResults {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::model::{
     Attempt, CallId, FaultCode, SessionName, Timestamp, ToolCall, ToolResult,
-    record::{ChildEnd, ChildStart, Compacting, Ending},
+    record::{CapabilityRequested, ChildEnd, ChildStart, Compacting, Ending},
 };
 
 /// Step of a query.
@@ -47,6 +47,8 @@ pub enum Step {
         /// The calls, in order.
         slots: Vec<ToolSlot>,
     },
+    /// Waits until an operator grants a tool.
+    AwaitingGrant(Arc<CapabilityRequested>),
     /// Waits for sub-agents.
     Delegating {
         /// Those that have started, in order.
@@ -139,6 +141,7 @@ impl Step {
             Self::Tools { .. } if self.awaits(&CallState::AwaitingApproval) => "approval",
             Self::Tools { .. } if self.awaits(&CallState::AwaitingClient) => "client",
             Self::Tools { .. } => "tools",
+            Self::AwaitingGrant(_) => "grant",
             Self::Delegating { .. } => "delegating",
             Self::Ending { .. } => "ending",
         }

@@ -221,8 +221,12 @@ pub struct Policy {
     pub instructions: Option<Arc<str>>,
     /// Tools of the session.
     pub tools: Arc<[ToolSpec]>,
+    /// Tools that the session can find and add to its own.
+    pub findable: Arc<[ToolSpec]>,
     /// Tools that an operator can attach.
     pub attachable: Arc<[ToolSpec]>,
+    /// How long a query that needs one of these waits until it is attached.
+    pub grant_wait: Duration,
     /// Concurrent tool calls of a turn.
     pub parallel_calls: usize,
     /// Most queued messages.
@@ -251,7 +255,9 @@ impl Policy {
             sub_agents: Arc::default(),
             instructions: None,
             tools,
+            findable: Arc::default(),
             attachable: Arc::default(),
+            grant_wait: Duration::ZERO,
             parallel_calls: 8,
             inbox_capacity: 32,
             fallback_classifier: Arc::new(Heuristic),

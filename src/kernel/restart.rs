@@ -5,7 +5,7 @@
 //! died. A query that only waited for a person is not to blame for that.
 
 use super::{
-    calls, compaction, control, delegation,
+    calls, capability, compaction, control, delegation,
     draft::Draft,
     effect::{Decision, Effect},
     guard,
@@ -93,7 +93,7 @@ impl Session {
     /// that are owed.
     #[must_use]
     pub fn awake(&self, now: DecisionContext) -> Decision {
-        if self.has_left || self.waits_for_a_person() {
+        if self.has_left || self.waits_for_a_person() || self.awaited_grant().is_some() {
             return self.revived(now);
         }
         let detail = "the process ended while the query was running";
@@ -181,6 +181,7 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         },
         Step::Tools { .. } if draft.query.calls_complete() => turn_end::end(draft),
         Step::Tools { .. } => calls::recover(draft),
+        Step::AwaitingGrant(asked) => capability::owed(draft, &asked),
         Step::Delegating { .. } => delegation::recover(draft),
         Step::Ending { .. } => {
             delegation::cancel(&mut draft);

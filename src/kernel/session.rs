@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     attach::{self, Attached},
-    calls, compaction,
+    calls, capability, compaction,
     context::Calibration,
     control, delegation,
     draft::Draft,
@@ -32,8 +32,8 @@ use crate::model::{
     AnswerOptions, By, Import, Outcome, ProfileName, QueryId, Record, SessionKey, Timestamp,
     ToolCall, Turn, Usage,
     record::{
-        Accepted, BudgetFact, Compacted, ControlFact, Fact, InboxPosition, Noted, Opened,
-        QueryFact, SessionFact, Steered, TurnFact, TurnMode,
+        Accepted, AgentFact, BudgetFact, Compacted, ControlFact, Fact, InboxPosition, Noted,
+        Opened, QueryFact, SessionFact, Steered, TurnFact, TurnMode,
     },
 };
 
@@ -168,7 +168,8 @@ impl Session {
                 call,
                 token,
                 verdict,
-            } => control::answer_approval(self.running(now)?, call, &token, verdict, by),
+                reason,
+            } => control::answer_approval(self.running(now)?, (call, token), (verdict, reason), by),
             Command::ReturnResults {
                 results,
                 options,
@@ -208,7 +209,9 @@ impl Session {
                 query.calls_with(*token) || query.compacts_with(*token)
             }
             Report::RetryDue { token } => {
-                query.backs_off_with(*token) || query.compacts_again_with(*token)
+                query.backs_off_with(*token)
+                    || query.compacts_again_with(*token)
+                    || query.awaits_grant_with(*token)
             }
             Report::Compacted { token, .. } | Report::CompactionFailed { token, .. } => {
                 query.compacts_with(*token)
@@ -242,6 +245,9 @@ impl Session {
             Report::CallAdmitted { token, waited } => retry::admitted(draft, token.attempt, waited),
             Report::RetryDue { token } if query.compacts_again_with(token) => {
                 compaction::retry_due(draft)
+            }
+            Report::RetryDue { token } if query.awaits_grant_with(token) => {
+                capability::proceed(draft)
             }
             Report::RetryDue { token } => retry::due(draft, token),
             Report::Compacted { reply, .. } => compaction::replied(draft, reply),
@@ -376,6 +382,12 @@ impl Session {
             Fact::Control(ControlFact::Resumed(_)) => self.paused = false,
             Fact::Control(ControlFact::ToolAttached(attached)) => {
                 attach::take_in(self, &attached.into());
+            }
+            Fact::Agent(AgentFact::ToolsAdded(added)) => {
+                added
+                    .tools
+                    .iter()
+                    .for_each(|tool| attach::add(self, tool.into()));
             }
             _ => self.evolve_query(record),
         }

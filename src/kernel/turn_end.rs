@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    calls, delegation,
+    calls, capability, delegation,
     draft::Draft,
     effect::Decision,
     fallback::{Consulted, consult},
@@ -17,8 +17,8 @@ use crate::{
         Attempt, Cut, FaultCode, ForcedBy, Message, Outcome, QueryType, Reply, Role, SignalFields,
         SignalType, StopReason, Usage,
         record::{
-            AgentFact, CapabilityRequested, LoopDetected, LoopKind, Replied, SignalFact,
-            SignalPresence, TurnFact, TurnMode,
+            AgentFact, LoopDetected, LoopKind, Replied, SignalFact, SignalPresence, TurnFact,
+            TurnMode,
         },
     },
     signal::{self, Finding, TextLimit},
@@ -187,16 +187,7 @@ fn apply(
             delegation::log(&mut draft);
             guard::begin_turn(draft, notes)
         }
-        Verdict::NextWithTools => {
-            if let Some(SignalFields::NeedCapability(wish)) = draft.query.signal_fields().cloned() {
-                notes.push(guidance::available_tools(
-                    &wish,
-                    &draft.query.tools(draft.policy()),
-                ));
-                draft.emit(AgentFact::CapabilityRequested(CapabilityRequested { wish }));
-            }
-            guard::begin_turn(draft, notes)
-        }
+        Verdict::NextWithTools => capability::requested(draft, notes),
         Verdict::Delegate => delegation::start(draft),
         Verdict::NextWithoutDelegation => {
             delegation::log(&mut draft);

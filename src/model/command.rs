@@ -14,6 +14,9 @@ use super::{
 /// Maximum length of a question, in bytes.
 pub const MAX_QUESTION: usize = 1 << 20;
 
+/// Longest reason of a denial, in characters.
+pub const MAX_REASON: usize = 500;
+
 /// Maximum number of messages in an [`Import`].
 pub const MAX_IMPORTED: usize = 4_096;
 

@@ -24,8 +24,9 @@ mod tool;
 mod turn;
 
 pub use agent::{
-    AgentFact, CapabilityRequested, ChildCancel, ChildEnd, ChildProgress, ChildStart, Ending,
-    EscalationRaised, FallbackAction, FallbackCause, FallbackTriggered, LoopDetected, LoopKind,
+    AddedTool, AgentFact, CapabilityRequested, ChildCancel, ChildEnd, ChildProgress, ChildStart,
+    Ending, EscalationRaised, FallbackAction, FallbackCause, FallbackTriggered, LoopDetected,
+    LoopKind, ToolsAdded,
 };
 pub use budget::{AmountBudget, BudgetFact, IterationExceeded, IterationWarning};
 pub use context::{Compacted, CompactedPart, Compacting, CompactionFailed, MessageRange};

@@ -32,6 +32,9 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
+    /// The name of the tool that finds others, which the kernel runs itself.
+    pub const FIND: &str = "find_tools";
+
     /// A tool that may change something: its calls are not repeated, and need no approval.
     pub fn new(name: impl Into<String>, description: impl Into<String>, schema: Value) -> Self {
         Self {
@@ -66,6 +69,24 @@ impl ToolSpec {
         }
     }
 }
+
+impl ToolSpec {
+    /// The first sentence for the model; that of a stranger shortened, in quotes and on one line.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let text = self.first_sentence();
+        if self.trust.is_trusted() {
+            return text.to_owned();
+        }
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let plain = words.join(" ").replace('"', "'");
+        let cut: String = plain.chars().take(SUMMARY).collect();
+        format!("its server says \"{cut}\"")
+    }
+}
+
+/// Most characters of a stranger's summary.
+const SUMMARY: usize = 200;
 
 /// The need that a tool serves, which orders tools in the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

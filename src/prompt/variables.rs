@@ -10,10 +10,15 @@ use minijinja::{context, value::Value};
 use sha2::{Digest, Sha256};
 
 use super::tokens;
-use crate::model::{Needs, QueryType, ToolSpec, tool::ToolNeed};
+use crate::{
+    model::{Needs, QueryType, ToolSpec, tool::ToolNeed},
+    signal::escape,
+};
 
 /// Cap of the project context, in estimated tokens.
 pub const PROJECT_CONTEXT_TOKENS: u64 = 2_000;
+/// The tag around the context.
+const CONTEXT: &str = "project_context";
 const PROJECT_CONTEXT_CHARACTERS: usize = 4 * PROJECT_CONTEXT_TOKENS as usize;
 
 /// Tells the model that the context was cut.
@@ -59,7 +64,7 @@ impl From<&ToolSpec> for ToolLine {
     fn from(spec: &ToolSpec) -> Self {
         Self {
             name: spec.name.clone(),
-            summary: spec.first_sentence().to_owned(),
+            summary: spec.summary(),
             serves: spec.serves,
         }
     }
@@ -222,30 +227,21 @@ fn as_block(text: &str) -> String {
     neutralize(text.replace("\r\n", "\n").trim())
 }
 
-/// Escapes the `<` of signal tags and of the context's tags.
+/// Escapes the `<` of tags of signals, of guidance and of the context.
 fn neutralize(text: &str) -> String {
-    let mut out = String::new();
-    let mut done = 0;
+    let text = escape(text);
+    let (mut out, mut done) = (String::new(), 0);
     for (at, _) in text.match_indices('<') {
-        if opens_reserved_tag(&text[at + 1..]) {
+        let name = &text[at + 1..];
+        let name = name.strip_prefix('/').unwrap_or(name);
+        let named = name.get(..CONTEXT.len());
+        if named.is_some_and(|named| named.eq_ignore_ascii_case(CONTEXT)) {
             out.push_str(&text[done..at]);
             out.push_str("&lt;");
             done = at + 1;
         }
     }
     out + &text[done..]
-}
-
-/// `<signal.h>` is not reserved.
-fn opens_reserved_tag(text: &str) -> bool {
-    let name = text.strip_prefix('/').unwrap_or(text);
-    ["signal", "project_context"].iter().any(|reserved| {
-        let is_named = name
-            .get(..reserved.len())
-            .is_some_and(|n| n.eq_ignore_ascii_case(reserved));
-        let after = || name[reserved.len()..].chars().next();
-        is_named && after().is_none_or(|c| c == '>' || c == '/' || c.is_whitespace())
-    })
 }
 
 /// The cap includes [`CUT_MARK`].

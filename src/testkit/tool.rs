@@ -12,7 +12,7 @@ use super::Panics;
 use crate::{
     model::{
         ToolSpec,
-        tool::{ToolApproval, ToolEffect, ToolRepeat},
+        tool::{ToolApproval, ToolEffect, ToolRepeat, ToolTrust},
     },
     tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
@@ -72,6 +72,13 @@ impl TestTool {
     #[must_use]
     pub fn fails(mut self, words: impl Into<String>) -> Self {
         self.does = Does::Fail(words.into());
+        self
+    }
+
+    /// Relays the words of strangers.
+    #[must_use]
+    pub const fn untrusted(mut self) -> Self {
+        self.spec.trust = ToolTrust::Untrusted;
         self
     }
 

@@ -35,11 +35,18 @@ pub fn arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> 
     })
 }
 
-/// The spec of a read-only tool with arguments `T`: it can be repeated and needs no approval.
+/// The spec of a read-only tool with arguments `T`: it can be repeated and needs no approval. Its
+/// schema spends no tokens on lower bounds, which the tool checks.
 pub(super) fn spec<T: JsonSchema>(name: &str, description: String, serves: ToolNeed) -> ToolSpec {
+    let mut schema = schema_of::<T>();
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for property in properties.values_mut().filter_map(Value::as_object_mut) {
+            property.remove("minimum");
+        }
+    }
     ToolSpec {
         serves,
-        ..ToolSpec::new(name, description, schema_of::<T>()).read_only()
+        ..ToolSpec::new(name, description, schema).read_only()
     }
 }
 

@@ -90,20 +90,19 @@ impl Default for CodeSearchSettings {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CodeSearchArguments {
-    /// What to look for. Upper case makes a literal or regex case-sensitive.
+    /// Upper case makes a literal or regex case-sensitive.
     query: String,
-    /// `literal` (default): a name or message as it stands. `regex`: a pattern on single lines. `words`: a
-    /// plain question, where you do not know the name.
+    /// `literal` (default): exact text. `regex`: on single lines. `words`: a plain question.
     mode: Option<SearchMode>,
-    /// A folder, a file, or a glob such as `src/**/*.ts`. Default: the whole project.
+    /// A folder, a file or a glob (`src/**/*.ts`).
     path: Option<String>,
-    /// Lines around each match. Default: 0, with `words` 1.
+    /// Lines around each match.
     #[schemars(range(min = 0, max = 5))]
     context: Option<u64>,
-    /// Most matches, or places, to show.
+    /// Most matches.
     #[schemars(range(min = 1, max = 100))]
     max_results: Option<u32>,
-    /// Show only the files with matches and their numbers; with `words`, places without their lines.
+    /// Without the lines.
     #[serde(default)]
     files_only: bool,
 }
@@ -122,12 +121,12 @@ enum SearchMode {
 /// Creates the tool `code_search` for one project; `progress` receives the progress of the index.
 #[must_use]
 pub fn code_search(root: ProjectRoot, settings: CodeSearchSettings, progress: Progress) -> FnTool {
-    let description = "Finds where something is in the text files of the project. `words` gives the \
-         places that answer a plain question best, each headed `path (lines a–b): Type > function`. \
-         `literal` and `regex` give lines as `path:line: text`, definitions before uses, tests and \
-         generated files last. The last line says what was left out. Hidden files and those ignored \
-         by git are left out unless `path` names them."
-        .to_owned();
+    let description =
+        "Finds where something is in the text files of the project. `words` gives the \
+         places that answer a plain question best; `literal` and `regex` give lines as \
+         `path:line: text`, definitions first. Hidden and git-ignored files only if `path` names \
+         them."
+            .to_owned();
     let spec = arguments::spec::<CodeSearchArguments>("code_search", description, ToolNeed::Code);
     let index = ProjectIndex::new(root.clone(), &settings, progress, MIN_FRESH);
     BlockingRunner::new(CONCURRENT, settings.deadline).tool(spec, move |wanted, stop| {

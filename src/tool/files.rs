@@ -57,7 +57,7 @@ impl Default for FileReadSettings {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FileReadArguments {
-    /// The file, relative to the project folder, such as `src/main.rs`.
+    /// The file.
     path: String,
     /// First line.
     #[schemars(range(min = 1))]
@@ -65,12 +65,12 @@ struct FileReadArguments {
     /// Last line.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// Instead: the line in the middle.
+    /// The line in the middle, instead.
     #[schemars(range(min = 1))]
     around: Option<u64>,
-    /// With around: lines before and after it. Default: 20.
+    /// Lines before and after `around`.
     radius: Option<u64>,
-    /// Instead of lines: a function, type or heading, such as `run` or `Type::method`.
+    /// Instead: a function, type or heading, such as `Type::method`.
     symbol: Option<String>,
 }
 
@@ -79,7 +79,7 @@ struct FileReadArguments {
 pub fn file_read(root: ProjectRoot) -> FnTool {
     let settings = FileReadSettings::default();
     let description = format!(
-        "Reads lines of a text file of the project, or a symbol of it: {} lines by default, at most {} a call.",
+        "Reads lines or a symbol of a text file of the project. {} lines by default, at most {} a call.",
         settings.default_lines, settings.max_lines
     );
     let spec = arguments::spec::<FileReadArguments>("file_read", description, ToolNeed::Code);

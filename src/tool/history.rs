@@ -53,17 +53,17 @@ const OPTIONS: &str = "--no-color --no-decorate --no-ext-diff --no-textconv --no
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct HistoryArguments {
-    /// Words that are all in the message.
+    /// Words of the message.
     query: Option<String>,
-    /// A file or folder that was changed; it need not exist any more.
+    /// A file or folder.
     path: Option<String>,
-    /// A part of the author's name or address.
+    /// A part of the name.
     author: Option<String>,
-    /// First day: `2026-11-20`, `2026-11`, `2026` or `3 days ago`.
+    /// `2026-11-20` or `3 days ago`.
     since: Option<String>,
     /// Last day.
     until: Option<String>,
-    /// 4 to 64 digits of a hash: that commit with its diff, of `path` if that is given.
+    /// A hash: shows that commit with its diff.
     commit: Option<String>,
 }
 
@@ -83,8 +83,7 @@ pub fn history_search(root: ProjectRoot, deadline: Duration) -> FnTool {
 
 fn tool(git: Git, deadline: Duration) -> FnTool {
     let description = format!(
-        "Finds commits in the git history, the newest first, at most {MAX_COMMITS}; with `commit` it shows one \
-         with its diff. Without arguments it gives the latest ones."
+        "Finds commits in the git history. The newest first, at most {MAX_COMMITS}; all arguments are optional."
     );
     let spec = arguments::spec::<HistoryArguments>("history_search", description, ToolNeed::Code);
     let (git, turns) = (Arc::new(git), BlockingRunner::new(CONCURRENT, deadline));

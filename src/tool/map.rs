@@ -79,11 +79,11 @@ impl Default for RepoMapSettings {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct MapArguments {
-    /// What matters: words, names, paths; what fits gets more room.
+    /// Words, names and paths that get more room.
     focus: Option<String>,
-    /// A folder, a file, or a glob such as `src/**/*.ts`.
+    /// A folder, a file or a glob.
     path: Option<String>,
-    /// Most tokens of the answer.
+    /// Most tokens.
     #[schemars(range(min = 200, max = 16_000))]
     max_tokens: Option<u32>,
 }
@@ -92,8 +92,7 @@ struct MapArguments {
 #[must_use]
 pub fn repo_map(root: ProjectRoot, settings: RepoMapSettings) -> FnTool {
     let description = format!(
-        "Shows how the project is built: folders, and definitions and headings of files as \
-         `path:line: definition`. {} tokens unless max_tokens says otherwise.",
+        "Maps the project: folders, definitions and headings, as `path:line: definition`. {} tokens by default.",
         settings.max_tokens
     );
     let spec = arguments::spec::<MapArguments>("repo_map", description, ToolNeed::Code);

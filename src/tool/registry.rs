@@ -52,7 +52,8 @@ impl Registry {
             if spec.schema["type"] != "object" {
                 return Err(RegistryError::NoObject(spec.name.clone()));
             }
-            if specs.iter().any(|known| known.name == spec.name) {
+            let is_known = specs.iter().any(|known| known.name == spec.name);
+            if is_known || spec.name == ToolSpec::FIND {
                 return Err(RegistryError::Duplicate(spec.name.clone()));
             }
             specs.push(spec.clone());

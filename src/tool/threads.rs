@@ -63,11 +63,11 @@ pub trait Threads: Send + Sync + 'static {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ThreadArguments {
-    /// Whole words that were all said in one message or answer.
+    /// Words that were all said in one message.
     query: String,
-    /// Only in this session.
+    /// Only in this one.
     session: Option<String>,
-    /// Most places to show.
+    /// Most places.
     #[schemars(range(min = 1, max = 20))]
     limit: Option<u32>,
 }
@@ -89,8 +89,8 @@ struct ThreadHits {
 #[must_use]
 pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
     let description = format!(
-        "Finds questions and answers of earlier conversations, the latest first, {DEFAULT_PLACES} places \
-         unless limit says otherwise. They may have been wrong, or be outdated."
+        "Finds questions and answers of earlier conversations. The latest first, {DEFAULT_PLACES} by default; \
+         they may be wrong or outdated."
     );
     let spec = arguments::spec::<ThreadArguments>("thread_search", description, ToolNeed::General);
     FnTool::new(spec, move |arguments: ThreadArguments, context| {

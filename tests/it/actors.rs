@@ -30,6 +30,7 @@ mod journals;
 mod listing;
 mod models;
 mod notes;
+mod offer;
 mod outages;
 mod passivation;
 mod period_budgets;
@@ -62,6 +63,7 @@ fn answer_to(requested: &Event, verdict: ApprovalVerdict) -> Command {
         call: CallId::new(field("call")),
         token: ApprovalToken(field("token").into()),
         verdict,
+        reason: None,
     }
 }
 

@@ -93,6 +93,7 @@ fn activity(session: &Session) -> Activity {
         // A turn that is unfinished with nothing in flight waits for a person.
         Step::Tools { .. } if session.may_passivate() => Activity::Approval,
         Step::Tools { .. } => Activity::Tools,
+        Step::AwaitingGrant(_) => Activity::Approval,
         Step::Delegating { .. } | Step::Ending { .. } => Activity::Delegating,
     }
 }

@@ -355,11 +355,12 @@ impl SessionShell {
         Ok(())
     }
 
-    /// Publishes the calls that wait for approval, before that many records are published. With the
+    /// Publishes the calls and grants that wait for a person, before that many records are published. With the
     /// number of its last record, the entry stays valid after passivation.
     fn publish_approvals(&self, unpublished: usize) {
         let approvals = &self.services.router.approvals;
-        if self.session.waiting_calls().next().is_some() {
+        let waits = self.session.awaited_grant().is_some();
+        if waits || self.session.waiting_calls().next().is_some() {
             let last = (0..unpublished).fold(self.last, |last, _| last.next());
             approvals.update(&self.key, &self.session, last);
         } else {

@@ -180,7 +180,16 @@ pub enum CtlCommand {
     /// Approve a tool call
     Approve(CallArg),
     /// Deny a tool call
-    Deny(CallArg),
+    Deny {
+        /// The call.
+        #[command(flatten)]
+        #[serde(flatten)]
+        call: CallArg,
+        /// Why, for the model
+        #[arg(long, value_name = "TEXT")]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
     /// Give a session an additional tool
     #[serde(rename = "attach_tool")]
     Attach {

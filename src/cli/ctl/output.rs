@@ -4,7 +4,8 @@ use std::{fmt::Display, io::Write as _};
 
 use crate::{
     actor::{
-        Approval, Changes, SessionPage, SessionSummary, SessionView, TenantPage, WaitingCalls,
+        Approval, AwaitedGrant, Changes, SessionPage, SessionSummary, SessionView, TenantPage,
+        WaitingCalls,
     },
     cli::{
         CliError,
@@ -43,15 +44,27 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
         }
         Answer::Approvals(WaitingCalls {
             approvals,
+            grants,
             incomplete,
             more,
         }) => {
             for approval in approvals {
                 line(terminal, &waiting(approval))?;
             }
+            for AwaitedGrant {
+                session,
+                tools,
+                until,
+            } in grants
+            {
+                let tools = tools.join(",");
+                line(terminal, &format!("{session}\tattach\t{tools}\t{until}"))?;
+            }
             let err = &mut terminal.err;
             match (*more, incomplete) {
-                (0, false) if approvals.is_empty() => err.say("no tool call waits for approval"),
+                (0, false) if approvals.is_empty() && grants.is_empty() => {
+                    err.say("no tool call waits for approval")
+                }
                 (0, false) => {}
                 (0, true) => err.say(
                     "the list may be incomplete, because some sessions could not be read: \

@@ -137,6 +137,11 @@ fn approvals(answers: Vec<Answer>) -> Answer {
                 all.approvals.push(approval);
             }
         }
+        for grant in some.grants {
+            if !all.grants.contains(&grant) {
+                all.grants.push(grant);
+            }
+        }
         all.incomplete |= some.incomplete;
         all.more = all.more.max(some.more);
     }

@@ -13,14 +13,14 @@ use crate::{
         Refused,
         question::{QueryHandle, WaitingCall},
     },
-    model::{ToolCall, record::ApprovalVerdict},
+    model::{ToolCall, command::MAX_REASON, record::ApprovalVerdict},
 };
 
 /// Characters and lines above which part of a call may have scrolled out of sight.
 const PREVIEW: (usize, usize) = (1_600, 20);
 
 const QUESTION: &str = "run it? [y/N] ";
-const REPEATED_QUESTION: &str = "please answer `y` or `n`: run it? [y/N] ";
+const REPEATED_QUESTION: &str = "please answer `y`, `n` or `n REASON`: run it? [y/N] ";
 
 /// The call that the user is asked about, or the answer on its way to the query.
 #[derive(Default)]
@@ -93,14 +93,14 @@ impl Follower<'_, '_> {
             UserInput::Line(line) => verdict(&line),
             UserInput::Nothing => {
                 terminal.note("");
-                Some(ApprovalVerdict::Denied)
+                Some((ApprovalVerdict::Denied, None))
             }
         };
         let Some(waiting) = self.approvals.asked.take() else {
             return;
         };
-        let verdict = match said {
-            Some(verdict) => verdict,
+        let (verdict, reason) = match said {
+            Some(answer) => answer,
             None if self.user.ask_again().await => {
                 terminal.prompt(REPEATED_QUESTION);
                 self.approvals.asked = Some(waiting);
@@ -108,18 +108,25 @@ impl Follower<'_, '_> {
             }
             None => {
                 terminal.note("\n(the input does not end: the call is denied)");
-                ApprovalVerdict::Denied
+                (ApprovalVerdict::Denied, None)
             }
         };
         self.user.stop_asking();
-        self.approvals.answering = Some(question.answer_call(&waiting, verdict));
+        self.approvals.answering = Some(question.answer_call(&waiting, verdict, reason));
     }
 }
 
-fn verdict(line: &str) -> Option<ApprovalVerdict> {
-    match line.trim().to_lowercase().as_str() {
-        "y" | "yes" => Some(ApprovalVerdict::Approved),
-        "" | "n" | "no" => Some(ApprovalVerdict::Denied),
+/// The answer in a line: words after `n` are the reason of a denial.
+fn verdict(line: &str) -> Option<(ApprovalVerdict, Option<String>)> {
+    let line = line.trim();
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    match (word.to_lowercase().as_str(), rest.trim()) {
+        ("y" | "yes", "") => Some((ApprovalVerdict::Approved, None)),
+        ("" | "n" | "no", "") => Some((ApprovalVerdict::Denied, None)),
+        ("n" | "no", why) => {
+            let why = why.chars().take(MAX_REASON).collect();
+            Some((ApprovalVerdict::Denied, Some(why)))
+        }
         _ => None,
     }
 }
@@ -173,8 +180,13 @@ mod tests {
             (vec!["yy", "yes please", "what is two?", "j", "0"], None),
         ] {
             for line in lines {
-                assert_eq!(super::verdict(line), verdict, "{line:?}");
+                let expected = verdict.map(|verdict| (verdict, None));
+                assert_eq!(super::verdict(line), expected, "{line:?}");
             }
+        }
+        for line in ["n  It is Mine ", "NO It is Mine"] {
+            let denied = (ApprovalVerdict::Denied, Some("It is Mine".to_owned()));
+            assert_eq!(super::verdict(line), Some(denied), "{line:?}");
         }
     }
 

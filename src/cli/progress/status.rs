@@ -88,6 +88,10 @@ fn doing(fact: &Fact, at: Timestamp) -> Option<Status> {
         Fact::Approval(ApprovalFact::Requested(request)) => {
             format!("waiting for approval of {}", request.name)
         }
+        Fact::Agent(AgentFact::CapabilityRequested(asked)) if asked.until.is_some() => {
+            let tools = asked.grantable.join(" or ");
+            format!("waiting for an operator to attach {tools}")
+        }
         Fact::Agent(AgentFact::DelegationStarted(_)) => "a sub-agent is running".to_owned(),
         Fact::Agent(AgentFact::DelegationProgressed(progress)) => {
             let turns = progress.turns;

@@ -208,7 +208,7 @@ fn at_once(input: &Stdin) -> Option<Vec<u8>> {
 }
 
 /// Longest answer, in bytes.
-const LONGEST: usize = 80;
+const LONGEST: usize = 520;
 
 #[derive(Debug, Default)]
 struct LineBuffer {

@@ -269,6 +269,10 @@ impl Query {
         match fact {
             AgentFact::FallbackTriggered(fallback) => self.evolve_fallback(fallback),
             AgentFact::EscalationRaised(_) => self.escalations += 1,
+            AgentFact::CapabilityRequested(asked) if asked.until.is_some() => {
+                self.notes.clone_from(&asked.guidance);
+                self.step = Step::AwaitingGrant(Arc::new(asked.clone()));
+            }
             AgentFact::DelegationStarted(start) => {
                 self.children += 1;
                 let mut children = match &mut self.step {

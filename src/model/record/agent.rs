@@ -10,6 +10,7 @@ use crate::model::{
     id::{ProfileName, SessionName},
     outcome::Outcome,
     signal::{DelegationRecommended, NeedCapability, SignalType},
+    time::Timestamp,
     usage::{NanoUsd, Usage},
 };
 
@@ -93,6 +94,31 @@ pub struct CapabilityRequested {
     /// The wish.
     #[serde(flatten)]
     pub wish: NeedCapability,
+    /// Tools that an operator can grant and that would serve it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grantable: Vec<String>,
+    /// How long the query waits for one of these, if it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// Guidance for the turn after the wait.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guidance: Vec<String>,
+}
+
+/// A tool that joined a session's list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddedTool {
+    /// Its name.
+    pub tool: String,
+    /// Its description for the model.
+    pub about: String,
+}
+
+/// `capability.added`: tools that were found joined the end of the session's list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolsAdded {
+    /// The tools, in order.
+    pub tools: Vec<AddedTool>,
 }
 
 /// `delegation.started`
@@ -189,6 +215,8 @@ facts! {
         FallbackTriggered(FallbackTriggered) = "fallback.triggered",
         /// See [`CapabilityRequested`].
         CapabilityRequested(CapabilityRequested) = "capability.requested",
+        /// See [`ToolsAdded`].
+        ToolsAdded(ToolsAdded) = "capability.added",
         /// The model would delegate.
         DelegationRecommended(DelegationRecommended) = "delegation.recommended",
         /// See [`ChildStart`].

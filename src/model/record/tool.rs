@@ -139,6 +139,9 @@ pub struct ApprovalAnswered {
     pub call: CallId,
     /// The answer.
     pub verdict: ApprovalVerdict,
+    /// Why it was denied, in the words of whoever denied it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 facts! {

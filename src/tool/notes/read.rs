@@ -38,11 +38,11 @@ const MAX_NAMED: usize = 12;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NoteSearchArguments {
-    /// A question or some words.
+    /// A question or words.
     query: String,
-    /// Only this folder or note.
+    /// A folder or note.
     path: Option<String>,
-    /// Most sections. Default: 10.
+    /// Most sections.
     #[schemars(range(min = 1, max = 50))]
     max_results: Option<u32>,
 }
@@ -51,12 +51,12 @@ struct NoteSearchArguments {
 #[must_use]
 pub fn note_search(notes: Arc<Notes>) -> FnTool {
     let outside = match notes.prefix {
-        EXTERNAL_PREFIX => " They are outside of the project, where no other search looks.",
+        EXTERNAL_PREFIX => " No other search looks there.",
         _ => "",
     };
     let description = format!(
-        "Finds sections of notes and documents (Markdown) that answer a question, the best first, \
-         as `path:line: text`. Read more with note_read.{outside}"
+        "Finds sections of notes and documents (Markdown) that answer a question. Read more with \
+         note_read.{outside}"
     );
     let spec = arguments::spec::<NoteSearchArguments>("note_search", description, ToolNeed::Vault);
     let blocking = BlockingRunner::new(CONCURRENT, notes.settings.deadline);
@@ -122,9 +122,9 @@ fn search(
 struct NoteReadArguments {
     /// Its path, name or title.
     note: String,
-    /// Only the section below this heading.
+    /// Only below this heading.
     section: Option<String>,
-    /// First line to show.
+    /// First line.
     #[schemars(range(min = 1))]
     start_line: Option<u32>,
 }
@@ -132,9 +132,8 @@ struct NoteReadArguments {
 /// Creates the tool `note_read` over these notes.
 #[must_use]
 pub fn note_read(notes: Arc<Notes>) -> FnTool {
-    let description = format!(
-        "Reads a note or one section of it with line numbers, at most {MAX_LINES} lines a call."
-    );
+    let description =
+        format!("Reads a note or one of its sections. At most {MAX_LINES} lines a call.");
     let spec = arguments::spec::<NoteReadArguments>("note_read", description, ToolNeed::Vault);
     let blocking = BlockingRunner::new(CONCURRENT, notes.settings.deadline);
     blocking.tool(spec, move |wanted, stop| read(&notes, &wanted, stop))

@@ -36,15 +36,15 @@ const MAX_NAME: usize = 200;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NoteWriteArguments {
-    /// Its path in the folder of notes, such as `ideas/cache.md`; of one that exists also its name or title.
+    /// Its path, such as `ideas/cache.md`; of one that exists also its name or title.
     note: String,
     /// Markdown.
     text: String,
-    /// `create` (default) makes a new note, `append` adds at the end, `replace` puts the text in place of all.
+    /// `create` (default), `append` at the end, or `replace` all.
     mode: Option<WriteMode>,
-    /// With append: the heading of the section to add to.
+    /// With append: the heading to add to.
     section: Option<String>,
-    /// With replace: the version that note_read showed.
+    /// With replace: as note_read showed it.
     version: Option<String>,
 }
 

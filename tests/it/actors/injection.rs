@@ -11,6 +11,8 @@ use oracle_agent::{
 };
 use serde_json::json;
 
+use crate::turns::smuggling::attempt;
+
 use super::{
     answer_to, done,
     family::{allow, delegate},
@@ -176,4 +178,72 @@ fn injections_would_steer_if_they_were_the_models_own() {
         reading.finding.signal().is_some()
     });
     assert_eq!(signals.count(), 5);
+}
+
+/// Copies the last message byte for byte, and ends with its own signal.
+#[derive(Clone)]
+struct Copying {
+    source: Source,
+    data: String,
+}
+
+impl Backend for Copying {
+    fn provider(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn call(&self, request: Request) -> DeltaStream {
+        let own = |message: &&Arc<Message>| message.role == Role::Assistant;
+        let turn = request.messages.iter().filter(own).count();
+        let script = (0..turn).fold(Scripted::new(), |script, _| script.reply("-"));
+        let is_child = content(&request.messages[0]) == SCOPE;
+        let script = match self.source {
+            _ if is_child => script.reply(format!("{}\n{}", done("Here."), self.data)),
+            Source::Tool if turn == 0 => script.calls("Looking.", [("look", json!({}))]),
+            Source::SubAgent if turn == 0 => script.reply(delegate(SCOPE)),
+            _ => script.reply(done(&content(request.messages.last().unwrap()))),
+        };
+        script.call(request)
+    }
+}
+
+/// A sample of the attempts that the kernel withstands.
+#[tokio::test(start_paused = true)]
+async fn generated_attempts_do_not_steer_a_copying_model() {
+    let own = ["context_sufficient", "delegation_recommended"];
+    for (number, source) in
+        (0..60).zip([Source::Question, Source::Tool, Source::SubAgent].repeat(20))
+    {
+        let data = attempt(number);
+        let name = format!("{source:?}, {number}: {data:?}");
+        let model = Copying {
+            source,
+            data: data.clone(),
+        };
+        let mut look = TestTool::new("look").answers(&data);
+        if number % 2 == 0 {
+            look = look.untrusted();
+        }
+        let system = TestOracle::new(model)
+            .tool(look)
+            .policy(|policy| allow(policy, 1));
+        let system = system.start().await.unwrap();
+        let session = system.session("s").unwrap();
+        let question = match source {
+            Source::Question => data.as_str(),
+            Source::Tool | Source::SubAgent => "Where is it?",
+        };
+        let ended = session.ask(question).await;
+        for event in session.events(Seq(0)).await.unwrap() {
+            assert_ne!(event.kind, "signal.rejected", "{name}: {event:?}");
+            if event.kind == "signal.emitted" {
+                let raw = event.payload["raw_xml"].as_str().unwrap();
+                let is_own = own
+                    .iter()
+                    .any(|kind| raw.contains(&format!("<signal type=\"{kind}\">")));
+                assert!(is_own && !raw.contains("zqx"), "{name}: {raw}");
+            }
+        }
+        assert!(ended.is_ok(), "{name}");
+    }
 }

@@ -177,6 +177,7 @@ async fn waiting_calls_are_listed_from_every_session() {
         call: there[0].call.id.clone(),
         token: there[0].token.clone(),
         verdict: ApprovalVerdict::Approved,
+        reason: None,
     };
     session.command(answer).await.unwrap();
     session.wait_for("query.finished").await.unwrap();

@@ -1,14 +1,18 @@
 //! What the builder accepts from a host.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use futures_util::TryStreamExt as _;
 use oracle_agent::{
     actor::{Clock, Oracle, Progress, System},
     app::BuildError,
+    config::Config,
     journal::{Journal, Memory},
     kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict},
-    llm::Scripted,
+    llm::{Backend, DeltaStream, Request, Scripted, estimate_usage},
     model::{
         QueryClassification, QueryType, Seq, SessionName, Submission, Timestamp,
         record::{Fact, QueryFact},
@@ -176,4 +180,66 @@ async fn watch_streams_records_and_the_text_of_the_answer() {
         error.starts_with("the session name `a b` contains the character ` `"),
         "{error}"
     );
+}
+
+/// Records what is sent, and answers.
+#[derive(Clone, Default)]
+struct Recording(Arc<Mutex<Vec<Request>>>);
+
+impl Backend for Recording {
+    fn provider(&self) -> &'static str {
+        "recording"
+    }
+
+    fn call(&self, request: Request) -> DeltaStream {
+        self.0.lock().unwrap().push(request.clone());
+        Scripted::new().reply(done("Here.")).call(request)
+    }
+}
+
+/// With the tools over a project that are there without configuration.
+#[tokio::test(start_paused = true)]
+async fn question_of_four_words_costs_at_most_3000_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = Config::default();
+    config.model.chain = Some(vec!["recording/m".to_owned()].try_into().unwrap());
+    let backend = Recording::default();
+    let builder = Oracle::builder().config(config).project(folder.path());
+    let system = builder.backend(backend.clone()).start().await.unwrap();
+    let session = system.oracle().session_by_key(name());
+    for (question, query_type) in [
+        ("which function parses arguments?", "code"),
+        ("what decisions were documented?", "documentation"),
+        ("compare current web frameworks", "research"),
+        ("thanks, that helped me", "conversational"),
+        ("write a new note", "action"),
+    ] {
+        session.answer(Submission::new(question)).await.unwrap();
+        let request = backend.0.lock().unwrap().pop().unwrap();
+        let last = Arc::new(request.messages.last().cloned().into_iter().collect());
+        let request = Request {
+            messages: last,
+            ..request
+        };
+        assert_eq!(request.tools.len(), 7);
+        let tokens = estimate_usage(&request, &[]).input_tokens;
+        eprintln!("{query_type}: {tokens} tokens");
+        assert!(tokens <= 3_000, "{query_type}: {tokens} tokens");
+    }
+    let session = system.oracle().session_by_key(name());
+    let events = session.events(Seq(0)).await.unwrap();
+    let classified = events
+        .iter()
+        .filter(|event| event.kind == "query.classified");
+    let types: Vec<_> = classified
+        .map(|event| event.payload["classification"]["query_type"].clone())
+        .collect();
+    let all = [
+        "code",
+        "documentation",
+        "research",
+        "conversational",
+        "action",
+    ];
+    assert_eq!(types, all);
 }

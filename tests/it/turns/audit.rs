@@ -204,6 +204,7 @@ impl Audit {
                 AgentFact::LoopDetected(_)
                 | AgentFact::FallbackTriggered(_)
                 | AgentFact::CapabilityRequested(_)
+                | AgentFact::ToolsAdded(_)
                 | AgentFact::DelegationRecommended(_)
                 | AgentFact::DelegationProgressed(_)
                 | AgentFact::EscalationRaised(_),

@@ -251,6 +251,10 @@ fn go_on(play: &mut Play, name: &str) {
             let token = play.token();
             play.report(Report::RetryDue { token });
         }
+        "grant" => {
+            let tool = "tests".to_owned();
+            play.command(Command::AttachTool { tool }).unwrap();
+        }
         "compacting" => {
             play.summarises("They read it.");
         }

@@ -152,6 +152,7 @@ fn commands_while_ending_do_not_change_the_outcome() {
         call: call.clone(),
         token: ApprovalToken("none".into()),
         verdict: ApprovalVerdict::Approved,
+        reason: None,
     };
     let limits = |turns| Limits::turns(turns).into();
     let next = Ok(Heard::query(QueryId(2)));

@@ -115,6 +115,7 @@ impl Play {
             call: CallId::new(call),
             token: token.unwrap_or_else(|| ApprovalToken("none".into())),
             verdict,
+            reason: None,
         })
     }
 

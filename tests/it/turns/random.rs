@@ -3,7 +3,7 @@
 //!
 //! `ORACLE_LONG_TESTS=1` runs twenty times as many.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
     kernel::{
@@ -102,6 +102,13 @@ pub(super) fn some_policy([max_turns, chain, budgets, manner]: [u8; 4]) -> Polic
         },
         ..policy()
     };
+    if manner.is_multiple_of(3) {
+        policy = Policy {
+            attachable: super::offer::grantable().attachable,
+            grant_wait: Duration::from_secs(600),
+            ..policy
+        };
+    }
     if manner > 200 {
         policy.on_missing_signal = OnMissingSignal::Finish;
         policy.thresholds.iteration = BasisPoints::new(0);
@@ -136,6 +143,7 @@ pub(super) fn happens(play: &mut Play, (what, a, b): Happening) {
             call: call_id(a),
             token: ApprovalToken("other".into()),
             verdict: verdict(b),
+            reason: None,
         }),
         13 => misdirected(play, a, b),
         14 => restarts(play, a, b),
@@ -278,6 +286,17 @@ fn advance(play: &mut Play, a: u8, b: u8) {
             } else {
                 play.ends(&call.to_string(), status(b), &texts(b));
             }
+        }
+        Step::AwaitingGrant(_) if a < 96 => {
+            let tool = "tests".to_owned();
+            let _ = play.command(Command::AttachTool { tool });
+        }
+        Step::AwaitingGrant(_) => {
+            let token = CallToken {
+                attempt: Attempt(0),
+                ..play.token()
+            };
+            play.report(Report::RetryDue { token });
         }
         Step::Delegating { .. } if a < 96 => to_end(play, a, b),
         Step::Delegating { .. } | Step::Ending { .. } => {

@@ -32,7 +32,7 @@ fn restart_repeats_the_effect_of_each_step() {
         let expected: (&[&str], &[&str]) = match name {
             "preparing" => (&[], &["prepare"]),
             "calling" => (&["turn.restarted"], &["call"]),
-            "backing off" | "compacting, later" => (&[], &["retry"]),
+            "backing off" | "compacting, later" | "grant" => (&[], &["retry"]),
             "compacting" => (&["budget.context.compacting"], &["compact"]),
             "tools" => (&["tool.finished"], &["run"]),
             "delegating" => (&[], &["child"]),
@@ -59,7 +59,7 @@ fn restart_during_a_pause_resumes_only_begun_work() {
         let expected: &[&str] = match name {
             "preparing" => &["prepare"],
             "calling" => &["call"],
-            "backing off" | "compacting, later" => &["retry"],
+            "backing off" | "compacting, later" | "grant" => &["retry"],
             "compacting" => &["compact"],
             "tools" => &["run"],
             "delegating" => &["child"],
@@ -279,7 +279,7 @@ fn passivation_is_no_fault_but_process_death_is() {
         play.revive();
         assert_eq!(play.kinds()[0], "session.revived", "{name}");
         assert_eq!(play.count("supervisor.restarted"), 0, "{name}");
-        let waits_for_a_person = cut_off.session.waits_for_a_person();
+        let waits_for_a_person = cut_off.session.waits_for_a_person() || name == "grant";
         cut_off.reboot();
         let expected = match waits_for_a_person {
             true => "session.revived",

@@ -42,7 +42,7 @@ pub(super) fn turns(max_turns: u32) -> Policy {
     }
 }
 
-fn tool(name: &str, repeat: ToolRepeat, approval: ToolApproval) -> ToolSpec {
+pub(super) fn tool(name: &str, repeat: ToolRepeat, approval: ToolApproval) -> ToolSpec {
     ToolSpec {
         name: name.into(),
         description: format!("Does {name}."),

@@ -37,6 +37,13 @@ pub(super) fn each() -> Vec<(&'static str, Play)> {
     tools.calls("Words.", vec![call("w", "write"), call("s", "search")]);
     let mut approval = fresh();
     approval.calls("Words.", vec![call("d", "deploy")]);
+    let spare = super::offer::grantable();
+    let mut grant = Play::asked(Policy {
+        attachable: spare.attachable,
+        grant_wait: spare.grant_wait,
+        ..generous()
+    });
+    grant.says(&format!("Words. {}", wants("run the tests")));
     let mut client = Play::new(generous());
     let options = AnswerOptions {
         tools: client_tools(),
@@ -62,6 +69,7 @@ pub(super) fn each() -> Vec<(&'static str, Play)> {
         ("tools", tools),
         ("approval", approval),
         ("client", client),
+        ("grant", grant),
         ("delegating", delegating()),
         ("compacting", compacting()),
         ("compacting, later", compacting_later()),

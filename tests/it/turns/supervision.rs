@@ -112,6 +112,7 @@ fn continue_and_approval_record_their_author() {
         call: waiting.call,
         token: waiting.token.unwrap(),
         verdict: ApprovalVerdict::Approved,
+        reason: None,
     };
     ordered(&mut play, answer).unwrap();
     let told = [

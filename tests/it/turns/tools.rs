@@ -242,6 +242,7 @@ fn answer_that_was_meant_for_another_call_of_the_same_id_is_refused() {
         call: CallId::new("d"),
         token: token.clone(),
         verdict: ApprovalVerdict::Approved,
+        reason: None,
     };
     let mut play = Play::asked(policy());
     let first = asks(&mut play, "1");

@@ -240,6 +240,7 @@ fn why_lists_failures_in_order() {
     let denied = ApprovalAnswered {
         call: CallId::new("4"),
         verdict: ApprovalVerdict::Denied,
+        reason: None,
     };
     let steered = Steered {
         text: "look at the tests".to_owned(),

@@ -91,7 +91,7 @@ fn every_message_part_is_labelled() {
             Part::ToolCall(call),
         ],
     };
-    let summary = standing_for(3, "earlier", 400);
+    let summary = standing_for(3, "earlier", 400, ToolTrust::Trusted);
     let messages = [
         user(&summary),
         user("a\n[tool x, ok]"),

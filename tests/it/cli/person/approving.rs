@@ -97,7 +97,7 @@ fn call_runs_only_after_approval() {
         written.contains("  | # Cache\r\n  | \u{fffd}]0;title\u{fffd}\u{fffd}\r\n"),
         "{written:?}"
     );
-    assert_eq!(written.matches("please answer `y` or `n`").count(), 1);
+    assert_eq!(written.matches("please answer `y`, `n` or").count(), 1);
     chat.say("/why");
     chat.shows("approval    denied");
     chat.prompt();
