@@ -22,8 +22,8 @@ pub use models::{
     base_url,
 };
 pub use sections::{
-    Actors, Budget, Config, Data, Model, NoDataDirectory, Notes, Oracle, Profile, Prompt, Provider,
-    ProviderModel, Query, Server, Session, StreamText, Supervisor, Tools, Turn,
+    Actors, Budget, Config, Data, McpServer, Model, NoDataDirectory, Notes, Oracle, Profile,
+    Prompt, Provider, ProviderModel, Query, Server, Session, StreamText, Supervisor, Tools, Turn,
 };
 
 /// The environment variables, read once at the start and then passed as a value.
