@@ -318,6 +318,7 @@ impl crate::actor::Oracle {
             },
             query: QueryId::default(),
             cancelled,
+            progress: CallProgress::default(),
         };
         let mut output = called(tools, &call, context, self.services.timeouts.tool).await?;
         output.data = output.data.filter(is_small);
