@@ -149,6 +149,7 @@ fn call(runtime: &Runtime, tool: &FnTool, query: &str, mode: &str) -> String {
         session: SessionKey::local(SessionName::new("bench").unwrap()),
         query: QueryId(1),
         cancelled: CancellationToken::new(),
+        progress: oracle_agent::tool::CallProgress::default(),
     };
     runtime
         .block_on(tool.call(json!({"query": query, "mode": mode}), context))

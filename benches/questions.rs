@@ -176,6 +176,7 @@ async fn search(tool: &FnTool, question: &str) -> ToolOutput {
         session: SessionKey::local(SessionName::new("bench").unwrap()),
         query: QueryId(1),
         cancelled: CancellationToken::new(),
+        progress: oracle_agent::tool::CallProgress::default(),
     };
     let arguments = json!({"query": question, "mode": "words"});
     tool.call(arguments, context).await.unwrap()

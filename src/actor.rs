@@ -44,12 +44,15 @@ mod signal_tracker;
 mod supervisor;
 mod system_log;
 mod task;
+mod tool_servers;
 pub(crate) mod trace;
 mod view;
 mod workers;
 
 pub use approvals::{Approval, AwaitedGrant, WaitingCalls};
-pub use bus::{FactPredicate, Filter, Frame, Frames, Notice, SessionRecord, Subscription};
+pub use bus::{
+    CallProgressed, FactPredicate, Filter, Frame, Frames, Notice, SessionRecord, Subscription,
+};
 pub use clock::Clock;
 pub use deletion::{Deletion, delete};
 pub use depths::QueueDepths;
@@ -66,4 +69,5 @@ pub use profile::{Profile, Profiles};
 pub use reload::{Changes, Reload, ReloadError};
 pub use services::Timeouts;
 pub use supervisor::{Recovery, StartError, System, SystemArgs, SystemSettings};
+pub use tool_servers::{ToolServer, ToolServers, WithheldTool};
 pub use view::SessionView;

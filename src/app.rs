@@ -18,6 +18,8 @@ mod builder;
 #[cfg(feature = "cli")]
 pub mod command;
 mod error;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod profiles;
 #[cfg(feature = "project")]
 mod project;

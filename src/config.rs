@@ -22,8 +22,9 @@ pub use models::{
     base_url,
 };
 pub use sections::{
-    Actors, Budget, Config, Data, Model, NoDataDirectory, Notes, Oracle, Profile, Prompt, Provider,
-    ProviderModel, Query, Server, Session, StreamText, Supervisor, Tools, Turn, Web,
+    Actors, Budget, Config, Data, McpServer, Model, NoDataDirectory, Notes, Oracle, Profile,
+    Prompt, Provider, ProviderModel, Query, Server, Session, StreamText, Supervisor, Tools, Turn,
+    Web,
 };
 
 /// The environment variables, read once at the start and then passed as a value.

@@ -10,12 +10,27 @@ use oracle_agent::{
 
 #[cfg(feature = "server")]
 use oracle_agent::cli::Command;
+#[cfg(feature = "mcp")]
+use oracle_agent::tool::mcp;
 
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "mcp")]
+    if env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == mcp::GUARD)
+    {
+        return match mcp::guard(env::args_os().skip(2)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                let _ = writeln!(std::io::stderr(), "{error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let environment = Environment::new(env::vars_os());
     let mut terminal = Terminal::standard(&environment);
     let code = run(&environment, &mut terminal).unwrap_or_else(|stop| stop.report(&mut terminal));

@@ -18,7 +18,7 @@ use tracing_subscriber::{
 #[cfg(feature = "otel")]
 mod otel;
 
-const QUIET: &str = "ractor=warn,rmcp=error";
+const QUIET: &str = "ractor=warn,rmcp=off";
 const MOST_LINES: usize = 16_384;
 
 /// The background writer, and the guard whose drop flushes it. A lock, because the process may end
@@ -136,23 +136,23 @@ mod tests {
     #[test]
     fn log_filter_of_the_environment_overrides_the_option() {
         for (verbosity, filter, want) in [
-            (0, None, "warn,ractor=warn,rmcp=error"),
-            (1, None, "info,ractor=warn,rmcp=error"),
-            (2, None, "debug,ractor=warn,rmcp=error"),
-            (3, None, "trace,ractor=warn,rmcp=error"),
-            (u8::MAX, None, "trace,ractor=warn,rmcp=error"),
-            (0, Some(""), "warn,ractor=warn,rmcp=error"),
-            (1, Some(" "), "info,ractor=warn,rmcp=error"),
+            (0, None, "warn,ractor=warn,rmcp=off"),
+            (1, None, "info,ractor=warn,rmcp=off"),
+            (2, None, "debug,ractor=warn,rmcp=off"),
+            (3, None, "trace,ractor=warn,rmcp=off"),
+            (u8::MAX, None, "trace,ractor=warn,rmcp=off"),
+            (0, Some(""), "warn,ractor=warn,rmcp=off"),
+            (1, Some(" "), "info,ractor=warn,rmcp=off"),
             (2, Some("ractor=trace"), "ractor=trace"),
         ] {
             let found = directives(verbosity, filter, LogWriter::Background);
             assert_eq!(found, want, "{verbosity} {filter:?}");
         }
-        let own = "warn,oracle_agent::actor::gateway=error,ractor=warn,rmcp=error";
+        let own = "warn,oracle_agent::actor::gateway=error,ractor=warn,rmcp=off";
         assert_eq!(directives(0, None, LogWriter::Blocking), own);
         assert_eq!(
             directives(1, None, LogWriter::Blocking),
-            "info,ractor=warn,rmcp=error"
+            "info,ractor=warn,rmcp=off"
         );
     }
 

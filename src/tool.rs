@@ -14,6 +14,7 @@
 //! | [`map`] | `repo_map` |
 //! | [`outline`] | the symbols of a source file |
 //! | [`notes`] | `note_search`, `note_read`, `note_write` |
+//! | [`mcp`] | tools of MCP servers |
 //! | [`threads`] | `thread_search`, and the port to the conversations that it searches |
 //! | [`web`] | `web_search`, `web_fetch` |
 
@@ -47,6 +48,8 @@ pub mod guard;
 pub mod history;
 #[cfg(feature = "project")]
 pub mod map;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 #[cfg(feature = "project")]
 pub mod notes;
 #[cfg(feature = "project")]
@@ -60,6 +63,8 @@ pub mod threads;
 mod walk;
 #[cfg(feature = "web")]
 pub mod web;
+
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
@@ -84,7 +89,7 @@ pub use history::history_search;
 pub use map::{RepoMapSettings, repo_map};
 #[cfg(feature = "project")]
 pub use notes::{Notes, NotesSettings, note_read, note_search, note_write};
-pub use progress::{Progress, ProgressGuard, ProgressSnapshot};
+pub use progress::{CallProgress, CallStep, Progress, ProgressGuard, ProgressSnapshot};
 pub use registry::{Registry, RegistryError};
 pub use service::SearchService;
 pub use threads::{ThreadHit, Threads, thread_search};
@@ -101,6 +106,8 @@ pub struct ToolContext {
     /// Fires when the result is no longer needed: the deadline passed, or the query was cancelled.
     /// Long work checks it between steps and stops.
     pub cancelled: CancellationToken,
+    /// Where a long call reports how far it is.
+    pub progress: CallProgress,
 }
 
 /// The result of a call: text for the model, and the same as structured data for programs (MCP's
@@ -161,6 +168,11 @@ impl ToolError {
 pub trait Tool: Send + Sync + 'static {
     /// The declaration, constant for the tool's lifetime.
     fn spec(&self) -> &ToolSpec;
+
+    /// The deadline of a call, if it differs from the configured one.
+    fn deadline(&self) -> Option<Duration> {
+        None
+    }
 
     /// Answers a call. `arguments` is a JSON object that was not checked against the schema.
     ///

@@ -27,7 +27,8 @@ use super::{
 };
 use crate::{
     journal::Entry,
-    model::{Attempt, Event, QueryId, Record, Seq, SessionKey, Turn, record::Fact},
+    model::{Attempt, CallId, Event, QueryId, Record, Seq, SessionKey, Turn, record::Fact},
+    tool::CallStep,
 };
 
 /// How soon a lagging subscriber gets its gap markers when nothing else is published.
@@ -87,6 +88,23 @@ pub struct Frame {
     pub text: String,
 }
 
+/// How far a tool call is, published as its tool reports it. Not durable.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct CallProgressed {
+    /// Session that called.
+    #[serde(skip)]
+    pub session: SessionKey,
+    /// Query that called.
+    pub query: QueryId,
+    /// The call.
+    pub call: CallId,
+    /// The tool.
+    pub name: String,
+    /// The step.
+    #[serde(flatten)]
+    pub step: CallStep,
+}
+
 /// Item of a [`Subscription`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -95,6 +113,8 @@ pub enum Notice {
     Record(Arc<SessionRecord>),
     /// A model wrote a piece of text.
     Frame(Arc<Frame>),
+    /// A tool reported how far a call is.
+    Call(Arc<CallProgressed>),
     /// Records are missing: read them from the session's log.
     Gap {
         /// Session whose records are missing.
@@ -200,9 +220,10 @@ impl BusHandle {
         Arc::strong_count(&self.listening[self.buses.index_of(key)]) > 1
     }
 
-    pub(super) fn show(&self, frame: Frame) {
-        if let Some(bus) = self.buses.at(self.buses.index_of(&frame.session)) {
-            let _ = bus.offer(BusMsg::Frame(Arc::new(frame)));
+    /// Shows a frame, or a step of a call.
+    pub(super) fn show(&self, key: &SessionKey, shown: Notice) {
+        if let Some(bus) = self.buses.at(self.buses.index_of(key)) {
+            let _ = bus.offer(BusMsg::Shown(key.clone(), shown));
         }
     }
 
@@ -245,7 +266,7 @@ pub(super) enum BusMsg {
         key: SessionKey,
         entries: Vec<Entry>,
     },
-    Frame(Arc<Frame>),
+    Shown(SessionKey, Notice),
     Close(SessionKey),
     CatchUp,
 }
@@ -285,7 +306,7 @@ impl Actor for BusActor {
         match message.taken() {
             BusMsg::Subscribe { filter, sender } => state.subscribe(filter, sender),
             BusMsg::Records { key, entries } => state.records(&key, &entries),
-            BusMsg::Frame(frame) => state.frame(&frame),
+            BusMsg::Shown(key, shown) => state.of(&key).for_each(|one| one.show(&shown)),
             BusMsg::Close(key) => drop(state.by_session.remove(&key)),
             BusMsg::CatchUp => state.catch_up(),
         }
@@ -336,10 +357,6 @@ impl BusState {
             tracing::debug!("dropped a subscriber that was too slow");
             self.prune_one(key);
         }
-    }
-
-    fn frame(&mut self, frame: &Arc<Frame>) {
-        self.of(&frame.session).for_each(|one| one.show(frame));
     }
 
     fn of(&mut self, key: &SessionKey) -> impl Iterator<Item = &mut Subscriber> {
@@ -436,9 +453,9 @@ impl Subscriber {
         self.behind.insert(key.clone(), seq);
     }
 
-    fn show(&mut self, frame: &Arc<Frame>) {
+    fn show(&mut self, shown: &Notice) {
         if self.filter.frames == Frames::Yes && !self.is_behind() {
-            let _ = self.sender.try_send(Notice::Frame(Arc::clone(frame)));
+            let _ = self.sender.try_send(shown.clone());
         }
     }
 

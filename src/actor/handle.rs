@@ -30,6 +30,7 @@ use super::{
     session::{Opening, SessionMsg},
     shard::ShardMsg,
     system_log::SystemLog,
+    tool_servers::Servers,
     trace::Origin,
 };
 use crate::{
@@ -127,6 +128,7 @@ pub struct Oracle {
     pub(super) deletions: Deletions,
     pub(super) shutdown: CancellationToken,
     pub(super) source: Source,
+    pub(super) servers: Servers,
     pub(super) by: By,
 }
 

@@ -36,6 +36,7 @@ use super::{
     signal_tracker::SignalTracker,
     system_log::SystemLog,
     task::Task,
+    tool_servers::Servers,
     workers::{self, WorkerActor},
 };
 use crate::{
@@ -165,6 +166,7 @@ impl SupervisorActor {
             deletions: Deletions::default(),
             shutdown: CancellationToken::new(),
             source: Source::default(),
+            servers: Servers::default(),
             by: By::local(),
         }
     }

@@ -7,7 +7,7 @@ use ractor::ActorCell;
 use super::{
     BuildError, classifier,
     profiles::ProfileFactory,
-    reload::{ConfigReader, Reloader},
+    reload::{ConfigReader, Live, Reloader},
     settings,
 };
 use crate::{
@@ -17,9 +17,11 @@ use crate::{
     kernel::{FallbackClassifier, TurnPolicy},
     llm::{Backend, Offline},
     query::QueryClassifier,
-    tool::{Progress, Registry, Tool},
+    tool::{Progress, Tool},
 };
 
+#[cfg(feature = "mcp")]
+use super::mcp::Fleet;
 #[cfg(feature = "testkit")]
 use crate::testkit::CrashPoint;
 
@@ -77,6 +79,10 @@ pub struct Builder {
     pub(super) project: Option<PathBuf>,
     pub(super) backends: Vec<Arc<dyn Backend>>,
     tools: Vec<Arc<dyn Tool>>,
+    #[cfg(feature = "mcp")]
+    pub(super) data: Option<PathBuf>,
+    #[cfg(feature = "mcp")]
+    pub(super) mcp_guard: Option<PathBuf>,
     pub(super) progress: Progress,
     pub(super) journal: Arc<dyn Journal>,
     clock: Clock,
@@ -103,6 +109,10 @@ impl Oracle {
             project: None,
             backends: vec![Arc::new(Offline)],
             tools: Vec::new(),
+            #[cfg(feature = "mcp")]
+            data: None,
+            #[cfg(feature = "mcp")]
+            mcp_guard: None,
             progress: Progress::default(),
             journal: Arc::new(journal::Memory::new()),
             clock: Clock::system(),
@@ -169,6 +179,26 @@ impl Builder {
     #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Remembers in this directory how MCP servers declare their tools, so that a tool that changes is
+    /// withheld until an operator approves it. Without one, every start accepts what there is.
+    #[cfg(feature = "mcp")]
+    #[must_use]
+    pub fn data_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.data = Some(directory.into());
+        self
+    }
+
+    /// Starts MCP servers by this program, which ends them with this process however that ends: it
+    /// has to pass the arguments after its first, `__mcp-child`, to
+    /// [`guard`](crate::tool::mcp::guard), as the `oracle` program does. Without one, a server whose
+    /// host was killed may stay.
+    #[cfg(feature = "mcp")]
+    #[must_use]
+    pub fn mcp_guard(mut self, program: impl Into<PathBuf>) -> Self {
+        self.mcp_guard = Some(program.into());
         self
     }
 
@@ -315,26 +345,36 @@ impl Builder {
 
     async fn start_below(mut self, parent: Option<ActorCell>) -> Result<System, BuildError> {
         self.choose_models()?;
-        let (args, profile_factory) = self.parts()?;
+        let profile_factory = self.profile_factory()?;
+        #[cfg(feature = "mcp")]
+        let fleet = Fleet::start(&self).await?;
+        #[cfg(feature = "mcp")]
+        profile_factory.add_tools(fleet.tools());
+        #[cfg(not(feature = "mcp"))]
+        self.check_mcp()?;
+        let args = self.parts(&profile_factory)?;
         let system = match parent {
             Some(parent) => System::start_under(args, parent, self.drain).await?,
             None => System::start(args).await?,
         };
+        let live = Arc::new(Live::new(profile_factory, self.config));
+        #[cfg(feature = "mcp")]
+        fleet.operate(Arc::clone(&live), system.oracle().clone());
         if let Some(read) = self.read {
-            let reloader = Reloader::new(read, profile_factory, self.config);
+            let reloader = Reloader { read, live };
             system.oracle().reload_by(Arc::new(reloader));
         }
         Ok(system)
     }
 
-    /// Returns the parts of the system, for hosts that change some before they start it.
+    /// Returns the parts of the system, for hosts that change some before they start it. They have no
+    /// tools of MCP servers.
     ///
     /// # Errors
     /// See [`BuildError`].
     pub fn into_args(mut self) -> Result<SystemArgs, BuildError> {
         self.choose_models()?;
-        let (args, _) = self.parts()?;
-        Ok(args)
+        self.parts(&self.profile_factory()?)
     }
 
     fn choose_models(&mut self) -> Result<(), BuildError> {
@@ -353,12 +393,11 @@ impl Builder {
         Ok(())
     }
 
-    fn parts(&self) -> Result<(SystemArgs, ProfileFactory), BuildError> {
+    fn parts(&self, profile_factory: &ProfileFactory) -> Result<SystemArgs, BuildError> {
         let mut settings = settings::system(&self.config);
         if self.short_lived {
             settings.recovery = Recovery::OnDemand;
         }
-        let profile_factory = self.profile_factory()?;
         let classifier = match &self.classifier {
             Some(own) => Arc::clone(own),
             None => Arc::new(classifier(&self.config)?),
@@ -369,7 +408,7 @@ impl Builder {
             Some(point) => point.in_journal(journal),
             None => journal,
         };
-        let args = SystemArgs {
+        Ok(SystemArgs {
             settings,
             journal,
             clock: self.clock.clone(),
@@ -377,8 +416,21 @@ impl Builder {
             profiles: profile_factory.profiles(&self.config)?,
             classifier,
             project: self.project_path(),
-        };
-        Ok((args, profile_factory))
+        })
+    }
+
+    /// Checks the settings of MCP servers.
+    pub(super) fn check_mcp(&self) -> Result<(), BuildError> {
+        #[cfg(feature = "mcp")]
+        return super::mcp::settings(self).map(drop);
+        #[cfg(not(feature = "mcp"))]
+        match self.config.mcp.first() {
+            None => Ok(()),
+            Some(server) => Err(BuildError::Mcp(format!(
+                "the MCP server `{}` needs the feature `mcp`",
+                server.name
+            ))),
+        }
     }
 
     fn project_path(&self) -> Option<Arc<str>> {
@@ -386,7 +438,8 @@ impl Builder {
         Some(canonical.to_string_lossy().into())
     }
 
-    pub(super) fn registry(&self) -> Result<Registry, BuildError> {
+    /// The built-in tools, and the host's own.
+    pub(super) fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, BuildError> {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         #[cfg(feature = "project")]
         if let Some(folder) = &self.project {
@@ -406,6 +459,6 @@ impl Builder {
         if let Some(point) = &self.crash_at {
             tools = tools.into_iter().map(|tool| point.in_tool(tool)).collect();
         }
-        Ok(Registry::new(tools)?)
+        Ok(tools)
     }
 }

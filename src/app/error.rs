@@ -137,6 +137,9 @@ pub enum BuildError {
     /// A profile has the name of a model in `server.models`.
     #[error("`server.models` has the name of the profile `{0}`: choose another name")]
     AliasOfProfile(String),
+    /// An MCP server cannot be used as configured.
+    #[error("{0}")]
+    Mcp(String),
     /// The actors did not start.
     #[error(transparent)]
     Start(#[from] StartError),

@@ -3,6 +3,8 @@
 
 use std::{iter, sync::Arc};
 
+use arc_swap::ArcSwap;
+
 use super::{
     BuildError, Builder, classifier, composer, prices, project_context, project_name,
     providers::Providers, settings, variables,
@@ -14,7 +16,7 @@ use crate::{
     kernel::{FallbackClassifier, ModelChoice, Policy, TurnPolicy, offer},
     llm::{Backend, OFFLINE, Remote, scripted::Scripts},
     model::{ProfileName, ToolSpec},
-    tool::Registry,
+    tool::{Registry, Tool},
 };
 
 /// The parts of profiles that live as long as the system, whatever the configuration.
@@ -23,7 +25,9 @@ pub(super) struct ProfileFactory {
     project_name: String,
     own: Vec<Arc<dyn Backend>>,
     pub(super) backends: Vec<Arc<dyn Backend>>,
-    tools: Arc<Registry>,
+    /// The tools from the start, before those of MCP servers.
+    base: Vec<Arc<dyn Tool>>,
+    tools: ArcSwap<Registry>,
     fallback: Option<Arc<dyn FallbackClassifier>>,
     turn: Option<Arc<dyn TurnPolicy>>,
 }
@@ -31,7 +35,7 @@ pub(super) struct ProfileFactory {
 impl Builder {
     /// Builds it with its tools and all back ends that the chains name.
     pub(super) fn profile_factory(&self) -> Result<ProfileFactory, BuildError> {
-        let mut profile_factory = self.profile_factory_with(Registry::none());
+        let mut profile_factory = self.profile_factory_with(Vec::new(), Registry::none());
         for backend in profile_factory.missing(&self.config) {
             profile_factory.backends.push(backend?);
         }
@@ -52,18 +56,21 @@ impl Builder {
             let backends = profile_factory.backends.into_iter();
             profile_factory.backends = backends.map(|one| point.in_stream(one)).collect();
         }
-        profile_factory.tools = Arc::new(self.registry()?);
+        profile_factory.base = self.tools()?;
+        let tools = Registry::new(profile_factory.base.iter().cloned())?;
+        profile_factory.tools.store(Arc::new(tools));
         Ok(profile_factory)
     }
 
-    fn profile_factory_with(&self, tools: Registry) -> ProfileFactory {
+    fn profile_factory_with(&self, base: Vec<Arc<dyn Tool>>, tools: Registry) -> ProfileFactory {
         let project = self.project.as_deref();
         ProfileFactory {
             environment: self.environment.clone(),
             project_name: project.map(project_name).unwrap_or_default(),
             own: self.backends.clone(),
             backends: self.backends.clone(),
-            tools: Arc::new(tools),
+            base,
+            tools: ArcSwap::from_pointee(tools),
             fallback: self.fallback.clone(),
             turn: self.turn.clone(),
         }
@@ -71,17 +78,39 @@ impl Builder {
 
     /// All problems that a start would find.
     pub(super) fn problems(&self) -> Vec<String> {
-        let (tools, error) = match self.registry() {
+        let registry = self.tools().and_then(|tools| Ok(Registry::new(tools)?));
+        let (tools, error) = match registry {
             Ok(tools) => (tools, None),
             // Profiles name tools, which cannot be checked without them.
             Err(error) => (Registry::none(), Some(error)),
         };
-        self.profile_factory_with(tools)
-            .problems(&self.config, error)
+        let factory = self.profile_factory_with(Vec::new(), tools);
+        let problems = factory.problems(&self.config, error);
+        let of_servers = self.check_mcp().err().map(|error| error.to_string());
+        problems.into_iter().chain(of_servers).collect()
     }
 }
 
 impl ProfileFactory {
+    /// Sets the tools besides those from the start, which go before others of their names.
+    #[cfg(feature = "mcp")]
+    pub(super) fn add_tools(&self, more: Vec<Arc<dyn Tool>>) {
+        let mut tools = self.base.clone();
+        for tool in more {
+            let name = &tool.spec().name;
+            match tools.iter().any(|known| known.spec().name == *name) {
+                true => {
+                    tracing::warn!(tool = %name, "two tools have one name; ignoring an MCP tool")
+                }
+                false => tools.push(tool),
+            }
+        }
+        match Registry::new(tools) {
+            Ok(tools) => self.tools.store(Arc::new(tools)),
+            Err(error) => tracing::warn!(%error, "cannot offer the changed tools"),
+        }
+    }
+
     pub(super) fn profiles(&self, config: &Config) -> Result<Profiles, BuildError> {
         check_aliases(config)?;
         let default = self.profile(&ProfileName::oracle(), config, "")?;
@@ -116,7 +145,7 @@ impl ProfileFactory {
             policy.turn = Arc::clone(turn);
         }
         let variables = variables(config, self.project_name.clone(), iter::empty())?;
-        let (tools, composer) = (Arc::clone(&self.tools), Arc::new(composer(config)?));
+        let (tools, composer) = (self.tools.load_full(), Arc::new(composer(config)?));
         Ok(Profile::new(policy, variables, tools, composer))
     }
 
@@ -159,14 +188,19 @@ impl ProfileFactory {
 
     /// Tools from the start, and tools that can be attached, in the registry's order.
     fn tools(&self, name: &ProfileName, config: &Config) -> Result<Lists, BuildError> {
-        let there = self.tools.specs();
+        let there = self.tools.load().specs();
         let (only, given) = (&config.tools.only, &config.tools.attachable);
         let mut named = only
             .iter()
             .flatten()
             .chain(given)
             .chain(&config.tools.pinned);
-        let known = |tool: &String| there.iter().any(|spec| spec.name == *tool);
+        // A server may list its tools later.
+        let may_come = |tool: &String| {
+            let mut servers = config.mcp.iter();
+            servers.any(|server| tool.starts_with(&format!("{}__", server.name)))
+        };
+        let known = |tool: &String| there.iter().any(|spec| spec.name == *tool) || may_come(tool);
         if let Some(unknown) = named.find(|tool| !known(tool)) {
             let names: Vec<String> = there.iter().map(|one| format!("`{}`", one.name)).collect();
             return Err(BuildError::UnknownTool {

@@ -37,42 +37,57 @@ const MODELS: [&str; 2] = ["model.chain", "profiles"];
 
 pub(super) type ConfigReader = Arc<dyn Fn() -> Result<Config, Vec<String>> + Send + Sync>;
 
-/// Applies the live changes of a configuration.
-pub(super) struct Reloader {
-    read: ConfigReader,
+/// The configuration of a running system, and what profiles are made of.
+pub(super) struct Live {
     profile_factory: ProfileFactory,
     // A lock, because requests for a reload may overlap.
     running: Mutex<Config>,
 }
 
-impl Reloader {
-    pub(super) fn new(
-        read: ConfigReader,
-        profile_factory: ProfileFactory,
-        running: Config,
-    ) -> Self {
+impl Live {
+    pub(super) fn new(profile_factory: ProfileFactory, running: Config) -> Self {
         Self {
-            read,
             profile_factory,
             running: Mutex::new(running),
         }
     }
+
+    /// Builds the profiles anew, with these tools besides those of the system's start.
+    #[cfg(feature = "mcp")]
+    pub(super) fn retool(&self, system: &Oracle, more: Vec<Arc<dyn crate::tool::Tool>>) {
+        let running = self.running.lock();
+        self.profile_factory.add_tools(more);
+        match self.profile_factory.profiles(&running) {
+            Ok(profiles) => system.live_by(profiles),
+            Err(error) => tracing::warn!(%error, "cannot offer the changed tools"),
+        }
+    }
+}
+
+/// Applies the live changes of a configuration.
+pub(super) struct Reloader {
+    pub(super) read: ConfigReader,
+    pub(super) live: Arc<Live>,
 }
 
 impl Reload for Reloader {
     fn reload(&self, system: &Oracle) -> Result<Changes, Vec<String>> {
-        let mut running = self.running.lock();
+        let Live {
+            profile_factory,
+            running,
+        } = &*self.live;
+        let mut running = running.lock();
         let wanted = (self.read)()?;
-        let problems = self.profile_factory.problems(&wanted, None);
+        let problems = profile_factory.problems(&wanted, None);
         if !problems.is_empty() {
             return Err(problems);
         }
         let is_live = |key: &str| match MODELS.contains(&key) {
-            true => self.profile_factory.serves(key, &wanted),
+            true => profile_factory.serves(key, &wanted),
             false => is_live(key),
         };
         let (merged, changes) = merged(&running, &wanted, is_live).map_err(one)?;
-        let profiles = self.profile_factory.profiles(&merged).map_err(one)?;
+        let profiles = profile_factory.profiles(&merged).map_err(one)?;
         system.live_by(profiles);
         system.tenants().limit(merged.tenants.clone());
         *running = merged;

@@ -1,11 +1,14 @@
 //! Checks of values against each other, and of a configuration made in code.
 
-use std::{collections::BTreeSet, fmt::Display};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Display,
+};
 
 use toml::{Table, Value};
 
 use super::{
-    Config, Origin, Problem, Provider,
+    Config, McpServer, Origin, Problem, Provider,
     load::{mask_secret, may_be_secret},
     rule::{ROOT, Rule, format_span, join, path},
 };
@@ -52,6 +55,8 @@ fn values(of: Rule, path: &str, table: &Table, problems: &mut Vec<Problem>) {
     }
 }
 
+type Pairs = BTreeMap<String, String>;
+
 /// Returns the origin of a key's value; `None` for a key that already has a problem.
 type Origins<'a> = &'a dyn Fn(&str) -> Option<Origin>;
 
@@ -65,6 +70,11 @@ pub(super) fn conflicts(config: &Config, origin: Origins<'_>) -> Vec<Problem> {
     conflicts.duplicates("providers", "a name that no other provider has", names);
     for (at, provider) in config.providers.iter().enumerate() {
         conflicts.provider(&format!("providers.{at}"), provider);
+    }
+    let names = config.mcp.iter().map(|one| one.name.as_str());
+    conflicts.duplicates("mcp", "a name that no other server has", names);
+    for (at, server) in config.mcp.iter().enumerate() {
+        conflicts.mcp(&format!("mcp.{at}"), server, config);
     }
     conflicts.problems
 }
@@ -159,6 +169,43 @@ impl Conflicts<'_> {
         self.duplicates("profiles", "a name that no other profile has", names);
     }
 
+    fn headers(&mut self, place: &str, open: &Pairs, secret: &Pairs) {
+        let headers = join(place, "headers");
+        for header in open.keys() {
+            if may_be_secret(header) {
+                let allowed = "headers without secrets; put secret values into environment \
+                               variables and name these in `header_env`";
+                self.add(&headers, header, allowed);
+            }
+            if secret.contains_key(header) {
+                let allowed = "a header that is not also in `header_env`";
+                self.add(&headers, header, allowed);
+            }
+        }
+    }
+
+    fn mcp(&mut self, place: &str, server: &McpServer, config: &Config) {
+        let name = join(place, "name");
+        if server.command.is_some() == server.url.is_some() {
+            let allowed = "a server with either `command` or `url`";
+            self.add(&name, &server.name, allowed);
+        }
+        for variable in server.env.keys().filter(|name| may_be_secret(name)) {
+            let allowed = "variables without secrets; name those of Oracle's own environment in \
+                           `pass_env`";
+            self.add(&join(place, "env"), variable, allowed);
+        }
+        self.headers(place, &server.headers, &server.header_env);
+        let stall = config.supervisor.stall_limit;
+        if let Some(span) = server.call_deadline.filter(|span| *span >= stall) {
+            let allowed = format!(
+                "less than `supervisor.stall_limit`, which is {}",
+                format_span(stall)
+            );
+            self.add(&join(place, "call_deadline"), &format_span(span), &allowed);
+        }
+    }
+
     fn provider(&mut self, place: &str, provider: &Provider) {
         if let (Some(variable), Some(_)) = (&provider.key_env, &provider.key_file) {
             let allowed = "only one of `key_env` and `key_file`";
@@ -168,18 +215,7 @@ impl Conflicts<'_> {
             let allowed = "false, or the dialect \"openai\"";
             self.add(&join(place, "structured_output"), &true, allowed);
         }
-        let headers = join(place, "headers");
-        for header in provider.headers.keys() {
-            if may_be_secret(header) {
-                let allowed = "headers without secrets; put secret values into environment \
-                               variables and name these in `header_env`";
-                self.add(&headers, header, allowed);
-            }
-            if provider.header_env.contains_key(header) {
-                let allowed = "a header that is not also in `header_env`";
-                self.add(&headers, header, allowed);
-            }
-        }
+        self.headers(place, &provider.headers, &provider.header_env);
         let models = join(place, "models");
         let names = provider.models.iter().map(|one| one.name.as_str());
         let allowed = "a name that no other model of the provider has";

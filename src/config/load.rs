@@ -169,6 +169,12 @@ pub(super) fn mask_secret(path: &str, key: &str, rule: Option<Rule>, raw: &str) 
                 || key == "base_url" && !raw.contains(['@', '?', '#'])
         }
         Some("profiles") => rule.is_some() && key != "instructions",
+        Some("mcp") => {
+            !matches!(
+                rule,
+                None | Some(Rule::Words | Rule::Headers(_) | Rule::Variables)
+            ) && !raw.contains(['@', '?', '#'])
+        }
         _ => match rule {
             None => !may_be_secret(&join(path, key)),
             Some(rule) => !matches!(rule, Rule::Section(_) | Rule::List(_)),

@@ -39,8 +39,12 @@ pub(super) enum Rule {
     /// Different texts, as a list or separated by commas; the form describes the whole list.
     Texts(Form),
     Models,
+    /// Texts in this order; a text may occur twice.
+    Words,
     /// A table of headers whose values have this form.
     Headers(Form),
+    /// A table of environment variables and their values.
+    Variables,
     /// A table of models and their profiles.
     Aliases,
     /// A table of tenants and their limits.
@@ -55,7 +59,7 @@ pub(super) type Key = (&'static str, Rule);
 
 use Rule::{
     Aliases, Headers, Keys, List, Models, Money, OneOf, Rate, Section, Share, Switch, Tenants,
-    Text, Texts, Time, Whole,
+    Text, Texts, Time, Variables, Whole, Words,
 };
 
 pub(super) const ROOT: Rule = Section(Config::KEYS);
@@ -141,7 +145,12 @@ impl Rule {
                 let chain = chain.map_err(|error| error.to_string())?;
                 Some(chain.models().to_vec().into())
             }
+            Words => as_is(value.as_array().is_some_and(|words| {
+                let fits = |word: &Value| word.as_str().is_some_and(NO_NUL.allows);
+                words.iter().all(fits)
+            })),
             Headers(form) => table(value, "headers", HEADER, form)?,
+            Variables => table(value, "variables", VARIABLE, NO_NUL)?,
             Aliases => table(value, "models", ALIAS, ANY_PROFILE)?,
             Tenants | Keys => as_is(self.limits(value)?),
             Section(_) | List(_) => None,
@@ -185,6 +194,8 @@ impl Rule {
             }
             Keys => "tables of budgets: write the line `[tenants.keys.NAME]` with its keys below",
             Text(form) | Texts(form) | Headers(form) => form.allowed,
+            Words => "a list of texts",
+            Variables => VARIABLE.allowed,
             Aliases => ANY_PROFILE.allowed,
             Section(_) => "a section",
             List(_) => "a list",
@@ -250,8 +261,8 @@ pub(super) fn remedy(of: Rule, place: &str, wrong: &str) -> String {
         None if of.of(SHORT).is_none() => format!("`{}` has {}", of.head(place), of.names()),
         None => {
             let names = of.names();
-            let sections = names.trim_end_matches(", profiles, providers");
-            format!("the sections are {sections}, [[profiles]] and [[providers]]")
+            let sections = names.trim_end_matches(", profiles, providers, mcp");
+            format!("the sections are {sections}, [[profiles]], [[providers]] and [[mcp]]")
         }
     }
 }
@@ -307,6 +318,20 @@ pub(super) const PROVIDER: Form = form(
     "lower-case letters, digits, `-` and `_`, but not \"offline\" or \"scripted\", which are built in",
     |text| is_provider(text) && text.len() <= 64 && !["offline", "scripted"].contains(&text),
 );
+pub(super) const MCP: Form = form("1 to 32 letters, digits, `-` and `_`", |text| {
+    text.len() <= 32 && is_of("-_", text)
+});
+pub(super) const MCP_TOOLS: Form = form("a list of distinct tool names", |text| {
+    (1..=128).contains(&text.len()) && !text.contains(char::is_control)
+});
+const NO_NUL: Form = form("values without NUL", |text| !text.contains('\0'));
+pub(super) const VARIABLES: Form = form(
+    "a list of distinct names of environment variables: capital letters, digits and `_`",
+    VARIABLE.allows,
+);
+pub(super) const FOLDERS: Form = form("a list of distinct absolute paths", |text| {
+    text.starts_with('/') && !text.contains('\0')
+});
 pub(super) const MODEL: Form = form(
     "a model name without white space, quotes and commas",
     |text| full_name(&format!("x/{text}")).is_some_and(|full| full.len() == text.len() + 2),

@@ -17,7 +17,7 @@ use super::{
         self, Key,
         Rule::{
             self, Aliases, Headers, Keys, List, Models, Money, OneOf, Rate, Section, Share, Switch,
-            Tenants, Text, Texts, Time, Whole,
+            Tenants, Text, Texts, Time, Variables, Whole, Words,
         },
     },
 };
@@ -25,7 +25,7 @@ use crate::{
     access::TenantLimits,
     kernel::{BasisPoints, DelegationPolicy, FallbackPolicy, OnMissingSignal},
     llm::{Dialect, Streaming},
-    model::{NanoUsd, ProfileName, usage::usd},
+    model::{NanoUsd, ProfileName, tool::ApprovalRule, usage::usd},
     tool::SearchService,
 };
 
@@ -114,6 +114,8 @@ tables! {
         profiles: Vec<Profile> = Vec::new(), List(Profile::KEYS);
         /// Model servers besides the built-in presets.
         providers: Vec<Provider> = Vec::new(), List(Provider::KEYS);
+        /// Servers of tools over the Model Context Protocol.
+        mcp: Vec<McpServer> = Vec::new(), List(McpServer::KEYS);
     }
 
     /// `[oracle]`: turns and warnings. These keys have environment variables of their own.
@@ -196,6 +198,8 @@ tables! {
         /// How long a query that needs a tool of `attachable` waits until it is attached.
         #[serde(with = "span::required")]
         grant_wait: Duration = Duration::ZERO, Time(0, DAY);
+        /// Project folders whose file `.mcp.json` may name servers of tools.
+        mcp_projects: Vec<String> = Vec::new(), Texts(rule::FOLDERS);
     }
 
     /// `[notes]`: the notes folder and write access.
@@ -449,6 +453,48 @@ tables! {
         /// Price of a million tokens received.
         #[serde(with = "usd")]
         output: Option<NanoUsd> = None, Rate;
+    }
+
+    /// `[[mcp]]`: a server of tools over the Model Context Protocol: either a `command` or a `url`.
+    /// Holds no secret, only the place of one.
+    McpServer {
+        /// Its name, which the names of its tools begin with.
+        name: String = String::new(), Text(rule::MCP);
+        /// The program to start.
+        command: Option<String> = None, Text(rule::PATH);
+        /// Its arguments.
+        args: Vec<String> = Vec::new(), Words;
+        /// Its environment variables, with public values, besides a few such as `PATH`.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        env: BTreeMap<String, String> = BTreeMap::new(), Variables;
+        /// Variables that it gets from Oracle's own environment.
+        pass_env: Vec<String> = Vec::new(), Texts(rule::VARIABLES);
+        /// Its working directory; Oracle's, if unset.
+        cwd: Option<PathBuf> = None, PATH;
+        /// The address of a server over HTTP.
+        url: Option<String> = None, Text(rule::URL);
+        /// Headers of each request, with public values.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, String> = BTreeMap::new(), Headers(rule::HEADER_VALUE);
+        /// Headers with secret values: the environment variables that hold them.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        header_env: BTreeMap<String, String> = BTreeMap::new(), Headers(rule::VARIABLE);
+        /// The environment variable that holds the bearer token.
+        bearer_env: Option<String> = None, Text(rule::VARIABLE);
+        /// The tools to use, by the server's names; all, if unset.
+        tools: Option<Vec<String>> = None, Texts(rule::MCP_TOOLS);
+        /// Which calls need approval.
+        approval: ApprovalRule = ApprovalRule::Auto, OneOf(&["auto", "never", "always"]);
+        /// Deadline of its start.
+        #[serde(with = "span::required")]
+        start_deadline: Duration = secs(10), Time(100, 600 * SECOND);
+        /// Deadline of one call; `tools.call_deadline`, if unset.
+        #[serde(with = "span::optional")]
+        call_deadline: Option<Duration> = None, Time(SECOND, HOUR);
+        /// Maximum size of one message from the server, in bytes.
+        max_reply_bytes: usize = 4 << 20, Whole(1_024, 67_108_864);
+        /// Maximum concurrent calls.
+        parallel: usize = 8, Whole(1, 64);
     }
 }
 

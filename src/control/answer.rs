@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::subject::Subject;
 use crate::{
-    actor::{Changes, SessionPage, SessionRecord, SessionView, TenantPage, WaitingCalls},
+    actor::{
+        Changes, SessionPage, SessionRecord, SessionView, TenantPage, ToolServer, WaitingCalls,
+    },
     model::{Event, QueryId, Seq, SessionKey, SessionName, TenantId},
 };
 
@@ -42,6 +44,11 @@ pub enum Answer {
     Forked {
         /// The new session.
         session: Subject,
+    },
+    /// The answer to `tool_servers`.
+    ToolServers {
+        /// The servers, in order of configuration.
+        servers: Vec<ToolServer>,
     },
     /// The answer to `reload`.
     Reloaded(Changes),

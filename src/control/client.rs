@@ -392,8 +392,13 @@ impl Events<SessionUpdate> {
         struct Why {
             message: String,
         }
-        let Some(data) = self.data().await? else {
-            return Ok(None);
+        let data = loop {
+            match self.data().await? {
+                // Of a tool call, which only its own process shows.
+                Some(_) if self.name == "progress" => {}
+                Some(data) => break data,
+                None => return Ok(None),
+            }
         };
         Ok(Some(match self.name.as_str() {
             "frame" => SessionUpdate::Frame(read(&data)?),

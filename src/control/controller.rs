@@ -185,6 +185,18 @@ impl TenantController<'_> {
                 return Ok(Answer::Forked { session });
             }
             Verb::Delete { session, anyway } => return self.delete(&session, anyway).await,
+            Verb::ToolServers {} => {
+                let servers = self.oracle.tool_servers();
+                return Ok(Answer::ToolServers { servers });
+            }
+            Verb::ApproveTool { tool } => {
+                if self.oracle.approve_tool(tool.clone()).await {
+                    return Ok(Answer::Done {});
+                }
+                let text =
+                    format!("no tool `{tool}` is withheld: `oracle ctl mcp` lists those that are");
+                return Err(Refused::new(Code::UnknownTool, text));
+            }
             Verb::Drain {} => {
                 self.oracle.drain();
                 return Ok(Answer::Done {});

@@ -85,7 +85,7 @@ impl Follow {
             let seen = match &mut self.source {
                 Source::One(follow) => match follow.next().await {
                     Ok(Progress::Record(record)) => self.update(record),
-                    Ok(Progress::Frame(_)) => None,
+                    Ok(Progress::Frame(_) | Progress::Call(_)) => None,
                     Err(error) => Some(self.end(why(&error))),
                 },
                 Source::All(events) => match events.next().await {
@@ -115,7 +115,7 @@ impl Follow {
             Notice::Gap { session, from } if self.is_of(&session.tenant) => {
                 Some(Update::Gap { session, from })
             }
-            Notice::Record(_) | Notice::Gap { .. } | Notice::Frame(_) => None,
+            _ => None,
         }
     }
 

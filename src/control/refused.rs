@@ -61,7 +61,7 @@ words! {
         AlreadyOpen = "already_open",
         /// The session is closed.
         Closed = "closed",
-        /// No such tool can be attached.
+        /// No such tool can be attached, or is withheld.
         UnknownTool = "unknown_tool",
         /// The session already has the tool.
         AttachedAlready = "attached_already",

@@ -216,6 +216,13 @@ pub enum Verb {
         /// The tool's name.
         tool: String,
     },
+    /// Lists the servers of tools, with the tools that are withheld because they have changed.
+    ToolServers {},
+    /// Accepts a withheld tool as its server declares it now.
+    ApproveTool {
+        /// The tool's name.
+        tool: String,
+    },
     /// Accepts no new messages in any session; running queries continue.
     Drain {},
     /// Shuts the system down gracefully.

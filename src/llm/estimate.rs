@@ -45,7 +45,9 @@ fn part_characters(part: &Part) -> u64 {
     match part {
         Part::Text { text } => characters(text),
         Part::ToolCall(call) => characters(&call.name) + characters(&call.arguments),
-        Part::ToolResult(result) => characters(&result.content),
+        Part::ToolResult(result) => {
+            characters(&result.content) + (result.images.len() * Part::IMAGE_CHARS) as u64
+        }
         Part::Image(_) => Part::IMAGE_CHARS as u64,
         Part::Opaque(opaque) => characters(&opaque.body),
     }

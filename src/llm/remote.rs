@@ -141,10 +141,16 @@ impl Shared {
     fn body(&self, request: &Request) -> serde_json::Result<Vec<u8>> {
         let known = self.model(&request.model);
         let max_output = known.and_then(|model| model.max_output);
+        let images = known.and_then(|model| model.images);
+        let images = images.unwrap_or(self.capabilities.images);
         let (name, cache, stream) = (&*self.name, &self.json_cache, self.streams());
         match self.dialect {
-            Dialect::OpenAi => openai::body(request, cache, name, self.quirks, max_output, stream),
-            Dialect::Anthropic => anthropic::body(request, cache, name, max_output, stream),
+            Dialect::OpenAi => {
+                let mut quirks = self.quirks;
+                quirks.images = images;
+                openai::body(request, cache, name, quirks, max_output, stream)
+            }
+            Dialect::Anthropic => anthropic::body(request, cache, name, images, max_output, stream),
         }
     }
 

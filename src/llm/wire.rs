@@ -159,6 +159,15 @@ pub(super) fn arguments(received: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{{\"broken_arguments\":{held}}}"))
 }
 
+/// A tool result's text for a model, with a line in place of images that it does not take.
+pub(super) fn result_text(result: &ToolResult, takes_images: bool) -> Cow<'_, str> {
+    let (text, count) = (&result.content, result.images.len());
+    match (count, takes_images) {
+        (0, _) | (_, true) => Cow::Borrowed(text),
+        (count, false) => Cow::Owned(format!("{text}\n[images that you cannot see: {count}]")),
+    }
+}
+
 /// Tokens of chat templates without their first character, besides `<|…|>`.
 const TOKENS: &str = "<SYS>> </SYS>> start_of_turn> end_of_turn> INST] /INST] \
                       SYSTEM_PROMPT] /SYSTEM_PROMPT] AVAILABLE_TOOLS] /AVAILABLE_TOOLS] \

@@ -66,7 +66,9 @@ impl Part {
         match self {
             Self::Text { text } => text.len(),
             Self::ToolCall(call) => call.name.len() + call.arguments.len(),
-            Self::ToolResult(result) => result.content.len(),
+            Self::ToolResult(result) => {
+                result.content.len() + result.images.len() * Self::IMAGE_CHARS
+            }
             Self::Image(_) => Self::IMAGE_CHARS,
             Self::Opaque(opaque) => opaque.body.len(),
         }

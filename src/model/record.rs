@@ -32,7 +32,7 @@ pub use budget::{AmountBudget, BudgetFact, IterationExceeded, IterationWarning};
 pub use context::{Compacted, CompactedPart, Compacting, CompactionFailed, MessageRange};
 pub use control::{
     Act, ApprovalGiven, BudgetSet, Continued, ControlFact, Deleted, ForkMade, Noted, Reloaded,
-    Steered, ToolAttached,
+    Steered, ToolApproved, ToolAttached,
 };
 pub use llm::{
     Admitted, CircuitClosed, CircuitOpened, Failed, FailedOver, LlmFact, ModelUsage,

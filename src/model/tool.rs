@@ -132,6 +132,19 @@ pub enum ToolApproval {
     Required,
 }
 
+/// Which calls of another program's tools need approval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalRule {
+    /// Those of tools that the program does not mark as read-only.
+    #[default]
+    Auto,
+    /// None.
+    Never,
+    /// All.
+    Always,
+}
+
 /// The author of a tool's results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -162,6 +162,7 @@ pub fn tool(data: &[u8]) {
         session: SessionKey::local(SessionName::from_uuid(Uuid::nil())),
         query: QueryId(1),
         cancelled: CancellationToken::new(),
+        progress: crate::tool::CallProgress::default(),
     };
     PROJECT.with(|project| {
         let Ok(project) = project else { return };

@@ -190,6 +190,7 @@ fn context(cancelled: CancellationToken) -> ToolContext {
         session: SessionKey::local(SessionName::from_uuid(Uuid::nil())),
         query: QueryId(1),
         cancelled,
+        progress: crate::tool::CallProgress::default(),
     }
 }
 

@@ -114,6 +114,7 @@ mod tests {
             session: SessionKey::local(SessionName::new("s").unwrap()),
             query: QueryId(1),
             cancelled: CancellationToken::new(),
+            progress: crate::tool::CallProgress::default(),
         }
     }
 

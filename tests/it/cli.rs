@@ -42,6 +42,8 @@ mod interrupts;
 #[cfg(unix)]
 mod keys;
 mod mcp;
+#[cfg(target_os = "linux")]
+mod mcp_servers;
 mod mock_model;
 mod models;
 #[cfg(unix)]

@@ -15,6 +15,8 @@ mod embedding;
 mod files;
 mod fuzz;
 mod http;
+#[cfg(target_os = "linux")]
+mod mcp;
 mod mcp_server;
 mod models;
 mod prompts;

@@ -47,6 +47,7 @@ async fn call(tools: &Registry, name: &str, arguments: Value) -> Result<String, 
         session: SessionKey::local(SessionName::new("s").unwrap()),
         query: QueryId(1),
         cancelled: CancellationToken::new(),
+        progress: oracle_agent::tool::CallProgress::default(),
     };
     let output = tools.get(name).unwrap().call(arguments, context).await?;
     Ok(output.text)

@@ -113,6 +113,7 @@ fn drain(receiver: &mut mpsc::Receiver<Notice>) -> Vec<String> {
     let show = |notice: Notice| match notice {
         Notice::Record(record) => format!("{}{}", record.session.name, record.seq),
         Notice::Frame(_) => "frame".into(),
+        Notice::Call(_) => "call".into(),
         Notice::Gap { session, from } => format!("gap {}{from}", session.name),
     };
     std::iter::from_fn(|| receiver.try_recv().ok())

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 use super::{Failed, GatewayMsg, GatewaySettings, Ticket};
 use crate::{
     actor::{
-        bus::{BusHandle, Frame},
+        bus::{BusHandle, Frame, Notice},
         clock::Clock,
         ephemeral::{MeteredCall, UsageLog},
         mailbox::Mailbox,
@@ -103,14 +103,15 @@ impl TextPublisher {
         if text.is_empty() || !self.bus.has_subscribers(&self.session) {
             return;
         }
-        self.bus.show(Frame {
+        let frame = Frame {
             session: self.session.clone(),
             query: self.token.query,
             turn: self.token.turn,
             attempt: self.token.attempt,
             offset,
             text,
-        });
+        };
+        self.bus.show(&self.session, Notice::Frame(Arc::new(frame)));
     }
 }
 

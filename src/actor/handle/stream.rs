@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::{AskError, Notice, SessionHandle, Subscription, look::PAGE};
 use crate::{
     actor::{
-        bus::{Filter, Frame, Frames, SessionRecord},
+        bus::{CallProgressed, Filter, Frame, Frames, SessionRecord},
         replay::within,
     },
     journal::{Entry, Known},
@@ -41,6 +41,8 @@ pub enum Progress {
     Record(Arc<SessionRecord>),
     /// A model wrote a piece of text.
     Frame(Arc<Frame>),
+    /// A tool reported how far a call is.
+    Call(Arc<CallProgressed>),
 }
 
 /// How much a [`Watch`](super::Watch) reports.
@@ -228,6 +230,7 @@ impl EventStream {
                     self.backlog.push_back(record);
                 }
                 Ok(Some(Notice::Frame(frame))) => return Ok(Progress::Frame(frame)),
+                Ok(Some(Notice::Call(call))) => return Ok(Progress::Call(call)),
                 Ok(Some(Notice::Record(_) | Notice::Gap { .. })) => self.behind = true,
                 Ok(None) => self.lost = true,
                 Err(_) => self.look().await?,

@@ -173,6 +173,7 @@ impl AnswerText {
                 }
                 _ => None,
             },
+            Progress::Call(_) => None,
         }
     }
 
@@ -381,7 +382,10 @@ impl QueryStream {
                 Progress::Frame(frame) if frame.query == self.query => {
                     return Ok(Some(Progress::Frame(frame)));
                 }
-                Progress::Frame(_) => {}
+                Progress::Call(call) if call.query == self.query => {
+                    return Ok(Some(Progress::Call(call)));
+                }
+                Progress::Frame(_) | Progress::Call(_) => {}
             }
         }
     }

@@ -11,6 +11,7 @@ use tracing::Instrument as _;
 use super::{SessionMsg, state::SessionShell};
 use crate::{
     actor::{
+        bus::{CallProgressed, Notice},
         handle::ChildSession,
         services::Services,
         task::Task,
@@ -23,7 +24,7 @@ use crate::{
         record::{ChildEnd, ChildStart, Parent},
     },
     prompt::ComposedPrompt,
-    tool::{MAX_DATA, Registry, ToolContext, ToolError, ToolOutput},
+    tool::{CallProgress, MAX_DATA, Registry, ToolContext, ToolError, ToolOutput},
 };
 
 /// How long to wait for a preparation before requesting it again.
@@ -238,6 +239,7 @@ impl SessionShell {
         let tool_span = self.trace_of(query, None).tool(turn, &call);
         let span = tool_span.0.clone();
         let (tools, deadline) = (Arc::clone(&self.profile.tools), self.services.timeouts.tool);
+        let progress = self.progress_of(query, &call);
         let run = async move {
             let cancelled = CancellationToken::new();
             // Notifies the tool, even when this task is dropped.
@@ -247,6 +249,7 @@ impl SessionShell {
                 session,
                 query,
                 cancelled,
+                progress,
             };
             let result = called(&tools, &call, context, deadline).await;
             tool_span.end(&result);
@@ -268,6 +271,24 @@ impl SessionShell {
             }));
         };
         Task::spawn(run.instrument(span))
+    }
+
+    /// Shows the steps of a call to those who follow the session.
+    fn progress_of(&self, query: QueryId, call: &ToolCall) -> CallProgress {
+        let (bus, session) = (self.services.router.bus.clone(), self.key.clone());
+        let (id, name) = (call.id.clone(), call.name.clone());
+        CallProgress::new(move |step| {
+            if bus.has_subscribers(&session) {
+                let progressed = CallProgressed {
+                    session: session.clone(),
+                    query,
+                    call: id.clone(),
+                    name: name.clone(),
+                    step,
+                };
+                bus.show(&session, Notice::Call(Arc::new(progressed)));
+            }
+        })
     }
 }
 
@@ -297,6 +318,7 @@ impl crate::actor::Oracle {
             },
             query: QueryId::default(),
             cancelled,
+            progress: CallProgress::default(),
         };
         let mut output = called(tools, &call, context, self.services.timeouts.tool).await?;
         output.data = output.data.filter(is_small);
@@ -316,6 +338,7 @@ async fn called(
         let words = format!("The tool {name} is currently unavailable.");
         return Err(Fault::permanent(FaultCode::ToolUnavailable, words));
     };
+    let deadline = tool.deadline().unwrap_or(deadline);
     // The call runs in its own task from its creation on, so that a panic affects the tool alone.
     let tool = Arc::clone(tool);
     let work = async move { tool.call(arguments, context).await };

@@ -204,6 +204,11 @@ pub(super) fn prepare(
         .config(config.clone())
         .environment(environment.pairs().iter().cloned())
         .project(&args.options.project);
+    #[cfg(feature = "mcp")]
+    let builder = match std::env::current_exe() {
+        Ok(program) => builder.data_directory(&data).mcp_guard(program),
+        Err(_) => builder.data_directory(&data),
+    };
     #[cfg(feature = "testkit")]
     let builder = with_crash_point(builder, environment)?;
     Ok((builder, data))

@@ -201,6 +201,15 @@ pub enum CtlCommand {
         #[arg(value_name = "TOOL")]
         tool: String,
     },
+    /// List the MCP servers, with the tools that are withheld because they have changed
+    #[serde(rename = "tool_servers")]
+    Mcp,
+    /// Accept a withheld tool as its MCP server declares it now
+    ApproveTool {
+        /// Name of the tool, as listed by `mcp`
+        #[arg(value_name = "TOOL")]
+        tool: String,
+    },
     /// Refuse new messages in all sessions until the next start; running queries continue
     Drain,
     /// Shut down the server gracefully

@@ -5,7 +5,7 @@ use std::{fmt::Display, io::Write as _};
 use crate::{
     actor::{
         Approval, AwaitedGrant, Changes, SessionPage, SessionSummary, SessionView, TenantPage,
-        WaitingCalls,
+        ToolServer, WaitingCalls, WithheldTool,
     },
     cli::{
         CliError,
@@ -81,6 +81,14 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
         Answer::Reloaded(Changes { changed, waiting }) => {
             line(terminal, &reloaded(changed, waiting))?;
         }
+        Answer::ToolServers { servers } => {
+            for server in servers {
+                tool_server(server, terminal)?;
+            }
+            if servers.is_empty() {
+                terminal.err.say("no MCP servers are configured");
+            }
+        }
         Answer::Deleted {
             records,
             sub_agents: agents,
@@ -153,6 +161,16 @@ fn session(listed: &SessionSummary) -> String {
     let at = at.unwrap_or_else(|| "-".to_owned());
     let (name, state) = (&listed.key.name, listed.state.as_str());
     format!("{name}\t{state}\t{}\t{at}", listed.last)
+}
+
+fn tool_server(server: &ToolServer, terminal: &mut Terminal) -> Result<(), CliError> {
+    let (name, state, count) = (&server.name, &server.state, server.tools.len());
+    line(terminal, &format!("{name}\t{state}\t{count} tools"))?;
+    for WithheldTool { tool, was, is } in &server.withheld {
+        let text = format!("  withheld: {tool}\n    was {was}\n    is  {is}");
+        text.lines().try_for_each(|text| line(terminal, text))?;
+    }
+    Ok(())
 }
 
 fn waiting(approval: &Approval) -> String {

@@ -20,7 +20,13 @@ impl Servers<'_> {
     pub(in crate::cli) async fn carry_out(&self, verb: &Verb) -> Result<Answer, CliError> {
         let is_for_all = match verb {
             Verb::List { .. } | Verb::Approvals { .. } => true,
-            Verb::Drain {} | Verb::ShutDown {} | Verb::Reload {} if self.all.len() > 1 => {
+            Verb::Drain {}
+            | Verb::ShutDown {}
+            | Verb::Reload {}
+            | Verb::ToolServers {}
+            | Verb::ApproveTool { .. }
+                if self.all.len() > 1 =>
+            {
                 let pids = self.all.iter().filter_map(|server| server.pid);
                 let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
                 return Err(CliError::usage(format_args!(

@@ -79,7 +79,8 @@ pub(super) struct EventsPage {
 /// Returns a page of a session's events, or a live stream if `accept` has `text/event-stream`.
 ///
 /// In a stream, each event has its number as `id`, its type as `event` and itself as `data`.
-/// `frame` has text as the model generates it (`{query, turn, attempt, offset, text}`). `gap`
+/// With `frames`, `frame` has text as the model generates it (`{query, turn, attempt, offset,
+/// text}`), and `progress` how far a tool call is (`{query, call, name, done, total, message}`). `gap`
 /// (`{"from"}`) announces that events from this number on cannot be read right now and follow
 /// later. `end` has the reason why the stream ends, as an error object. A client that reconnects
 /// with `Last-Event-ID` receives every event once.
@@ -291,6 +292,7 @@ impl EventBody {
                 }))
             }
             (Ok(Progress::Frame(frame)), _) => Ok(Some(named("frame", &*frame))),
+            (Ok(Progress::Call(call)), _) => Ok(Some(named("progress", &*call))),
             (Err(AskError::Journal(_)), None) => {
                 self.failing = Some(Instant::now());
                 let from = self.follow.position().next();

@@ -29,6 +29,7 @@ pub(in crate::llm) fn body(
     request: &Request,
     kept: &JsonCache,
     provider: &str,
+    images: bool,
     max_output: Option<u64>,
     stream: bool,
 ) -> serde_json::Result<Vec<u8>> {
@@ -54,7 +55,7 @@ pub(in crate::llm) fn body(
         tools: has_tools.then_some(&*tools),
         tool_choice: tool_choice(&request.tool_choice, single_call).filter(|_| has_tools),
         system: system.into_iter().collect(),
-        messages: messages(request, provider),
+        messages: messages(request, provider, images),
         stream,
     };
     serde_json::to_writer(&mut body, &written)?;
@@ -139,7 +140,8 @@ enum Content<'a> {
     Prompt(&'a RawValue),
     Said(MessageText<'a>),
     Image(&'a Image),
-    Result(&'a ToolResult),
+    /// Whether its images are sent, too.
+    Result(&'a ToolResult, bool),
     Call(&'a ToolCall),
     Opaque(&'a RawValue),
 }
@@ -151,14 +153,31 @@ enum ImageSource<'a> {
     Url { url: &'a str },
 }
 
-fn messages<'a>(request: &'a Request, provider: &str) -> Vec<Turn<'a>> {
+impl<'a> ImageSource<'a> {
+    fn of(image: &'a Image) -> Self {
+        match image.data() {
+            Some((media_type, data)) => Self::Base64 { media_type, data },
+            None => Self::Url { url: &image.url },
+        }
+    }
+}
+
+/// The blocks of a tool result with images. Servers reject blank texts.
+fn contents(text: &str, images: &[Image]) -> Vec<Value> {
+    let text = (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}));
+    let images = images.iter();
+    let images = images.map(|image| json!({"type": "image", "source": ImageSource::of(image)}));
+    text.into_iter().chain(images).collect()
+}
+
+fn messages<'a>(request: &'a Request, provider: &str, images: bool) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn<'a>> = Vec::new();
     for message in request.messages.iter() {
         let role = match message.role {
             Role::Assistant => Side::Assistant,
             Role::System | Role::User | Role::Tool | Role::Guidance => Side::User,
         };
-        let content = blocks(message, provider);
+        let content = blocks(message, provider, images);
         if content.is_empty() {
             continue;
         }
@@ -176,7 +195,7 @@ fn messages<'a>(request: &'a Request, provider: &str) -> Vec<Turn<'a>> {
         turns.insert(0, Turn { role, content });
     }
     for turn in &mut turns {
-        let is_result = |block: &RequestBlock<'_>| matches!(block.content, Content::Result(_));
+        let is_result = |block: &RequestBlock<'_>| matches!(block.content, Content::Result(..));
         turn.content.sort_by_key(|block| !is_result(block));
     }
     mark_the_end(&mut turns);
@@ -187,7 +206,7 @@ fn mark_the_end(turns: &mut [Turn<'_>]) {
     let stays = |block: &&mut RequestBlock<'_>| match block.content {
         Content::Said(MessageText::Plain(_))
         | Content::Image(_)
-        | Content::Result(_)
+        | Content::Result(..)
         | Content::Call(_) => true,
         Content::Prompt(_) | Content::Said(MessageText::Runtime(_)) | Content::Opaque(_) => false,
     };
@@ -197,7 +216,7 @@ fn mark_the_end(turns: &mut [Turn<'_>]) {
     }
 }
 
-fn blocks<'a>(message: &'a Message, provider: &str) -> Vec<RequestBlock<'a>> {
+fn blocks<'a>(message: &'a Message, provider: &str, images: bool) -> Vec<RequestBlock<'a>> {
     let content = message.parts.iter().filter_map(|part| match part {
         Part::Text { text } if text.trim().is_empty() => None,
         Part::Text { text } => Some(Content::Said(match message.role {
@@ -205,7 +224,7 @@ fn blocks<'a>(message: &'a Message, provider: &str) -> Vec<RequestBlock<'a>> {
             Role::User | Role::Assistant | Role::Tool => MessageText::Plain(text),
         })),
         Part::ToolCall(call) => Some(Content::Call(call)),
-        Part::ToolResult(result) => Some(Content::Result(result)),
+        Part::ToolResult(result) => Some(Content::Result(result, images)),
         Part::Opaque(opaque) if opaque.provider == provider => {
             serde_json::from_str(&opaque.body).ok().map(Content::Opaque)
         }
@@ -237,21 +256,23 @@ impl Serialize for RequestBlock<'_> {
                 map.serialize_entry("text", voice)?;
             }
             Content::Image(image) => {
-                let source = match image.data() {
-                    Some((media_type, data)) => ImageSource::Base64 { media_type, data },
-                    None => ImageSource::Url { url: &image.url },
-                };
                 map.serialize_entry("type", "image")?;
-                map.serialize_entry("source", &source)?;
+                map.serialize_entry("source", &ImageSource::of(image))?;
             }
-            Content::Result(result) => {
+            Content::Result(result, takes_images) => {
                 map.serialize_entry("type", "tool_result")?;
                 map.serialize_entry("tool_use_id", &wire::id(&result.call.0))?;
                 let failed = result.status != ToolStatus::Ok;
                 // Servers reject a failure without content.
                 let silent = failed && result.content.trim().is_empty();
-                let content = if silent { SILENT } else { &result.content };
-                map.serialize_entry("content", content)?;
+                let text = match silent {
+                    true => SILENT.into(),
+                    false => wire::result_text(result, *takes_images),
+                };
+                match result.images.is_empty() || !takes_images {
+                    true => map.serialize_entry("content", &text)?,
+                    false => map.serialize_entry("content", &contents(&text, &result.images))?,
+                }
                 map.serialize_entry("is_error", &failed)?;
             }
             Content::Call(call) => {

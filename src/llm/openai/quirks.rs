@@ -72,6 +72,8 @@ pub(in crate::llm) struct RequestQuirks {
     pub(super) ids: Ids,
     /// Whether to send the format of the answer.
     pub(in crate::llm) schemas: bool,
+    /// Whether to send images of tool results.
+    pub(in crate::llm) images: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +86,9 @@ pub(super) enum Limit {
 
 impl RequestQuirks {
     pub(in crate::llm) fn of(host: &str) -> Self {
-        let schemas = capabilities(host).schemas;
+        let Capabilities {
+            schemas, images, ..
+        } = capabilities(host);
         let host = Host::of(host);
         Self {
             system_anywhere: host == Host::OpenAi,
@@ -100,6 +104,7 @@ impl RequestQuirks {
                 Host::Other => Ids::Any,
             },
             schemas,
+            images,
         }
     }
 }
@@ -141,6 +146,7 @@ mod tests {
             let schemas = limit == Limit::Completion || ids == Ids::Nine;
             let expected = RequestQuirks {
                 schemas,
+                images: system_anywhere,
                 system_anywhere,
                 limit,
                 stream_options,

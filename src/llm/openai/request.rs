@@ -186,7 +186,7 @@ enum Entry<'a> {
     },
     Tool {
         tool_call_id: Cow<'a, str>,
-        content: &'a str,
+        content: Cow<'a, str>,
     },
 }
 
@@ -269,8 +269,13 @@ fn entries<'a>(
             Role::Tool => {
                 entries.extend(message.results().map(|result| Entry::Tool {
                     tool_call_id: quirks.ids.of(&result.call.0),
-                    content: &result.content,
+                    content: wire::result_text(result, quirks.images),
                 }));
+                // Only a user's message may have images.
+                let results = message.results().filter(|_| quirks.images);
+                let images = results.flat_map(|result| &result.images);
+                let images = images.map(|image| UserPart::ImageUrl { image_url: image });
+                push_user(&mut entries, images);
             }
         }
     }

@@ -120,6 +120,18 @@ pub struct Reloaded {
     pub by: By,
 }
 
+/// `control.tool_approved`: a tool that its server had changed is no longer withheld. In the log
+/// `system`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolApproved {
+    /// Its name.
+    pub tool: String,
+    /// The hash of its declaration.
+    pub sha256: String,
+    /// The principal.
+    pub by: By,
+}
+
 /// An empty payload.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted {}
@@ -163,5 +175,7 @@ facts! {
         ShutDown(Act) = "control.shut_down",
         /// See [`Reloaded`].
         Reloaded(Reloaded) = "control.reloaded",
+        /// See [`ToolApproved`].
+        ToolApproved(ToolApproved) = "control.tool_approved",
     }
 }

@@ -100,6 +100,7 @@ fn context(cancelled: CancellationToken) -> ToolContext {
         session: SessionKey::local(SessionName::new("s").unwrap()),
         query: QueryId(1),
         cancelled,
+        progress: crate::tool::CallProgress::default(),
     }
 }
 

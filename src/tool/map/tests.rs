@@ -33,6 +33,7 @@ async fn called(
         session: SessionKey::local(SessionName::new("s").unwrap()),
         query: QueryId(1),
         cancelled: CancellationToken::new(),
+        progress: crate::tool::CallProgress::default(),
     };
     let result = tool.call(arguments, context).await;
     result.map(|output| output.text)

@@ -54,6 +54,7 @@ async fn call(tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError
         session: SessionKey::local(SessionName::new("s").unwrap()),
         query: QueryId(1),
         cancelled: CancellationToken::new(),
+        progress: crate::tool::CallProgress::default(),
     };
     tool.call(arguments, context).await
 }

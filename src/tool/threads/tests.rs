@@ -74,6 +74,7 @@ fn context() -> ToolContext {
         },
         query: QueryId(3),
         cancelled: CancellationToken::new(),
+        progress: crate::tool::CallProgress::default(),
     }
 }
 

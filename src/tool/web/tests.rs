@@ -89,6 +89,7 @@ async fn call(tool: &FnTool, arguments: Value) -> Result<ToolOutput, ToolError> 
         session: SessionKey::local(SessionName::new("s").unwrap()),
         query: QueryId(1),
         cancelled: CancellationToken::new(),
+        progress: crate::tool::CallProgress::default(),
     };
     let called = tool.call(arguments, context);
     tokio::time::timeout(Duration::from_secs(60), called)

@@ -40,7 +40,7 @@ fn explains(place: &str, body: &str, key: &str, mark: &str) {
 fn documented_file_explains_every_key() {
     // JSON also shows optional keys that are not set; TOML does not.
     let mut all = serde_json::to_value(Config::default()).unwrap();
-    for list in ["profiles", "providers"] {
+    for list in ["profiles", "providers", "mcp"] {
         all.as_object_mut().unwrap().remove(list);
     }
     let mut keys = 0;
@@ -88,6 +88,7 @@ fn documented_profile_explains_every_key() {
 #[test]
 fn documented_providers_explain_every_key() {
     let (_, body) = DOCUMENTED.split_once("#[[providers]]").unwrap();
+    let (body, of_mcp) = body.split_once("#[[mcp]]").unwrap();
     let (own, of_models) = body.split_once("#[[providers.models]]").unwrap();
     // The error for an unknown key lists all known ones.
     for (head, text, keys) in [
@@ -97,6 +98,7 @@ fn documented_providers_explain_every_key() {
             of_models,
             8,
         ),
+        ("[[mcp]]\nname = 'x'", of_mcp, 16),
     ] {
         let file = format!("{head}\nxyzzy = 1\n");
         let said = super::problems(&sources(&file, &[], &[])).join("\n");
@@ -113,7 +115,7 @@ fn documented_providers_explain_every_key() {
         }
         assert_eq!(
             known.len(),
-            keys - usize::from(head.ends_with("'x'")),
+            keys - usize::from(head == "[[providers]]\nname = 'x'"),
             "{known:?}"
         );
     }
@@ -123,7 +125,7 @@ fn documented_providers_explain_every_key() {
 fn examples_of_optional_keys_are_valid() {
     let config = from_file(&with_examples()).config;
     let mut shown = serde_json::to_value(&config).unwrap();
-    for list in ["profiles", "providers"] {
+    for list in ["profiles", "providers", "mcp"] {
         // In a list, an example may leave a key to another one.
         shown.as_object_mut().unwrap().remove(list);
     }
@@ -132,7 +134,12 @@ fn examples_of_optional_keys_are_valid() {
         !shown.contains("null"),
         "an optional key has no example: {shown}"
     );
-    assert_eq!((config.profiles.len(), config.providers.len()), (1, 2));
+    let lists = (
+        config.profiles.len(),
+        config.providers.len(),
+        config.mcp.len(),
+    );
+    assert_eq!(lists, (1, 2, 2));
 }
 
 #[test]

@@ -137,6 +137,9 @@ const CASES: &[(&str, &str)] = &[
         "deleted",
     ),
     (r#"{"verb":"pause","session":"system"}"#, "reserved"),
+    // It has no servers of tools either.
+    (r#"{"verb":"tool_servers"}"#, "tool_servers"),
+    (r#"{"verb":"approve_tool","tool":"s__t"}"#, "unknown_tool"),
     (r#"{"verb":"list"}"#, "sessions"),
     // The test's system has no configuration to reload.
     (r#"{"verb":"reload"}"#, "not_reloadable"),
@@ -262,6 +265,8 @@ fn missing_session_cases_cover_every_session_verb() {
         "list",
         "tenants",
         "approvals",
+        "tool_servers",
+        "approve_tool",
         "drain",
         "shut_down",
         "reload",

@@ -209,6 +209,7 @@ async fn full_bus_drops_text_but_no_records() {
             match progress {
                 Progress::Frame(_) => frames += 1,
                 Progress::Record(record) => ended |= record.kind() == "query.finished",
+                Progress::Call(_) => {}
             }
         }
         assert_eq!((frames > 0, ended), (room, true), "{name}");

@@ -41,7 +41,7 @@ pub(super) fn check(
     report.add(Finding::ok("config", seen))?;
     let builder = Oracle::builder().config(config.clone());
     let parts = [
-        builder.project(&args.options.project).registry().map(drop),
+        builder.project(&args.options.project).tools().map(drop),
         app::classifier(config).map(drop),
         app::composer(config).map(drop),
         app::project_context(config).map(drop),

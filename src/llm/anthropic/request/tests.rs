@@ -69,8 +69,18 @@ fn conversation() -> Request {
 }
 
 fn written(request: &Request, max_output: Option<u64>, stream: bool) -> String {
-    String::from_utf8(body(request, &JsonCache::default(), "p", max_output, stream).unwrap())
-        .unwrap()
+    String::from_utf8(
+        body(
+            request,
+            &JsonCache::default(),
+            "p",
+            true,
+            max_output,
+            stream,
+        )
+        .unwrap(),
+    )
+    .unwrap()
 }
 
 fn pretty(request: &Request) -> String {
@@ -110,14 +120,14 @@ fn minimal_anthropic_request_omits_optional_fields() {
 
 /// Role and kinds of blocks of each message; `*` after those with a cache mark.
 fn outline(request: &Request) -> String {
-    let turns = messages(request, "p").into_iter().map(|turn| {
+    let turns = messages(request, "p", true).into_iter().map(|turn| {
         let blocks = turn.content.iter().map(|block| {
             let kind = match block.content {
                 Content::Prompt(_) => "prompt",
                 Content::Said(MessageText::Plain(_)) => "text",
                 Content::Said(MessageText::Runtime(_)) => "guidance",
                 Content::Image(_) => "image",
-                Content::Result(_) => "result",
+                Content::Result(..) => "result",
                 Content::Call(_) => "call",
                 Content::Opaque(_) => "opaque",
             };
@@ -296,4 +306,35 @@ fn images_are_blocks() {
             "cache_control": {"type": "ephemeral"}},
     ]);
     assert_eq!(body["messages"][0]["content"], expected);
+}
+
+#[test]
+fn images_of_results_are_blocks_of_them() {
+    let mut shown = ToolResult::new(CallId::new("a"), ToolStatus::Ok, "a plot");
+    shown.images = vec![Image {
+        url: "data:image/png;base64,aGk=".into(),
+        detail: None,
+    }];
+    let request = Request {
+        messages: Arc::new(vec![
+            Message::text(Role::User, "Plot it.").into(),
+            message(Role::Assistant, vec![call("a", "plot", "{}")]).into(),
+            message(Role::Tool, vec![Part::ToolResult(shown)]).into(),
+        ]),
+        ..conformance::request(Scenario::NoTools)
+    };
+    for (images, expected) in [
+        (
+            true,
+            json!([
+                {"type": "text", "text": "a plot"},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
+            ]),
+        ),
+        (false, json!("a plot\n[images that you cannot see: 1]")),
+    ] {
+        let body = body(&request, &JsonCache::default(), "p", images, None, false).unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["messages"][2]["content"][0]["content"], expected);
+    }
 }

@@ -413,3 +413,63 @@ fn images_make_the_content_a_list() {
         assert_eq!(body["messages"][2]["content"], "next", "{name}");
     }
 }
+
+fn seen() -> Request {
+    let image = |url: &str| Image {
+        url: url.into(),
+        detail: None,
+    };
+    let mut shown = ToolResult::new(CallId::new("a"), ToolStatus::Ok, "a plot");
+    shown.images = vec![image("data:image/png;base64,aGk=")];
+    let messages = [
+        Message::text(Role::User, "Plot it."),
+        message(
+            Role::Assistant,
+            vec![call("a", "plot", "{}"), call("b", "plot", "{}")],
+        ),
+        message(
+            Role::Tool,
+            vec![
+                Part::ToolResult(shown),
+                result("b", ToolStatus::Ok, "nothing"),
+            ],
+        ),
+    ];
+    Request {
+        messages: Arc::new(messages.map(Arc::new).into()),
+        ..conformance::request(Scenario::NoTools)
+    }
+}
+
+#[test]
+fn images_of_results_follow_them_if_the_model_takes_images() {
+    for (host, text, image) in [
+        ("api.openai.com", "a plot", true),
+        (
+            "localhost",
+            "a plot\n[images that you cannot see: 1]",
+            false,
+        ),
+    ] {
+        let body: Value = serde_json::from_str(&pretty(&seen(), host, None, false)).unwrap();
+        let messages = body["messages"].as_array().unwrap();
+        let roles: Vec<_> = messages
+            .iter()
+            .skip(1)
+            .map(|said| said["role"].as_str())
+            .collect();
+        let mut expected = vec!["user", "assistant", "tool", "tool"];
+        expected.extend(image.then_some("user"));
+        assert_eq!(
+            roles,
+            expected.into_iter().map(Some).collect::<Vec<_>>(),
+            "{host}"
+        );
+        assert_eq!(messages[3]["content"], text, "{host}");
+        if image {
+            let part =
+                json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}});
+            assert_eq!(messages[5]["content"], json!([part]));
+        }
+    }
+}

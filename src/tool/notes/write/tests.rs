@@ -48,6 +48,7 @@ async fn call(tool: &FnTool, arguments: Value) -> Result<String, String> {
         session: SessionKey::local(SessionName::new("s").unwrap()),
         query: QueryId(1),
         cancelled: CancellationToken::new(),
+        progress: crate::tool::CallProgress::default(),
     };
     let written = tool.call(arguments, context).await;
     written

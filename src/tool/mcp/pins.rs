@@ -1,0 +1,197 @@
+//! The declarations of tools that are known, in a file that processes share.
+//!
+//! The first sight of a tool pins it. Afterwards only an operator changes its pin; a tool that
+//! disappears keeps it, so that it cannot return as another.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use super::Declared;
+
+/// The file of pins in a data directory.
+pub(crate) const FILE: &str = "mcp-tools.json";
+/// Most pins of a server.
+const MAX_PINS: usize = 1_024;
+
+/// The known declaration of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Pin {
+    /// For people; the declaration itself counts.
+    pub(crate) sha256: String,
+    pub(crate) tool: Declared,
+    /// Whether the server no longer offers it.
+    pub(super) gone: bool,
+    /// What the server declares instead.
+    #[serde(skip)]
+    pub(crate) changed: Option<Declared>,
+}
+
+/// By server, in order of discovery.
+type ByServer = BTreeMap<String, Vec<Pin>>;
+
+/// The known declarations.
+pub(crate) struct Pins {
+    /// `None` keeps them in memory.
+    path: Option<PathBuf>,
+    known: Mutex<ByServer>,
+}
+
+impl Pins {
+    /// Reads the pins of a data directory.
+    ///
+    /// # Errors
+    /// When the file exists and cannot be read.
+    pub(crate) fn open(directory: Option<&Path>) -> io::Result<Self> {
+        let path = directory.map(|directory| directory.join(FILE));
+        let known = path.as_deref().map(read).transpose()?;
+        let known = Mutex::new(known.unwrap_or_default());
+        Ok(Self { path, known })
+    }
+
+    pub(super) fn of(&self, server: &str) -> Vec<Pin> {
+        self.known.lock().get(server).cloned().unwrap_or_default()
+    }
+
+    /// Pins new tools, marks those that are gone or changed, and returns all pins of the server.
+    /// Blocks.
+    pub(super) fn see(&self, server: &str, offered: Vec<Declared>) -> Vec<Pin> {
+        self.update(|known| {
+            let pins = known.entry(server.to_owned()).or_default();
+            pins.iter_mut().for_each(|pin| pin.gone = true);
+            for tool in &offered {
+                if let Some(pin) = pins.iter_mut().find(|pin| pin.tool.name == tool.name) {
+                    pin.gone = false;
+                } else if pins.len() < MAX_PINS {
+                    pins.push(Pin::new(tool.clone()));
+                }
+            }
+        });
+        let mut seen = self.of(server);
+        for pin in &mut seen {
+            let mut offered = offered.iter();
+            let now = offered.find(|tool| tool.name == pin.tool.name && **tool != pin.tool);
+            pin.changed = now.cloned();
+        }
+        seen
+    }
+
+    /// Replaces a pin. Blocks.
+    pub(super) fn approve(&self, server: &str, pin: &Pin) {
+        self.update(|known| {
+            let mut pins = known.get_mut(server).into_iter().flatten();
+            if let Some(there) = pins.find(|there| there.tool.name == pin.tool.name) {
+                there.clone_from(pin);
+            }
+        });
+    }
+
+    /// Changes the pins as the file has them now. If it cannot be used, they stay in memory.
+    fn update(&self, change: impl Fn(&mut ByServer)) {
+        let mut known = self.known.lock();
+        let mut in_file = |path: &Path| {
+            let lock = File::create(path.with_extension("lock"))?;
+            lock.lock()?;
+            let before = read(path)?;
+            *known = before.clone();
+            change(&mut known);
+            if before == *known {
+                Ok(())
+            } else {
+                write(path, &known)
+            }
+        };
+        let done = match &self.path {
+            Some(path) => in_file(path),
+            None => Err(io::ErrorKind::NotFound.into()),
+        };
+        if let Err(error) = done {
+            if self.path.is_some() {
+                tracing::warn!(%error, "cannot update {FILE} in the data directory");
+            }
+            change(&mut known);
+        }
+    }
+}
+
+impl Pin {
+    pub(super) fn new(tool: Declared) -> Self {
+        Self {
+            sha256: tool.hash(),
+            tool,
+            gone: false,
+            changed: None,
+        }
+    }
+}
+
+fn read(path: &Path) -> io::Result<ByServer> {
+    match fs::read(path) {
+        Ok(text) => Ok(serde_json::from_slice(&text)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(ByServer::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn write(path: &Path, known: &ByServer) -> io::Result<()> {
+    let mut draft = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    draft.write_all(&serde_json::to_vec_pretty(known)?)?;
+    draft.as_file().sync_all()?;
+    draft.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(name: &str, description: &str) -> Declared {
+        let tool = json!({
+            "name": name, "description": description, "inputSchema": {"type": "object"}
+        });
+        Declared::new(serde_json::from_value(tool).unwrap()).unwrap()
+    }
+
+    fn shown(pins: &[Pin]) -> Vec<(&str, &str, bool)> {
+        pins.iter()
+            .map(|pin| (&*pin.tool.name, &*pin.tool.description, pin.gone))
+            .collect()
+    }
+
+    #[test]
+    fn first_sight_pins_a_tool_for_every_process_until_an_operator_approves_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = [(); 2].map(|()| Pins::open(Some(folder.path())).unwrap());
+        one.see("s", vec![tool("a", "1"), tool("b", "1")]);
+        // Another process, which knew nothing, sees them changed.
+        let pins = other.see("s", vec![tool("a", "2"), tool("c", "1")]);
+        let expected = [("a", "1", false), ("b", "1", true), ("c", "1", false)];
+        assert_eq!(shown(&pins), expected);
+        other.approve("s", &Pin::new(tool("a", "2")));
+        let pins = one.see("s", vec![tool("a", "2"), tool("b", "3")]);
+        let expected = [("a", "2", false), ("b", "1", false), ("c", "1", true)];
+        assert_eq!(shown(&pins), expected, "one that returns keeps its pin");
+        assert_eq!(pins[1].changed, Some(tool("b", "3")));
+        let stored = Pins::open(Some(folder.path())).unwrap().of("s");
+        assert_eq!(shown(&stored), expected);
+        assert!(one.of("t").is_empty());
+    }
+
+    #[test]
+    fn broken_file_is_reported_and_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        fs::write(&path, "{").unwrap();
+        assert!(Pins::open(Some(folder.path())).is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"{");
+    }
+}
