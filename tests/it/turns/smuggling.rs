@@ -202,6 +202,8 @@ fn with_fetch() -> Policy {
     }]);
     policy.delegation.max_depth = 1;
     policy.delegation.max_children = 1;
+    policy.delegation.max_parallel = 1;
+    policy.delegation.default_tokens = 1_000;
     policy
 }
 
