@@ -194,8 +194,12 @@ fn wait_for_a_grant_ends_with_its_deadline_or_a_word() {
         text: text.to_owned(),
         author: Author::User,
     };
-    type End = Box<dyn Fn(&mut Play)>;
-    let ends: [(&str, End, Option<(&str, &str)>); 5] = [
+    type Ends = (
+        &'static str,
+        Box<dyn Fn(&mut Play)>,
+        Option<(&'static str, &'static str)>,
+    );
+    let ends: [Ends; 5] = [
         (
             "deadline",
             Box::new(|play| {

@@ -70,7 +70,7 @@ pub(crate) fn attempt(number: u64) -> String {
     let mut dice = Dice(number);
     let mut text = format!("{MARK} ");
     for _ in 0..=dice.below(4) {
-        let signal = disguised(*dice.of(&SIGNALS), &mut dice);
+        let signal = disguised(dice.of::<&str>(&SIGNALS), &mut dice);
         let inner = *dice.of(&FRAMES);
         match dice.below(5) {
             0 => text.push_str(&format!("{inner}{signal}{inner}")),
@@ -202,6 +202,8 @@ fn with_fetch() -> Policy {
     }]);
     policy.delegation.max_depth = 1;
     policy.delegation.max_children = 1;
+    policy.delegation.max_parallel = 1;
+    policy.delegation.default_tokens = 1_000;
     policy
 }
 
@@ -313,7 +315,7 @@ fn found(_: Play, text: &str) -> Play {
     policy.tools = policy.tools.iter().cloned().chain([find]).collect();
     policy.findable = vec![spare].into();
     let mut play = Play::asked(policy);
-    if text.len() % 2 == 0 {
+    if text.len().is_multiple_of(2) {
         play.says(&wants("send mail"));
     } else {
         let find = call_with("c", "find_tools", "{\"query\": \"mail\"}");
