@@ -159,7 +159,9 @@ pub(super) fn settings(builder: &Builder) -> Result<Vec<Settings>, BuildError> {
     };
     let all: Result<Vec<Settings>, _> = builder.config.mcp.iter().map(of).collect();
     let mut all = all?;
+    // The start fails without a readable project.
     let project = builder.project.as_deref();
+    let project = project.filter(|project| project.read_dir().is_ok());
     let of_project = project.map(|project| builder.of_project(project));
     match of_project.unwrap_or_else(|| Ok(Vec::new())) {
         Ok(more) => all.extend(more),

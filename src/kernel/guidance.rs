@@ -155,8 +155,7 @@ pub(super) fn other_ways(failed_tools: &[Arc<str>]) -> String {
     if failed_tools.is_empty() {
         return format!("{start} Try another way, or answer with what you have.");
     }
-    // A model may have invented the names.
-    let names = failed_tools.iter().map(|name| quote(name));
+    let names = failed_tools.iter().map(|name| named(name));
     format!(
         "{start} These tools failed: {}. Try another way.",
         names.collect::<Vec<_>>().join(", ")
@@ -165,7 +164,7 @@ pub(super) fn other_ways(failed_tools: &[Arc<str>]) -> String {
 
 pub(super) fn tool_loop<'a>(tools: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<String> = Vec::new();
-    for tool in tools.map(quote) {
+    for tool in tools.map(named) {
         if !names.contains(&tool) {
             names.push(tool);
         }
@@ -237,6 +236,15 @@ pub(super) fn quote(text: &str) -> String {
     }
     let one_line = cut.split_whitespace().collect::<Vec<_>>().join(" ");
     format!("\"{}\"", escape(&one_line).replace('"', "'"))
+}
+
+/// A tool's name, quoted if a model invented one that no tool can have.
+fn named(tool: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    match tool.chars().all(plain) {
+        true => tool.to_owned(),
+        false => quote(tool),
+    }
 }
 
 fn quote_all(items: &[String]) -> String {
