@@ -312,7 +312,9 @@ fn ctl_asks_each_server_and_the_owner_of_a_session() {
     let (code, _, err) = run(&format!("ctl --pid {} shutdown", first.process()));
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert_eq!(first.end().1, Some(0));
-    assert_eq!(states("ctl list --state running"), "b running");
+    // The other server may already have taken over what the first one left.
+    let running = states("ctl list --state running");
+    assert!(running.ends_with("b running"), "{running}");
     assert_eq!(run("ctl reload").0, Some(0));
     assert_eq!(run("ctl --pid 1 reload").0, Some(1));
     drop(second);

@@ -168,7 +168,7 @@ fn heuristic_judges_silence_by_question_text_and_calls() {
             [Failed, Failed, Denied],
             RetryWithHint,
             Some(
-                "The last turns made no progress. These tools failed: \"search\". Try another way.",
+                "The last turns made no progress. These tools failed: search. Try another way.",
             ),
         ),
         (

@@ -138,7 +138,7 @@ fn the_first_tool_loop_hints_and_the_next_turn_of_it_ends_the_query() {
 #[test]
 fn the_hint_names_the_tool() {
     let play = play_turns("aaa");
-    let hint = "You keep calling \"search\" with the same arguments and get the same results. Change \
+    let hint = "You keep calling search with the same arguments and get the same results. Change \
                 the arguments, use another tool, or answer with what you have.";
     assert_eq!(play.guidance(), [hint]);
     assert!(play.fallbacks()[0].applied);
