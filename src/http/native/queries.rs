@@ -8,7 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{InSession, session, shapes::limit};
 use crate::{
-    actor::QueryAccount,
+    actor::{QueryAccount, SubAgent},
     http::{
         Caller, Host, Problem,
         extract::{Path, Query},
@@ -69,6 +69,8 @@ pub(super) struct QueryObject {
     answer: Option<String>,
     /// The complete outcome, tagged by its kind.
     end: Option<Value>,
+    /// Its sub-agents, in order.
+    sub_agents: Vec<SubAgent>,
 }
 
 /// A composed prompt.
@@ -186,6 +188,7 @@ fn whole(session: &SessionName, mut account: QueryAccount) -> QueryObject {
             .collect(),
         answer,
         end: end.and_then(|outcome| serde_json::to_value(outcome).ok()),
+        sub_agents: Vec::new(),
     }
 }
 
@@ -274,5 +277,8 @@ pub(super) async fn show(
         let what = format!("session `{name}` has no query {query}");
         Problem::new(StatusCode::NOT_FOUND, "no_query", what).of("query")
     })?;
-    Ok(Answer(whole(&session.key().name, account)))
+    Ok(Answer(QueryObject {
+        sub_agents: session.sub_agents(QueryId(query)).await?,
+        ..whole(&session.key().name, account)
+    }))
 }

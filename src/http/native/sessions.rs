@@ -198,15 +198,7 @@ pub(super) async fn show(
     Path(InSession { id }): Path<InSession>,
 ) -> Result<Answer<SessionObject>, Problem> {
     let session = session(&host, &caller, id)?;
-    let mut shown = SessionObject::from(session.view().await?);
-    let query = match shown.query {
-        None => session.last_message().await?.map(|(query, _)| query),
-        running => running,
-    };
-    if let Some(query) = query {
-        shown.sub_agents = session.sub_agents(query).await?;
-    }
-    Ok(Answer(shown))
+    Ok(Answer(session.view().await?.into()))
 }
 
 /// Options of a deletion.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    actor::{SessionView, SubAgent},
+    actor::SessionView,
     control,
     http::Problem,
     model::{Limits, PartialLimits, QueryId, Seq, SessionName, Usage},
@@ -31,7 +31,7 @@ pub(super) struct SessionObject {
     /// The number of its last event.
     last: Seq,
     /// The running query.
-    pub query: Option<QueryId>,
+    query: Option<QueryId>,
     /// Number of the query's completed turns.
     turns: u32,
     /// The query's budgets.
@@ -42,8 +42,6 @@ pub(super) struct SessionObject {
     waiting: usize,
     /// Why it is quarantined, if it is.
     quarantine: Option<String>,
-    /// Sub-agents of the running query or the last one, if the session is shown by itself.
-    pub sub_agents: Vec<SubAgent>,
 }
 
 impl From<SessionView> for SessionObject {
@@ -59,7 +57,6 @@ impl From<SessionView> for SessionObject {
             usage: view.usage,
             waiting: view.waiting,
             quarantine: view.quarantine,
-            sub_agents: Vec::new(),
         }
     }
 }

@@ -66,7 +66,7 @@ pub(super) async fn show(
 #[derive(Debug, Clone)]
 pub(super) struct Chosen {
     pub profile: ProfileName,
-    /// Whether it has a tool that may wait for approval.
+    /// Whether a query may wait for a person: to approve a call, or to attach a tool.
     pub asks_people: bool,
     /// The chain.
     pub models: Arc<[ModelChoice]>,
@@ -74,10 +74,13 @@ pub(super) struct Chosen {
 
 impl Chosen {
     fn new(name: ProfileName, profile: &Profile) -> Self {
+        let policy = &profile.policy;
         let waits = |tool: &ToolSpec| tool.approval == ToolApproval::Required;
+        let mut tools = policy.tools.iter().chain(&*policy.findable);
+        let waits_for_grants = !policy.grant_wait.is_zero() && !policy.attachable.is_empty();
         Self {
             profile: name,
-            asks_people: profile.policy.tools.iter().any(waits),
+            asks_people: waits_for_grants || tools.any(waits),
             models: Arc::clone(&profile.policy.models),
         }
     }

@@ -23,7 +23,6 @@ async fn session_is_created_shown_listed_and_deleted() {
         json!({
             "session": "a", "state": "idle", "paused": false, "last": 1, "query": null, "turns": 0,
             "limits": null, "waiting": 0, "quarantine": null,
-            "sub_agents": [],
             "usage": { "input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "cost": 0 },
         })
     );
