@@ -181,7 +181,7 @@ mod tests {
         let running =
             config("[oracle]\nmax_turns = 5\n[data]\ndir = 'a'\n[budget]\nmax_tokens = 9\n");
         let wanted = config(
-            "[oracle]\nmax_turns = 6\n[server]\nprogress = true\n[data]\ndir = 'a'\n\
+            "[oracle]\nmax_turns = 6\n[server]\nmax_body = 2048\n[data]\ndir = 'a'\n\
              [[profiles]]\nname = 'x'\n[tenants.named.acme]\nmax_queued = 5\n",
         );
         let live = |key: &str| is_live(key) || MODELS.contains(&key);
@@ -195,9 +195,9 @@ mod tests {
                 "tenants.named"
             ]
         );
-        assert_eq!(changes.waiting, ["server.progress"]);
+        assert_eq!(changes.waiting, ["server.max_body"]);
         let mut expected = wanted;
-        expected.server.progress = false;
+        expected.server.max_body = Config::default().server.max_body;
         assert_eq!(merged, expected);
     }
 

@@ -344,9 +344,6 @@ tables! {
         allowed_origins: Vec<String> = Vec::new(), Texts(rule::ORIGINS);
         /// Wrong keys that an address may send per minute.
         wrong_keys_per_minute: u64 = 10, Whole(1, 1_000_000);
-        /// Whether chats over OpenAI's interface show progress as reasoning, unless a request
-        /// overrides it.
-        progress: bool = false, Switch;
         /// Which text a stream of OpenAI's interface has, unless a request overrides it.
         stream: StreamText = StreamText::default(), OneOf(&["turns", "answer"]);
         /// Time for which responses of OpenAI's interface are kept after the last one that continues

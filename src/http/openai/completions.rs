@@ -43,8 +43,6 @@ pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-re
         ("X-Oracle-Session" = Option<SessionName>, Header, description = "The name of the session to continue."),
         ("X-Oracle-Busy" = Option<BusyPolicy>, Header,
             description = "The policy for a busy session: `queue` (the default), `reject`, `interrupt` or `steer`."),
-        ("X-Oracle-Progress" = Option<String>, Header, pattern = "^(0|1|true|false)?$",
-            description = "`1` streams progress as `reasoning_content`, `0` does not."),
         ("Idempotency-Key" = Option<String>, Header, max_length = 256,
             description = "Deduplicates retries of a request, which makes its session durable."),
     ),
@@ -72,7 +70,6 @@ pub(super) async fn create(
     let text = chat.stream_text.unwrap_or(host.settings.stream);
     let own = headers.own_session(chat.store || chosen.asks_people);
     let own = own.map(SessionName::from_uuid);
-    let progress = headers.progress.unwrap_or(host.settings.progress);
     let wanted = Wanted {
         host: &host,
         caller: &caller,
@@ -109,7 +106,6 @@ pub(super) async fn create(
             true => text,
             false => StreamText::Answer,
         },
-        progress,
     };
     let kind = [(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")];
     let revocation = RevocationEvent::new(None, &Problem::no_key().body());

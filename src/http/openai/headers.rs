@@ -18,7 +18,6 @@ use crate::{
 /// The session to continue; in a response, the session that answered.
 pub(super) const SESSION: HeaderName = HeaderName::from_static("x-oracle-session");
 pub(super) const BUSY: HeaderName = HeaderName::from_static("x-oracle-busy");
-const PROGRESS: HeaderName = HeaderName::from_static("x-oracle-progress");
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// How often OpenAI's client libraries have already sent this request.
 const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
@@ -27,8 +26,6 @@ const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 pub(super) struct AnswerHeaders {
     pub session: Option<SessionName>,
     pub busy: BusyPolicy,
-    /// Whether to send progress; `None` means the server's setting.
-    pub progress: Option<bool>,
     pub key: Option<String>,
     /// Whether the client has sent this request before.
     pub again: bool,
@@ -36,12 +33,6 @@ pub(super) struct AnswerHeaders {
 
 impl AnswerHeaders {
     pub(super) fn read(headers: &HeaderMap) -> Result<Self, Problem> {
-        let progress = match text(headers, &PROGRESS)? {
-            None => None,
-            Some("1" | "true") => Some(true),
-            Some("0" | "false") => Some(false),
-            Some(_) => return Err(wrong(&PROGRESS, "must be `1` or `0`")),
-        };
         let busy = text(headers, &BUSY)?.map(str::parse).transpose();
         let busy = busy.map_err(|error: UnknownBusyPolicy| wrong(&BUSY, error.to_string()))?;
         let key = text(headers, &KEY)?;
@@ -53,7 +44,6 @@ impl AnswerHeaders {
         Ok(Self {
             session: text(headers, &SESSION)?.map(named).transpose()?,
             busy: busy.unwrap_or_default(),
-            progress,
             key: key.map(str::to_owned),
             again: retries.is_some_and(|count| count > 0),
         })
@@ -150,7 +140,6 @@ mod tests {
             ("x-oracle-session", "system", 403, "reserved"),
             ("x-oracle-session", "ä", 400, "invalid_value"),
             ("x-oracle-busy", "wait", 400, "invalid_value"),
-            ("x-oracle-progress", "maybe", 400, "invalid_value"),
             ("idempotency-key", long.as_str(), 400, "invalid_value"),
         ] {
             let problem = read(&[(name, value)]).unwrap_err();
@@ -168,7 +157,6 @@ mod tests {
         let expected = AnswerHeaders {
             session: None,
             busy: BusyPolicy::Queue,
-            progress: None,
             key: None,
             again: false,
         };
@@ -177,14 +165,12 @@ mod tests {
         let all = [
             ("x-oracle-session", "s"),
             ("x-oracle-busy", "interrupt"),
-            ("x-oracle-progress", "1"),
             ("idempotency-key", "k"),
             ("x-stainless-retry-count", "1"),
         ];
         let expected = AnswerHeaders {
             session: Some(SessionName::new("s").unwrap()),
             busy: BusyPolicy::Interrupt,
-            progress: Some(true),
             key: Some("k".into()),
             again: true,
         };

@@ -86,7 +86,7 @@ pub(super) struct Chunk<'a> {
     pub head: &'a Head,
     /// `chat.completion.chunk`
     pub object: &'static str,
-    /// One choice, whose `delta` has further `content`, `reasoning_content` or `tool_calls`; none in
+    /// One choice, whose `delta` has further `content` or `tool_calls`; none in
     /// the last chunk if that has the usage.
     #[schema(value_type = Vec<Object>)]
     pub choices: Vec<Value>,

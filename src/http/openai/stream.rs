@@ -19,15 +19,9 @@ use super::{
     },
 };
 use crate::{
-    actor::{AnswerText, Piece, Progress, SessionRecord},
+    actor::{AnswerText, Piece, Progress},
     http::{Problem, StreamText, sse},
-    model::{
-        QueryId, SessionKey, Turn,
-        record::{
-            AgentFact, BudgetFact, Fact, LlmFact, QueryFact, Record, SignalFact, SupervisorFact,
-            ToolFact, TurnFact,
-        },
-    },
+    model::{QueryId, SessionKey, Turn},
 };
 
 /// Maximum length of the text in one event, in bytes.
@@ -38,8 +32,6 @@ pub(super) struct StreamContext {
     /// Whether the last chunk has the usage.
     pub include_usage: bool,
     pub text: StreamText,
-    /// Whether progress is sent as reasoning.
-    pub progress: bool,
 }
 
 /// Writes a response as events.
@@ -98,8 +90,10 @@ impl Writer for ChunkWriter {
     }
 
     fn progress(&mut self, progress: &Progress) -> Result<(), Problem> {
-        if let Progress::Record(record) = progress {
-            self.record(record);
+        if let Progress::Record(record) = progress
+            && let Some(details) = TurnDetails::of(record)
+        {
+            self.delta(json!({}), Some(details));
         }
         if self.context.text == StreamText::Turns
             && let Some(piece) = self.text.next(progress)
@@ -165,17 +159,6 @@ impl ChunkWriter {
         writer
     }
 
-    fn record(&mut self, record: &SessionRecord) {
-        if let Some(details) = TurnDetails::of(record) {
-            self.delta(json!({}), Some(details));
-        }
-        if self.context.progress
-            && let Some(line) = line(record)
-        {
-            self.delta(json!({ "reasoning_content": line }), None);
-        }
-    }
-
     fn piece(&mut self, piece: Piece) -> Result<(), Problem> {
         let follows = piece.is_apart && !piece.text.is_empty();
         // Two turns' texts are no JSON.
@@ -237,34 +220,4 @@ impl ChunkWriter {
 
 fn event_of(body: &impl Serialize) -> Event {
     sse::with(Event::default(), body)
-}
-
-/// Describes a record to a reader in one line, or returns `None` if it has no meaning for them.
-fn line(record: &Record) -> Option<String> {
-    let turn = record.turn.map_or(0, |turn| turn.0 + 1);
-    let in_turn = match &record.fact {
-        Fact::Query(QueryFact::Classified(classified)) => {
-            let kind = classified.classification.query_type;
-            return Some(format!("Question type: {kind}.\n"));
-        }
-        Fact::Agent(AgentFact::EscalationRaised(raised)) => {
-            return Some(raised.notice.clone() + "\n");
-        }
-        Fact::Turn(TurnFact::Started(started)) => format!("asking {}", started.model),
-        Fact::Turn(TurnFact::Restarted(again)) => format!("asking {} again", again.model),
-        Fact::Signal(SignalFact::Emitted(signal)) => format!("signal {}", signal.kind()),
-        Fact::Tool(ToolFact::Started(call)) => format!("tool {}", call.name),
-        Fact::Agent(AgentFact::DelegationStarted(_)) => "a sub-agent is running".to_owned(),
-        Fact::Agent(AgentFact::DelegationProgressed(progress)) => {
-            format!(
-                "sub-agent {} completed turn {}",
-                progress.child, progress.turns
-            )
-        }
-        Fact::Budget(BudgetFact::ContextCompacting(_)) => "compacting the conversation".to_owned(),
-        Fact::Llm(LlmFact::Retried(_)) => "waiting to retry".to_owned(),
-        Fact::Supervisor(SupervisorFact::Restarted(_)) => "restarted".to_owned(),
-        _ => return None,
-    };
-    Some(format!("Turn {turn}: {in_turn}.\n"))
 }

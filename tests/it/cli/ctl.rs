@@ -179,10 +179,10 @@ fn configuration_reloads_by_command_and_by_signal() {
         reloaded,
         (Some(0), "no changes\n".to_owned(), String::new())
     );
-    let more = format!("{CONFIG}[oracle]\nmax_turns = 7\n[server]\nprogress = true\n");
+    let more = format!("{CONFIG}[oracle]\nmax_turns = 7\n[server]\nmax_body = 2048\n");
     std::fs::write(&config, &more).unwrap();
     let (code, out, err) = run(&place, "ctl reload");
-    let told = "changed: oracle.max_turns\neffective after a restart: server.progress\n";
+    let told = "changed: oracle.max_turns\neffective after a restart: server.max_body\n";
     assert_eq!((code, out.as_str(), err.as_str()), (Some(0), told, ""));
     std::fs::write(
         &config,

@@ -94,7 +94,7 @@ async fn reload_applies_to_the_next_query_and_reports_what_needs_a_restart() {
     let session = oracle.session_by_key(key("s"));
     session.answer(Submission::new("one")).await.unwrap();
     *text.lock().unwrap() = format!(
-        "[oracle]\nmax_turns = 7\n[prompt]\ninstructions = 'Be brief.'\n[server]\nprogress = true\n\
+        "[oracle]\nmax_turns = 7\n[prompt]\ninstructions = 'Be brief.'\n[server]\nmax_body = 2048\n\
          {}[[profiles]]\nname = 'bare'\ntools = []\n[tenants]\nmax_queued = 3\n",
         FIRST.replace("one", "two")
     );
@@ -106,7 +106,7 @@ async fn reload_applies_to_the_next_query_and_reports_what_needs_a_restart() {
         "prompt.instructions",
         "tenants.max_queued",
     ]);
-    let waiting = want(&["server.progress"]);
+    let waiting = want(&["server.max_body"]);
     assert_eq!(
         reload(&system).await,
         Ok((changed.clone(), waiting.clone()))

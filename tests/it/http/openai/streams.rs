@@ -150,46 +150,6 @@ async fn a_long_text_comes_whole_and_in_pieces() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_streams_as_reasoning_on_request() {
-    let script = Scripted::new()
-        .reply(more("Looking."))
-        .reply(done("There."));
-    let served = Served::start(TestOracle::new(script)).await;
-    let reasoning = |got: &ChatResponse| -> String {
-        let delta = |event: &Value| {
-            event["choices"][0]["delta"]["reasoning_content"]
-                .as_str()
-                .map(str::to_owned)
-        };
-        objects(&got.text).iter().filter_map(delta).collect()
-    };
-    let plain = served
-        .post(
-            &[("x-oracle-session", "a")],
-            streamed(chat(&["where is it?"])),
-        )
-        .await;
-    assert_eq!(reasoning(&plain), "");
-    let headers = [("x-oracle-session", "b"), ("x-oracle-progress", "1")];
-    let told = served
-        .post(&headers, streamed(chat(&["where is it?"])))
-        .await;
-    let lines = reasoning(&told);
-    for line in [
-        "Turn 1: asking scripted/test.\n",
-        "Turn 1: signal need_turn.\n",
-        "Turn 2: asking scripted/test.\n",
-    ] {
-        assert!(lines.contains(line), "{line:?} in {lines}");
-    }
-    assert_eq!(
-        text(&objects(&told.text)),
-        "Looking.\n\nThere.",
-        "and the text is as ever"
-    );
-}
-
-#[tokio::test(start_paused = true)]
 async fn idle_chat_stream_sends_keep_alives() {
     let script = Scripted::new()
         .reply(done("At last."))
