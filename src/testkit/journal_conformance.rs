@@ -11,7 +11,6 @@ use crate::{
     model::{Record, Seq, SessionKey, SessionName, TenantId},
 };
 
-mod call;
 mod race;
 mod random;
 mod rules;

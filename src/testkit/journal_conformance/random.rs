@@ -2,13 +2,9 @@
 //!
 //! **Invariant:** the calls follow from the seed and the answers alone.
 
-use super::{
-    Checked,
-    call::{Answer, JournalCall},
-    key, same, sample,
-};
+use super::{Checked, key, same, sample};
 use crate::{
-    journal::{ALL, Append, Claim, Journal, Memory, Only, SessionStatus, Snapshot},
+    journal::{ALL, Append, Claim, Error, Journal, Memory, Only, SessionStatus, Snapshot},
     model::{Epoch, SPLITMIX_STEP, Seq, SessionKey, Sid, splitmix},
 };
 
@@ -29,21 +25,26 @@ pub(super) async fn check<J: Journal>(journal: &J, seed: u64) -> Checked {
     let (reference, mut draw) = (Memory::new(), CallGenerator::new(seed)?);
     for number in 0..CALLS {
         draw.claims = reference.claims();
-        let call = draw.call();
-        let given = call.clone().on(journal).await;
-        if let JournalCall::Claim(key) | JournalCall::Begin(key, ..) = &call
-            && let Answer::Claim(Ok(claim)) = &given
-            && draw.may_come_next(claim)
-        {
-            reference.adopt(key, *claim);
-        }
-        let want = call.clone().on(&reference).await;
-        same(&format!("call {number}, {call:?}"), &given, &want)?;
-        if let (JournalCall::Delete(sid, _), Answer::Delete(Ok(_))) = (call, given) {
-            draw.gone.push(sid);
-        }
+        let (call, given, want) = draw.call((journal, &reference)).await;
+        same(&format!("call {number}, {call}"), given, want)?;
     }
     Ok(())
+}
+
+/// Makes a call on both journals. Returns it and both answers as text; `$then` gets the first one
+/// in between.
+macro_rules! both {
+    ($journals:expr, $call:ident($($argument:ident),+)) => {
+        both!($journals, $call($($argument),+), |_| ())
+    };
+    ($journals:expr, $call:ident($($argument:ident),+), $then:expr) => {{
+        let (journal, reference) = $journals;
+        let call = format!("{}{:?}", stringify!($call), ($(&$argument,)+));
+        let given = journal.$call($(Clone::clone(&$argument)),+).await;
+        $then(&given);
+        let want = reference.$call($($argument),+).await;
+        (call, format!("{given:?}"), format!("{want:?}"))
+    }};
 }
 
 /// Draws random calls (SplitMix64).
@@ -75,11 +76,14 @@ impl CallGenerator {
     }
 
     /// Journals choose the numbers of sessions and epochs, but epochs rise and numbers are new.
-    fn may_come_next(&self, claim: &Claim) -> bool {
+    fn adopt(&self, reference: &Memory, key: &SessionKey, given: &Result<Claim, Error>) {
+        let Ok(claim) = given else { return };
         let mut known = self.claims.iter();
         let before = known.find(|known| known.sid == claim.sid);
         let epoch = before.map_or(Epoch(0), |before| before.epoch);
-        claim.sid > Sid(0) && claim.epoch > epoch && !self.gone.contains(&claim.sid)
+        if claim.sid > Sid(0) && claim.epoch > epoch && !self.gone.contains(&claim.sid) {
+            reference.adopt(key, *claim);
+        }
     }
 
     fn below(&mut self, end: u64) -> u64 {
@@ -92,61 +96,88 @@ impl CallGenerator {
         self.below(length.max(1) as u64) as usize
     }
 
+    fn limit(&mut self, end: u64) -> usize {
+        self.below(end) as usize
+    }
+
     fn key(&mut self) -> SessionKey {
         let index = self.index(self.keys.len());
         self.keys[index].clone()
     }
 
-    fn call(&mut self) -> JournalCall {
+    async fn call<J: Journal>(&mut self, on: (&J, &Memory)) -> (String, String, String) {
         match self.below(60) {
-            0..4 => JournalCall::Claim(self.key()),
+            0..4 => {
+                let key = self.key();
+                both!(on, claim(key), |given| self.adopt(on.1, &key, given))
+            }
             4..6 => {
                 let Append {
                     records, leaves, ..
                 } = self.drawn(Sid::default(), Epoch::default(), Seq(0));
-                JournalCall::Begin(self.key(), records, leaves)
+                let key = self.key();
+                let adopt = |given: &_| self.adopt(on.1, &key, given);
+                both!(on, begin(key, records, leaves), adopt)
             }
-            6..26 => JournalCall::Append(self.append()),
-            26..32 => JournalCall::Append(self.again()),
+            6..26 => {
+                let append = self.append();
+                both!(on, append(append))
+            }
+            26..32 => {
+                let append = self.again();
+                both!(on, append(append))
+            }
             32..38 => {
-                let sid = self.target().sid;
-                JournalCall::Read(sid, Seq(self.below(12)), self.below(6) as usize)
+                let (sid, after, limit) = (self.target().sid, Seq(self.below(12)), self.limit(6));
+                both!(on, read(sid, after, limit))
             }
-            38..41 => JournalCall::Find(self.key()),
+            38..41 => {
+                let key = self.key();
+                both!(on, find(key))
+            }
             58 => {
                 let after = (self.below(2) == 0).then(|| self.key().tenant);
-                JournalCall::Tenants(after, self.below(4) as usize)
+                let limit = self.limit(4);
+                both!(on, tenants(after, limit))
             }
             41..44 => {
                 let after = (self.below(2) == 0).then(|| self.key().name);
-                JournalCall::List(self.key().tenant, after, self.below(6) as usize)
+                let (tenant, limit) = (self.key().tenant, self.limit(6));
+                both!(on, list(tenant, after, limit))
             }
             44..47 => {
                 let first = (self.below(2) == 0).then(|| self.target().sid);
                 let sids = first.unwrap_or_default()..=*ALL.end();
                 let of = (self.below(2) == 0).then(|| self.key().tenant);
-                JournalCall::Unfinished(of, sids, self.below(6) as usize)
+                let limit = self.limit(6);
+                both!(on, unfinished(of, sids, limit))
             }
-            47..51 => self.save(),
-            51..54 => JournalCall::Snapshot(self.target().sid),
+            47..51 => {
+                let Claim { sid, epoch, last } = self.target();
+                let seq = Seq(self.below(last.0 + 3));
+                // Random, to tell which snapshot was kept.
+                let body = self.below(1_000).to_be_bytes()[..].into();
+                let (epoch, snapshot) = (self.near(epoch), Snapshot { seq, body });
+                both!(on, save(sid, epoch, snapshot))
+            }
+            51..54 => {
+                let sid = self.target().sid;
+                both!(on, snapshot(sid))
+            }
             54 => {
                 let sid = self.target().sid;
                 let only = [Only::Always, Only::Always, Only::WhenIdle][self.below(3) as usize];
-                JournalCall::Delete(sid, only)
+                let gone = &mut self.gone;
+                both!(on, delete(sid, only), |given: &Result<_, _>| {
+                    gone.extend(given.is_ok().then_some(sid));
+                })
             }
             _ => {
-                let words = WORDS[self.index(WORDS.len())];
-                JournalCall::Search(self.key().tenant, words.into(), self.below(6) as usize)
+                let words = WORDS[self.index(WORDS.len())].to_owned();
+                let (tenant, limit) = (self.key().tenant, self.limit(6));
+                both!(on, search(tenant, words, limit))
             }
         }
-    }
-
-    fn save(&mut self) -> JournalCall {
-        let Claim { sid, epoch, last } = self.target();
-        let seq = Seq(self.below(last.0 + 3));
-        // Random, to tell which snapshot was kept.
-        let body = self.below(1_000).to_be_bytes()[..].into();
-        JournalCall::Save(sid, self.near(epoch), Snapshot { seq, body })
     }
 
     /// An epoch, occasionally of another owner.
