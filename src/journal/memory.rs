@@ -7,11 +7,10 @@ use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap},
     ops::Bound,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-        atomic::AtomicU64,
-    },
+    sync::{Arc, atomic::AtomicU64},
 };
+
+use parking_lot::{Mutex, RwLock};
 
 use super::{
     Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids,
@@ -59,13 +58,13 @@ impl Memory {
     #[must_use]
     pub(crate) fn after(sid: Sid) -> Self {
         let memory = Self::new();
-        write(&memory.sessions).newest = sid;
+        memory.sessions.write().newest = sid;
         memory
     }
 
     /// Deletes a session with its sub-agents, at any depth. Returns their keys.
     pub(crate) fn clear(&self, root: &SessionKey) -> Vec<SessionKey> {
-        let mut sessions = write(&self.sessions);
+        let mut sessions = self.sessions.write();
         let (mut gone, mut next) = (Vec::new(), Some(root.name.clone()));
         while let Some(first) = next.take() {
             let names = sessions.by_tenant.get(&root.tenant).into_iter();
@@ -81,7 +80,7 @@ impl Memory {
     }
 
     fn count(&self, charges: Vec<Charge>) {
-        let mut all = lock(&self.usage);
+        let mut all = self.usage.lock();
         for Charge { payer, usage } in charges {
             let days = all.entry(payer).or_default();
             let DayUsage {
@@ -102,15 +101,15 @@ impl Memory {
     /// All sessions, as their owners know them.
     #[cfg(feature = "testkit")]
     pub(crate) fn claims(&self) -> Vec<Claim> {
-        let sessions = read(&self.sessions);
-        let claim = |(sid, slot): (&Sid, &Slot)| lock(&slot.log).current(*sid);
+        let sessions = self.sessions.read();
+        let claim = |(sid, slot): (&Sid, &Slot)| slot.log.lock().current(*sid);
         sessions.slots.iter().map(claim).collect()
     }
 
     /// Makes the next claim of a session yield the number and epoch that another journal chose.
     #[cfg(feature = "testkit")]
     pub(crate) fn adopt(&self, key: &SessionKey, claim: Claim) {
-        let mut sessions = write(&self.sessions);
+        let mut sessions = self.sessions.write();
         if sessions.sid(key).is_none() && sessions.slot(claim.sid).is_none() {
             let newest = sessions.newest;
             sessions.newest = Sid(claim.sid.0 - 1);
@@ -120,16 +119,16 @@ impl Memory {
         if sessions.sid(key) == Some(claim.sid)
             && let Some(slot) = sessions.slot(claim.sid)
         {
-            lock(&slot.log).epoch = Epoch(claim.epoch.0 - 1);
+            slot.log.lock().epoch = Epoch(claim.epoch.0 - 1);
         }
     }
 
     fn known(&self, sid: Sid) -> Option<Known> {
-        Some(read(&self.sessions).slot(sid)?.known(sid))
+        Some(self.sessions.read().slot(sid)?.known(sid))
     }
 
     fn log(&self, sid: Sid) -> Result<Arc<Mutex<MemoryLog>>, Error> {
-        let sessions = read(&self.sessions);
+        let sessions = self.sessions.read();
         let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
         Ok(Arc::clone(&slot.log))
     }
@@ -137,7 +136,7 @@ impl Memory {
 
 impl Slot {
     fn known(&self, sid: Sid) -> Known {
-        let log = lock(&self.log);
+        let log = self.log.lock();
         Known {
             sid,
             key: self.key.clone(),
@@ -147,7 +146,7 @@ impl Slot {
         }
     }
     fn hits(&self, wanted: &SearchQuery) -> Vec<((u64, usize), Hit)> {
-        let log = lock(&self.log);
+        let log = self.log.lock();
         let hit = |&(landed, index): &(u64, usize)| {
             let record = log.records.get(index)?.clone();
             let seq = Seq(index as u64 + 1);
@@ -197,7 +196,7 @@ impl Sessions {
         let names = self.by_tenant.get(&parent.tenant).into_iter().flatten();
         let below = names.filter(|(name, sid)| {
             self.slot(**sid).is_some_and(|slot| {
-                let log = lock(&slot.log);
+                let log = slot.log.lock();
                 opened_below(Seq(0), &log.records) == Some((*name, &parent.name))
             })
         });
@@ -210,7 +209,7 @@ impl Sessions {
 
     fn forget(&mut self, sid: Sid) -> Option<SessionKey> {
         let Slot { key, log } = self.slots.remove(&sid)?;
-        lock(&log).deleted = true;
+        log.lock().deleted = true;
         if let Some(names) = self.by_tenant.get_mut(&key.tenant) {
             names.remove(&key.name);
             if names.is_empty() {
@@ -230,27 +229,13 @@ impl Sessions {
     }
 }
 
-// A poisoned lock is safe to take: no code under these locks panics halfway through a change.
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn read(sessions: &RwLock<Sessions>) -> RwLockReadGuard<'_, Sessions> {
-    sessions.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write(sessions: &RwLock<Sessions>) -> RwLockWriteGuard<'_, Sessions> {
-    sessions.write().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Journal for Memory {
     fn claim(&self, key: SessionKey) -> JournalFuture<'_, Claim> {
         Box::pin(async move {
-            let known = read(&self.sessions).sid(&key);
-            let sid = known.unwrap_or_else(|| write(&self.sessions).open(key));
+            let known = self.sessions.read().sid(&key);
+            let sid = known.unwrap_or_else(|| self.sessions.write().open(key));
             let log = self.log(sid)?;
-            Ok(lock(&log).claim(sid))
+            Ok(log.lock().claim(sid))
         })
     }
 
@@ -264,11 +249,11 @@ impl Journal for Memory {
             if records.is_empty() {
                 return Err(Error::Empty);
             }
-            let mut sessions = write(&self.sessions);
+            let mut sessions = self.sessions.write();
             sessions.has_parent(&key, Sid::default(), Seq(0), &records)?;
             let sid = sessions.open(key);
             let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
-            let mut log = lock(&slot.log);
+            let mut log = slot.log.lock();
             let (last, standing) = (log.last(), log.standing);
             if last != Seq(0) {
                 return Err(Error::StatusConflict {
@@ -294,7 +279,7 @@ impl Journal for Memory {
     fn release(&self, sid: Sid, epoch: Epoch) -> JournalFuture<'_, ()> {
         Box::pin(async move {
             let log = self.log(sid)?;
-            lock(&log).owned(sid, epoch)
+            log.lock().owned(sid, epoch)
         })
     }
 
@@ -303,12 +288,12 @@ impl Journal for Memory {
             if append.records.is_empty() {
                 return Err(Error::Empty);
             }
-            let sessions = read(&self.sessions);
+            let sessions = self.sessions.read();
             let sid = append.sid;
             let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
             sessions.has_parent(&slot.key, sid, append.after, &append.records)?;
             // Under both locks, so that the parent cannot be deleted in between.
-            let mut log = lock(&slot.log);
+            let mut log = slot.log.lock();
             let before = log.last();
             let last = log.append(&append, &self.landed)?;
             if log.last() > before {
@@ -321,7 +306,7 @@ impl Journal for Memory {
     fn read(&self, sid: Sid, after: Seq, limit: usize) -> JournalFuture<'_, Vec<Entry>> {
         Box::pin(async move {
             let log = self.log(sid)?;
-            let log = lock(&log);
+            let log = log.lock();
             let start = usize::try_from(after.0).unwrap_or(usize::MAX);
             let records = log.records.iter().skip(start).take(limit);
             Ok(Entry::numbered(after, records.cloned().collect()))
@@ -330,7 +315,7 @@ impl Journal for Memory {
 
     fn find(&self, key: SessionKey) -> JournalFuture<'_, Option<Known>> {
         Box::pin(async move {
-            let sid = read(&self.sessions).sid(&key);
+            let sid = self.sessions.read().sid(&key);
             Ok(sid.and_then(|sid| self.known(sid)))
         })
     }
@@ -342,7 +327,7 @@ impl Journal for Memory {
         limit: usize,
     ) -> JournalFuture<'_, Vec<Known>> {
         Box::pin(async move {
-            let page = read(&self.sessions).page(&tenant, after, limit);
+            let page = self.sessions.read().page(&tenant, after, limit);
             let known = page.into_iter().filter_map(|sid| self.known(sid));
             Ok(known.collect())
         })
@@ -351,7 +336,7 @@ impl Journal for Memory {
     fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>> {
         Box::pin(async move {
             let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-            let sessions = read(&self.sessions);
+            let sessions = self.sessions.read();
             let page = sessions.by_tenant.range((from, Bound::Unbounded));
             let page = page.map(|(tenant, _)| tenant.clone());
             Ok(page.take(limit).collect())
@@ -365,7 +350,7 @@ impl Journal for Memory {
         limit: usize,
     ) -> JournalFuture<'_, Vec<Known>> {
         Box::pin(async move {
-            let sessions = read(&self.sessions);
+            let sessions = self.sessions.read();
             let slots = sessions.slots.range(sids);
             let known = slots.map(|(sid, slot)| slot.known(*sid));
             let is_wanted = |known: &Known| of.as_ref().is_none_or(|of| known.key.tenant == *of);
@@ -378,7 +363,7 @@ impl Journal for Memory {
     fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> JournalFuture<'_, ()> {
         Box::pin(async move {
             let log = self.log(sid)?;
-            let mut log = lock(&log);
+            let mut log = log.lock();
             log.owned(sid, epoch)?;
             let kept = log.snapshot.as_ref();
             let newer = kept.is_none_or(|kept| kept.seq < snapshot.seq);
@@ -392,13 +377,13 @@ impl Journal for Memory {
     fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>> {
         Box::pin(async move {
             let log = self.log(sid)?;
-            Ok(lock(&log).snapshot.clone())
+            Ok(log.lock().snapshot.clone())
         })
     }
 
     fn usage(&self, payer: Payer, since: Day) -> JournalFuture<'_, Vec<DayUsage>> {
         Box::pin(async move {
-            let all = lock(&self.usage);
+            let all = self.usage.lock();
             let days = all.get(&payer).into_iter();
             let since = days.flat_map(|days| days.range(since..));
             Ok(since.map(|(_, usage)| *usage).collect())
@@ -407,7 +392,7 @@ impl Journal for Memory {
 
     fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {
         Box::pin(async move {
-            let mut sessions = write(&self.sessions);
+            let mut sessions = self.sessions.write();
             let mut family = vec![sid];
             let mut gone = Vec::new();
             while let Some(&sid) = family.get(gone.len()) {
@@ -431,7 +416,7 @@ impl Journal for Memory {
             let Some(wanted) = SearchQuery::of(&words) else {
                 return Ok(Vec::new());
             };
-            let sessions = read(&self.sessions);
+            let sessions = self.sessions.read();
             let named = sessions.by_tenant.get(&tenant);
             let sids = named.into_iter().flat_map(BTreeMap::values);
             let slots = sids.filter_map(|&sid| sessions.slot(sid));
