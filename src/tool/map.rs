@@ -12,13 +12,7 @@ mod read;
 mod tests;
 mod tree;
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
-    iter,
-    time::Duration,
-};
+use std::{cmp::Reverse, collections::BTreeSet, fmt::Write as _, iter, time::Duration};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,7 +24,7 @@ use super::{
     blocking::BlockingRunner,
     outline::SymbolKind,
     text::counted,
-    walk::{self, ListedFile, Listing, Scope},
+    walk::{self, Listing, Scope},
 };
 use crate::model::tool::ToolNeed;
 
@@ -46,8 +40,6 @@ const BYTES_PER_TOKEN: usize = 3;
 const NOTES: usize = 320;
 /// Maximum number of concurrent calls.
 const CONCURRENT: usize = 2;
-/// Maximum number of file extensions that are counted separately.
-const MAX_EXTENSIONS: usize = 6;
 
 /// Settings of `repo_map`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,10 +123,9 @@ fn render(
 ) -> ToolOutput {
     let room = (tokens as usize * BYTES_PER_TOKEN).saturating_sub(NOTES);
     let head = format!(
-        "{}{}{}, {} with an outline\n",
+        "{}{}, {} with an outline\n",
         counted(listing.files.len() as u64, "file", "files"),
         place.words(),
-        endings(&listing.files),
         outlines.files.len()
     );
     let share = if focus.is_empty() { 3 } else { 5 };
@@ -173,37 +164,6 @@ fn render(
         is_stopped,
     ));
     ToolOutput::new(text, &json!({ "files": files }))
-}
-
-/// Formats file counts by extension: ` (300 rs, 40 md, 12 others)`.
-fn endings(files: &[ListedFile]) -> String {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for file in files {
-        let name = file.shown.rsplit('/').next().unwrap_or_default();
-        let ending = name
-            .rsplit_once('.')
-            .map(|(_, ending)| ending.to_lowercase());
-        *counts.entry(ending.unwrap_or_default()).or_default() += 1;
-    }
-    let mut others = counts.remove("").unwrap_or_default();
-    let mut named: Vec<(String, usize)> = counts.into_iter().collect();
-    named.sort_by_key(|(_, count)| Reverse(*count));
-    others += named
-        .iter()
-        .skip(MAX_EXTENSIONS)
-        .map(|(_, count)| count)
-        .sum::<usize>();
-    let named = named.iter().take(MAX_EXTENSIONS);
-    let mut parts: Vec<String> = named
-        .map(|(ending, count)| format!("{count} {ending}"))
-        .collect();
-    if others > 0 {
-        parts.push(counted(others as u64, "other", "others"));
-    }
-    match parts.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", parts.join(", ")),
-    }
 }
 
 fn line(path: &str, symbol: &MapSymbol) -> String {
