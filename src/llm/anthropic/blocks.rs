@@ -11,35 +11,18 @@ use crate::{
     model::Fault,
 };
 
-#[derive(Deserialize)]
-pub(super) struct Start<'a> {
-    #[serde(borrow, default, rename = "type")]
-    pub(super) kind: Text<'a>,
-    #[serde(borrow, default)]
-    text: Text<'a>,
-    #[serde(borrow, default)]
-    thinking: Text<'a>,
-    #[serde(borrow, default)]
-    signature: Text<'a>,
-    #[serde(borrow, default)]
-    id: Text<'a>,
-    #[serde(borrow, default)]
-    name: Text<'a>,
-    #[serde(borrow, default)]
-    input: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
+/// The start of a block, or a piece of one.
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct BlockDelta<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow, default)]
     text: Text<'a>,
-    #[serde(borrow, default)]
     thinking: Text<'a>,
-    #[serde(borrow, default)]
     signature: Text<'a>,
-    #[serde(borrow, default)]
+    id: Text<'a>,
+    name: Text<'a>,
+    input: Option<&'a RawValue>,
     partial_json: Text<'a>,
 }
 
@@ -74,7 +57,7 @@ impl Blocks {
     pub(super) fn start(
         &mut self,
         index: Option<u64>,
-        start: &Start<'_>,
+        start: &BlockDelta<'_>,
         raw: &str,
     ) -> Result<Option<Delta>, Fault> {
         let block = match &*start.kind.0 {

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::blocks::{Block, BlockDelta, Blocks, Start};
+use super::blocks::{Block, BlockDelta, Blocks};
 use crate::{
     llm::{
         Delta,
@@ -18,37 +18,29 @@ use crate::{
     model::{Fault, OpaquePart, Part, Reply, StopReason, ToolCall},
 };
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct StreamEvent<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
     /// A message in `message_start`; elsewhere it may have any form.
-    #[serde(borrow, default)]
     message: Option<&'a RawValue>,
-    #[serde(default)]
     index: Count,
-    #[serde(borrow, default)]
     content_block: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     delta: Option<&'a RawValue>,
-    #[serde(default)]
     usage: Object<AnthropicUsage>,
-    #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
 
 /// A whole message, or its beginning in `message_start`.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct WholeMessage<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow, default)]
     content: Few<&'a RawValue>,
-    #[serde(borrow, default)]
     stop_reason: Text<'a>,
-    #[serde(default)]
     usage: Object<AnthropicUsage>,
-    #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
 
@@ -59,14 +51,11 @@ struct Ending<'a> {
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
 struct AnthropicUsage {
-    #[serde(default)]
     input_tokens: Count,
-    #[serde(default)]
     cache_read_input_tokens: Count,
-    #[serde(default)]
     cache_creation_input_tokens: Count,
-    #[serde(default)]
     output_tokens: Count,
 }
 
@@ -156,7 +145,7 @@ impl AnthropicDecoder {
         raw: &RawValue,
         out: &mut Vec<Delta>,
     ) -> Result<(), Fault> {
-        let start: Object<Start<'_>> = parsed(raw.get())?;
+        let start: Object<BlockDelta<'_>> = parsed(raw.get())?;
         if let Some(start) = start.0 {
             out.extend(self.blocks.start(index, &start, raw.get())?);
         }

@@ -15,23 +15,19 @@ use crate::{
     model::Fault,
 };
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct CallDelta<'a> {
-    #[serde(default)]
     index: Count,
-    #[serde(borrow, default)]
     id: Text<'a>,
-    #[serde(borrow, default)]
     function: Object<CalledFunction<'a>>,
-    #[serde(borrow, default)]
     extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct CalledFunction<'a> {
-    #[serde(borrow, default)]
     name: Text<'a>,
-    #[serde(borrow, default)]
     arguments: Option<&'a RawValue>,
 }
 

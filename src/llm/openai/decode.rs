@@ -21,58 +21,43 @@ use crate::{
     model::{Fault, FaultCode, OpaquePart, Part, Reply, StopReason, ToolCall},
 };
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Chunk<'a> {
-    #[serde(borrow, default)]
     choices: First<Object<Choice<'a>>>,
-    #[serde(borrow, default)]
     error: Option<&'a RawValue>,
     /// `error` if the whole answer is an error.
-    #[serde(borrow, default)]
     object: Text<'a>,
-    #[serde(default)]
     usage: Object<OpenAiUsage>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Choice<'a> {
-    #[serde(borrow, default)]
     delta: Object<ChunkMessage<'a>>,
-    #[serde(borrow, default)]
     message: Object<ChunkMessage<'a>>,
-    #[serde(borrow, default)]
     finish_reason: Text<'a>,
-    #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct ChunkMessage<'a> {
-    #[serde(borrow, default)]
     content: Text<'a>,
-    #[serde(borrow, default)]
     reasoning_content: Text<'a>,
-    #[serde(borrow, default)]
     reasoning: Text<'a>,
-    #[serde(borrow, default)]
     reasoning_details: Few<&'a RawValue>,
-    #[serde(borrow, default)]
     refusal: Text<'a>,
-    #[serde(borrow, default)]
     tool_calls: Few<Object<CallDelta<'a>>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct OpenAiUsage {
-    #[serde(default)]
     prompt_tokens: Count,
-    #[serde(default)]
     completion_tokens: Count,
-    #[serde(default)]
     total_tokens: Count,
-    #[serde(default)]
     prompt_tokens_details: Object<PromptDetails>,
-    #[serde(default)]
     prompt_cache_hit_tokens: Count,
 }
 

@@ -39,17 +39,14 @@ enum ThoughtForm {
     },
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct ThoughtDelta<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(default)]
     index: Count,
-    #[serde(borrow, default)]
     id: Text<'a>,
-    #[serde(borrow, default)]
     text: Text<'a>,
-    #[serde(borrow, default)]
     summary: Text<'a>,
 }
 

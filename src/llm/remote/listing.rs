@@ -27,32 +27,24 @@ struct Listed<'a> {
 }
 
 /// Servers agree on `id` only.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Model<'a> {
-    #[serde(borrow, default)]
     id: Text<'a>,
-    #[serde(default)]
     context_length: Count,
-    #[serde(default)]
     context_window: Count,
-    #[serde(default)]
     max_context_length: Count,
-    #[serde(default)]
     max_model_len: Count,
-    #[serde(default)]
     max_input_tokens: Count,
-    #[serde(default)]
     max_completion_tokens: Count,
-    #[serde(default)]
     max_output_tokens: Count,
     top_provider: Option<TopProvider>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct TopProvider {
-    #[serde(default)]
     context_length: Count,
-    #[serde(default)]
     max_completion_tokens: Count,
 }
 
