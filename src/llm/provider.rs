@@ -71,33 +71,11 @@ pub struct ProviderSettings {
 
 impl fmt::Debug for ProviderSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Destructured, so that no new field is forgotten.
-        let Self {
-            name,
-            dialect,
-            base_url,
-            key,
-            headers,
-            authorities,
-            streaming,
-            structured_output,
-            models,
-            connect,
-            first_byte,
-        } = self;
         f.debug_struct("ProviderSettings")
-            .field("name", name)
-            .field("dialect", dialect)
-            .field("base_url", &http::redact_text(base_url))
-            .field("key", key)
-            .field("headers", headers)
-            .field("authorities", &authorities.as_ref().map(Vec::len))
-            .field("streaming", streaming)
-            .field("structured_output", structured_output)
-            .field("models", models)
-            .field("connect", connect)
-            .field("first_byte", first_byte)
-            .finish()
+            .field("name", &self.name)
+            .field("base_url", &http::redact_text(&self.base_url))
+            .field("models", &self.models)
+            .finish_non_exhaustive()
     }
 }
 
