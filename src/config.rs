@@ -38,13 +38,11 @@ impl Environment {
     }
 
     /// All names and values.
-    #[must_use]
     pub fn pairs(&self) -> &[(OsString, OsString)] {
         &self.0
     }
 
     /// The value of a variable.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         let named = self.0.iter().find(|(known, _)| known == name);
         named.map(|(_, value)| value.as_os_str())

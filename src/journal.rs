@@ -113,7 +113,6 @@ pub enum SessionStatus {
 
 impl SessionStatus {
     /// Its word. `running` means a query without an end, in progress or interrupted.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -157,7 +156,6 @@ impl StatusTracker {
 
     /// The status after the records so far. Recovery leaves a quarantined session alone, and
     /// continues a closed one that has accepted messages.
-    #[must_use]
     pub const fn status(self) -> SessionStatus {
         match self {
             Self {
@@ -200,7 +198,6 @@ impl Entry {
     }
 
     /// Converts the entry to an event of this session, with long texts by reference.
-    #[must_use]
     pub fn event(&self, session: &SessionName) -> Event {
         Event::of(session, self.seq, &self.record)
     }

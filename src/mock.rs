@@ -81,19 +81,16 @@ impl Mock {
     }
 
     /// The server's URL, `http://127.0.0.1:PORT`; OpenAI's API begins at `/v1`.
-    #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
     /// Statistics since the start or the last reset.
-    #[must_use]
     pub fn stats(&self) -> Stats {
         self.server.log.stats()
     }
 
     /// The last requests for replies, oldest first.
-    #[must_use]
     pub fn requests(&self) -> Vec<Recorded> {
         self.server.log.requests()
     }

@@ -36,7 +36,6 @@ pub struct Attempts {
 
 impl Attempts {
     /// A limiter that allows `per_minute` wrong keys per minute and address.
-    #[must_use]
     pub fn new(per_minute: u64) -> Self {
         Self {
             per_minute,
@@ -76,7 +75,6 @@ impl Attempts {
 }
 
 /// The unit that an address is counted by: an IPv4 address, or the /64 network of an IPv6 address.
-#[must_use]
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

@@ -20,7 +20,6 @@ pub struct Bucket {
 
 impl Bucket {
     /// A full bucket of `per_minute` tokens; 0 counts as 1.
-    #[must_use]
     pub const fn new(per_minute: u64) -> Self {
         let per_minute = if per_minute == 0 { 1 } else { per_minute };
         // Rounded up: slightly slower rather than faster than the limit.
@@ -61,7 +60,6 @@ impl Bucket {
     }
 
     /// Whether all tokens are available.
-    #[must_use]
     pub fn is_full(&self, now: Duration) -> bool {
         self.paid <= nanos(now)
     }

@@ -38,7 +38,6 @@ impl Budgets {
     }
 
     /// Whether one of them limits the cost.
-    #[must_use]
     pub const fn limits_cost(&self) -> bool {
         self.cost_usd_per_day.is_some() || self.cost_usd_per_month.is_some()
     }

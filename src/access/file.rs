@@ -90,7 +90,6 @@ pub struct KeyFile {
 
 impl KeyFile {
     /// The key file of a data directory; neither has to exist.
-    #[must_use]
     pub fn within(directory: &Path) -> Self {
         Self {
             directory: directory.to_owned(),
@@ -99,7 +98,6 @@ impl KeyFile {
     }
 
     /// Path of the file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -40,7 +40,6 @@ impl Key {
     }
 
     /// Parses a key; `None` if the text does not have the form of one.
-    #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
         let id = KeyId::new(id)?;
@@ -51,19 +50,16 @@ impl Key {
     }
 
     /// Public identifier, which may be logged.
-    #[must_use]
     pub const fn id(&self) -> &KeyId {
         &self.id
     }
 
     /// The hash to store.
-    #[must_use]
     pub fn hash(&self) -> KeyHash {
         KeyHash(Sha256::digest(self.text.as_bytes()).into())
     }
 
     /// The secret text, to be shown to its owner only.
-    #[must_use]
     pub fn reveal(&self) -> &str {
         &self.text
     }
@@ -86,7 +82,6 @@ impl KeyId {
     }
 
     /// The digits.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -113,7 +108,6 @@ impl KeyHash {
     pub(super) const NONE: Self = Self([0; 32]);
 
     /// Compares two hashes in constant time.
-    #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }

@@ -50,7 +50,6 @@ words! {
 
 impl StoredKey {
     /// Validity at the time `now`.
-    #[must_use]
     pub fn state(&self, now: Timestamp) -> KeyState {
         if self.revoked.is_some() {
             KeyState::Revoked
@@ -133,13 +132,11 @@ impl Default for KeySet {
 
 impl KeySet {
     /// The keys, in the order of their creation.
-    #[must_use]
     pub fn keys(&self) -> &[StoredKey] {
         &self.keys
     }
 
     /// Whether there are no keys; revoked and expired keys count.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }

@@ -26,7 +26,6 @@ pub enum InvalidKeyName {
 
 impl KeyName {
     /// The name.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

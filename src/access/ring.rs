@@ -67,7 +67,6 @@ struct Known {
 
 impl Keyring {
     /// A keyring without a file, and so without keys. Every caller is an admin.
-    #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
@@ -92,13 +91,11 @@ impl Keyring {
     }
 
     /// Whether requests need a key.
-    #[must_use]
     pub fn is_guarded(&self) -> bool {
         self.known.load().guarded
     }
 
     /// Whether the keys come from a file, and so need refreshes.
-    #[must_use]
     pub const fn has_file(&self) -> bool {
         self.file.is_some()
     }
@@ -114,7 +111,6 @@ impl Keyring {
 
     /// Judges the key of a request. `at` is the wall-clock time; `now` is monotonic, from any
     /// origin.
-    #[must_use]
     pub fn judge(&self, presented: Option<&str>, at: Timestamp, now: Duration) -> Judgement {
         let presented = presented.map(Key::read);
         let key = presented.as_ref().and_then(Option::as_ref);
@@ -142,7 +138,6 @@ impl Keyring {
     }
 
     /// Whether a caller that was admitted with this key, or without one, would be admitted again.
-    #[must_use]
     pub fn is_still_valid(&self, key: Option<&KeyId>, at: Timestamp, now: Duration) -> bool {
         let known = self.known.load();
         if self.is_stale(&known, now) {

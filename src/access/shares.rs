@@ -37,14 +37,12 @@ pub enum NoShare {
 
 impl Shares {
     /// A capacity of which nothing is in use.
-    #[must_use]
     pub fn new(most: usize) -> Arc<Self> {
         let held = Mutex::default();
         Arc::new(Self { most, held })
     }
 
     /// How much is in use.
-    #[must_use]
     pub fn in_use(&self) -> usize {
         self.held.lock().total
     }

@@ -169,7 +169,6 @@ pub enum LimitReached {
 
 impl LimitReached {
     /// A stable code for API clients.
-    #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
             Self::Requests { .. } | Self::Tokens { .. } => "rate_limited",
@@ -181,7 +180,6 @@ impl LimitReached {
     }
 
     /// Time after which a retry may succeed.
-    #[must_use]
     pub const fn retry_after(self) -> Duration {
         match self {
             Self::Requests { retry_after, .. } | Self::Tokens { retry_after, .. } => retry_after,
@@ -206,7 +204,6 @@ struct Inner {
 
 impl Tenants {
     /// No accounts yet, with these limits.
-    #[must_use]
     pub fn new(limits: TenantLimits) -> Self {
         Self(Arc::new(Inner {
             limits: RwLock::new(limits),
@@ -226,7 +223,6 @@ impl Tenants {
     }
 
     /// The budgets that apply to a caller's queries in sessions of a tenant.
-    #[must_use]
     pub fn budgets(&self, tenant: &TenantId, by: &By) -> Vec<(Payer, Budgets)> {
         let limits = self.0.limits.read();
         let payers = Payer::of(tenant, by);
@@ -235,7 +231,6 @@ impl Tenants {
     }
 
     /// The account of a tenant.
-    #[must_use]
     pub fn account(&self, tenant: &TenantId) -> Account {
         if let Some(account) = self.0.accounts.get(tenant) {
             return account.clone();
@@ -293,7 +288,6 @@ impl Account {
     }
 
     /// Running queries and pending messages.
-    #[must_use]
     pub fn load(&self) -> usize {
         let usage = self.usage();
         usage.running + usage.pending + usage.submitting
@@ -308,7 +302,6 @@ impl Account {
     }
 
     /// The limit on stored sessions.
-    #[must_use]
     pub fn session_limit(&self) -> Option<usize> {
         self.usage().limits.sessions
     }
@@ -435,7 +428,6 @@ pub struct SessionUsage {
 
 impl SessionUsage {
     /// An idle session without pending messages.
-    #[must_use]
     pub const fn new(account: Account) -> Self {
         Self {
             account,

@@ -50,13 +50,11 @@ pub struct SessionRecord {
 
 impl SessionRecord {
     /// Returns the record as a public event, with long texts by reference.
-    #[must_use]
     pub fn event(&self) -> Event {
         Event::of(&self.session.name, self.seq, &self.record)
     }
 
     /// Type of the event, such as `query.finished`.
-    #[must_use]
     pub fn kind(&self) -> &'static str {
         self.record.fact.kind()
     }
@@ -164,7 +162,6 @@ impl fmt::Debug for Filter {
 
 impl Filter {
     /// Selects all records and frames of one session.
-    #[must_use]
     pub fn session(key: SessionKey) -> Self {
         Self {
             session: Some(key),
@@ -174,7 +171,6 @@ impl Filter {
     }
 
     /// Selects the records of all sessions whose fact is wanted, without frames.
-    #[must_use]
     pub fn facts(wanted: impl Fn(&Fact) -> bool + Send + Sync + 'static) -> Self {
         Self {
             facts: Some(Arc::new(wanted)),

@@ -38,14 +38,12 @@ enum Wall {
 
 impl Clock {
     /// Creates a clock that reads the machine's time.
-    #[must_use]
     pub fn system() -> Self {
         Self::new(Wall::System, RandomState::new().build_hasher().finish())
     }
 
     /// Creates a clock that starts at `time`, advances with the runtime's clock and yields the same
     /// entropy on every run: for tests and replays.
-    #[must_use]
     pub fn from(time: Timestamp) -> Self {
         Self::new(Wall::From(time), 0)
     }
@@ -60,7 +58,6 @@ impl Clock {
     }
 
     /// Current wall-clock time.
-    #[must_use]
     pub fn now(&self) -> Timestamp {
         match self.0.wall {
             Wall::System => {
@@ -79,13 +76,11 @@ impl Clock {
     }
 
     /// Milliseconds since the clock was created; never runs backwards.
-    #[must_use]
     pub fn monotonic_millis(&self) -> u64 {
         millis(self.0.start.elapsed())
     }
 
     /// Microseconds since the clock was created; never runs backwards.
-    #[must_use]
     pub fn monotonic_micros(&self) -> u64 {
         u64::try_from(self.0.start.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
@@ -98,7 +93,6 @@ impl Clock {
     }
 
     /// Current wall-clock time, with fresh entropy.
-    #[must_use]
     pub fn moment(&self) -> DecisionContext {
         let state = self.0.entropy.fetch_add(SPLITMIX_STEP, Ordering::Relaxed);
         DecisionContext {

@@ -57,7 +57,6 @@ impl Drop for Ephemeral {
 
 impl Oracle {
     /// Creates a session in memory, with a random name, for a tenant and a profile.
-    #[must_use]
     pub fn ephemeral(&self, tenant: TenantId, profile: ProfileName) -> Ephemeral {
         let name = SessionName::ephemeral(Uuid::now_v7());
         let key = SessionKey { tenant, name };

@@ -135,7 +135,6 @@ pub struct Oracle {
 impl Oracle {
     /// Returns a handle for another caller, under whose name actions are recorded. The default is
     /// `local`.
-    #[must_use]
     pub fn acting(&self, by: By) -> Self {
         Self { by, ..self.clone() }
     }
@@ -173,7 +172,6 @@ impl Oracle {
     }
 
     /// Subscribes to new records of all sessions, or of one.
-    #[must_use]
     pub fn subscribe(&self, filter: Filter) -> Subscription {
         let router = self.router();
         let capacity = filter.capacity.unwrap_or(router.subscriber_capacity);
@@ -181,25 +179,21 @@ impl Oracle {
     }
 
     /// Number of running queries.
-    #[must_use]
     pub fn running(&self) -> usize {
         self.router().ledger.running()
     }
 
     /// Usage and limits of the tenants.
-    #[must_use]
     pub fn tenants(&self) -> &Tenants {
         &self.services.tenants
     }
 
     /// The system's clock.
-    #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.services.clock
     }
 
     /// State of the model providers, in order of their names. Sends no message to an actor.
-    #[must_use]
     pub fn providers(&self) -> Vec<ProviderState> {
         self.services
             .providers
@@ -209,7 +203,6 @@ impl Oracle {
     }
 
     /// Number of messages pending for each shared actor.
-    #[must_use]
     pub fn depths(&self) -> QueueDepths {
         QueueDepths::of(&self.services)
     }
@@ -251,7 +244,6 @@ pub struct SessionHandle {
 
 impl SessionHandle {
     /// Key of the session.
-    #[must_use]
     pub const fn key(&self) -> &SessionKey {
         &self.key
     }

@@ -62,7 +62,6 @@ impl MetricFamily {
     }
 
     /// Number for this value of the label.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
         let mut all = self.iter();
         all.find_map(|(known, count)| (known == name).then_some(count))
@@ -184,7 +183,6 @@ pub struct Metrics {
 
 impl Metrics {
     /// Whether the last commit failed.
-    #[must_use]
     pub fn journal_fails(&self) -> bool {
         self.failing.load(Relaxed)
     }

@@ -58,7 +58,6 @@ pub(super) struct Source(Arc<OnceLock<Arc<dyn Reload>>>);
 
 impl Oracle {
     /// Current profiles.
-    #[must_use]
     pub fn profiles(&self) -> Arc<Profiles> {
         self.router().profiles.now()
     }

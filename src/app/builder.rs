@@ -100,7 +100,6 @@ pub struct Builder {
 impl Oracle {
     /// Returns a builder of a system; by default it answers by the built-in offline model, keeps
     /// its journal in memory and has no tools.
-    #[must_use]
     pub fn builder() -> Builder {
         Builder {
             config: Config::default(),
@@ -203,7 +202,6 @@ impl Builder {
     }
 
     /// The progress of long tool calls, for hosts that show it or whose own tools report it.
-    #[must_use]
     pub fn progress(&self) -> Progress {
         self.progress.clone()
     }

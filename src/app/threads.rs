@@ -15,7 +15,6 @@ pub struct JournalThreads(Arc<dyn Journal>);
 
 impl JournalThreads {
     /// Adapts this journal.
-    #[must_use]
     pub const fn new(journal: Arc<dyn Journal>) -> Self {
         Self(journal)
     }

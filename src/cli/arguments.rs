@@ -42,7 +42,6 @@ pub struct AskArgs {
 
 impl AskArgs {
     /// The question, whose words may be several arguments.
-    #[must_use]
     pub fn question(&self) -> Option<String> {
         (!self.question.is_empty()).then(|| self.question.join(" "))
     }
@@ -107,7 +106,6 @@ pub struct Options {
 
 impl Options {
     /// The configuration keys that the command line sets.
-    #[must_use]
     pub fn settings(&self) -> Vec<Setting> {
         let setting = |(option, key, value): (&str, &str, &Option<String>)| {
             Some(Setting {

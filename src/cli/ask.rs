@@ -49,7 +49,6 @@ pub enum Format {
 
 impl Format {
     /// The format that the options select.
-    #[must_use]
     pub const fn of(options: &Options, events: bool) -> Self {
         match (options.json, events) {
             (true, true) => Self::EventsThenJson,
@@ -60,7 +59,6 @@ impl Format {
     }
 
     /// Whether events are printed as they happen.
-    #[must_use]
     pub const fn has_events(self) -> bool {
         matches!(self, Self::Events | Self::EventsThenJson)
     }

@@ -42,7 +42,6 @@ pub struct Finding {
 
 impl Finding {
     /// A finding without a problem.
-    #[must_use]
     pub fn ok(check: &'static str, seen: impl Into<String>) -> Self {
         Self {
             subject: String::new(),
@@ -54,7 +53,6 @@ impl Finding {
     }
 
     /// A finding that could be better, with a remedy.
-    #[must_use]
     pub fn warn(check: &'static str, seen: impl Into<String>, mend: impl Into<String>) -> Self {
         Self {
             verdict: Verdict::Warn,
@@ -64,7 +62,6 @@ impl Finding {
     }
 
     /// A finding that something fails, with a remedy.
-    #[must_use]
     pub fn fail(check: &'static str, seen: impl Into<String>, mend: impl Into<String>) -> Self {
         Self {
             verdict: Verdict::Fail,
@@ -85,7 +82,6 @@ pub struct Report<'a> {
 
 impl<'a> Report<'a> {
     /// Creates an empty report.
-    #[must_use]
     pub fn new(json: bool, terminal: &'a mut Terminal) -> Self {
         Self {
             terminal,

@@ -38,31 +38,26 @@ pub enum CliError {
 
 impl CliError {
     /// An error in input or configuration; each line of the text is a problem.
-    #[must_use]
     pub fn usage(problem: impl Display) -> Self {
         Self::all([problem])
     }
 
     /// Several errors in input or configuration.
-    #[must_use]
     pub fn all<T: Display>(problems: impl IntoIterator<Item = T>) -> Self {
         Self::with_code(exit::USAGE, problems)
     }
 
     /// An error because a result cannot be serialized.
-    #[must_use]
     pub fn no_json(error: serde_json::Error) -> Self {
         Self::failed(format_args!("cannot write the result as JSON: {error}"))
     }
 
     /// A failure of the operation.
-    #[must_use]
     pub fn failed(problem: impl Display) -> Self {
         Self::with_code(exit::FAILED, [problem])
     }
 
     /// A conflict with something in progress.
-    #[must_use]
     pub fn busy(problem: impl Display) -> Self {
         Self::with_code(exit::BUSY, [problem])
     }

@@ -22,7 +22,6 @@ pub const BROKEN: u8 = 6;
 pub const CANCELLED: u8 = 130;
 
 /// The exit code of a query's outcome.
-#[must_use]
 pub const fn of_outcome(outcome: &Outcome) -> u8 {
     match outcome {
         Outcome::Answered | Outcome::Partial { .. } => DONE,
@@ -34,7 +33,6 @@ pub const fn of_outcome(outcome: &Outcome) -> u8 {
 }
 
 /// The exit code of a refusal.
-#[must_use]
 pub const fn of_code(code: Code) -> u8 {
     match code {
         Code::Busy

@@ -54,7 +54,6 @@ impl<'a> Source<'a> {
     }
 
     /// Reads standard input.
-    #[must_use]
     pub fn standard(input: &'a mut Input) -> Self {
         Self::new(STANDARD.to_owned(), &mut input.reader)
     }

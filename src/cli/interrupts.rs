@@ -37,7 +37,6 @@ impl Interrupts {
     }
 
     /// Listens for SIGTERM as well, for a server.
-    #[must_use]
     pub fn listen_to_machine() -> Self {
         let (presses, interrupts) = Self::for_tests();
         pass_on(SignalKind::interrupt(), presses.clone(), || {});
@@ -89,7 +88,6 @@ impl Signals {
     }
 
     /// SIGHUP, which makes a server reload its configuration.
-    #[must_use]
     pub fn hangups() -> Self {
         Self(signal(SignalKind::hangup()).into_iter().collect())
     }

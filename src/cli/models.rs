@@ -122,7 +122,6 @@ fn head(provider: &Listed) -> String {
 
 impl KeyFrom {
     /// The key's source as text.
-    #[must_use]
     pub fn description(&self) -> String {
         match self {
             Self::Nowhere => "no key".to_owned(),

@@ -19,7 +19,6 @@ pub struct ServeArgs {
 
 impl ServeArgs {
     /// The configuration keys that the command line sets.
-    #[must_use]
     pub fn settings(&self) -> Vec<Setting> {
         let listen = self.listen.clone().map(|value| Setting {
             option: "--listen".to_owned(),

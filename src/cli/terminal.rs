@@ -45,7 +45,6 @@ pub struct Terminal {
 
 impl Terminal {
     /// The streams of this process.
-    #[must_use]
     pub fn standard(environment: &Environment) -> Self {
         let style = Style::wanted(environment);
         let (input, out, err) = (io::stdin(), io::stdout(), io::stderr());
@@ -63,7 +62,6 @@ impl Terminal {
     }
 
     /// Creates a terminal from these streams.
-    #[must_use]
     pub const fn new(input: Input, out: OutputStream, err: OutputStream) -> Self {
         Self {
             input,
@@ -77,19 +75,16 @@ impl Terminal {
     }
 
     /// Whether standard output is a terminal.
-    #[must_use]
     pub const fn out_is_terminal(&self) -> bool {
         self.out.device.is_terminal()
     }
 
     /// Whether standard error is a terminal.
-    #[must_use]
     pub const fn err_is_terminal(&self) -> bool {
         self.err.device.is_terminal()
     }
 
     /// Current width and style of the terminal on standard error; `None` if it is not one.
-    #[must_use]
     pub fn progress_style(&self) -> Option<(usize, Style)> {
         match self.err.device {
             Device::Terminal { width, style } => {
@@ -100,7 +95,6 @@ impl Terminal {
     }
 
     /// Width in columns for text on standard error; unlimited if it is no terminal.
-    #[must_use]
     pub fn columns(&self) -> usize {
         self.progress_style().map_or(usize::MAX, |(width, _)| width)
     }
@@ -264,7 +258,6 @@ pub struct OutputStream {
 
 impl OutputStream {
     /// Creates a stream to this device.
-    #[must_use]
     pub fn new(writer: impl Write + Send + 'static, device: Device) -> Self {
         Self {
             writer: Box::new(writer),
@@ -320,7 +313,6 @@ pub struct Input {
 
 impl Input {
     /// Creates a stream from this device.
-    #[must_use]
     pub fn new(reader: impl BufRead + Send + 'static, device: Device) -> Self {
         Self {
             reader: Box::new(reader),
@@ -329,7 +321,6 @@ impl Input {
     }
 
     /// The style of the terminal behind it; `None` if it is no terminal.
-    #[must_use]
     pub const fn style(&self) -> Option<Style> {
         let Device::Terminal { style, .. } = self.device else {
             return None;
@@ -338,7 +329,6 @@ impl Input {
     }
 
     /// Whether it is a terminal.
-    #[must_use]
     pub const fn is_terminal(&self) -> bool {
         self.device.is_terminal()
     }

@@ -139,7 +139,6 @@ impl Problem {
 }
 
 /// Whether a key or header of this name may have a secret value.
-#[must_use]
 pub fn may_be_secret(name: &str) -> bool {
     const WORDS: &str = "auth key token secret cookie password credential";
     let name = name.to_ascii_lowercase();
@@ -226,7 +225,6 @@ pub fn near_misses(variables: &[(OsString, OsString)]) -> impl Iterator<Item = (
 
 impl Loaded {
     /// The reason for the selected models.
-    #[must_use]
     pub fn model_choice_reason(&self) -> String {
         match &self.choice.because {
             ChainReason::Set => format!("by {}", self.origin("model.chain")),
@@ -235,7 +233,6 @@ impl Loaded {
     }
 
     /// The origin of a key's value, such as `oracle.max_turns`.
-    #[must_use]
     pub fn origin(&self, key: &str) -> Origin {
         self.origins.get(key).cloned().unwrap_or(Origin::Default)
     }

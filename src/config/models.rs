@@ -24,7 +24,6 @@ pub struct ModelChain(Vec<String>);
 
 impl ModelChain {
     /// The offline model alone, which needs no key and no network.
-    #[must_use]
     pub fn offline() -> Self {
         Self(vec!["offline/offline".to_owned()])
     }
@@ -51,7 +50,6 @@ impl ModelChain {
     }
 
     /// The providers of its models, without duplicates, in order.
-    #[must_use]
     pub fn providers(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for model in &self.0 {
@@ -64,7 +62,6 @@ impl ModelChain {
     }
 
     /// The models as `provider/model`, the first choice first; never empty.
-    #[must_use]
     pub fn models(&self) -> &[String] {
         &self.0
     }
@@ -123,7 +120,6 @@ pub(super) fn is_provider(name: &str) -> bool {
 
 impl Provider {
     /// The configured facts about one of its models.
-    #[must_use]
     pub fn model(&self, name: &str) -> Option<&ProviderModel> {
         self.models.iter().find(|model| model.name == name)
     }
@@ -131,7 +127,6 @@ impl Provider {
 
 impl ProviderModel {
     /// The price; `None` unless both `input` and `output` are set.
-    #[must_use]
     pub fn price(&self) -> Option<Price> {
         let (input, output) = (self.input?, self.output?);
         Some(Price {
@@ -211,13 +206,11 @@ pub const PRESETS: [Preset; 5] = [
 
 impl Preset {
     /// The preset of this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         PRESETS.iter().find(|preset| preset.name == name)
     }
 
     /// The preset as a `[[providers]]` entry.
-    #[must_use]
     pub fn provider(&self) -> Provider {
         Provider {
             name: self.name.to_owned(),
@@ -288,7 +281,6 @@ impl fmt::Display for ChainReason {
 
 impl Config {
     /// The configured provider of this name, else the preset.
-    #[must_use]
     pub fn provider(&self, name: &str) -> Option<Provider> {
         let configured = self.providers.iter().find(|known| known.name == name);
         configured
@@ -298,7 +290,6 @@ impl Config {
 
     /// The configured chain; else the default model of the first preset whose key is in this
     /// environment; else the offline model.
-    #[must_use]
     pub fn choice(&self, environment: &[(OsString, OsString)]) -> ModelChoice {
         if let Some(chain) = &self.model.chain {
             return ModelChoice {
@@ -393,7 +384,6 @@ impl Prices {
     }
 
     /// A fact about `provider/model`, such as its [price](ProviderModel::price), if listed.
-    #[must_use]
     pub fn first<T>(&self, model: &str, fact: impl Fn(&ProviderModel) -> Option<T>) -> Option<T> {
         let fits = |name: &str| match name.strip_suffix('*') {
             Some(stem) => model.starts_with(stem),

@@ -537,7 +537,6 @@ pub(super) const TENANTS: &[Key] = &[
 
 impl Profile {
     /// Returns the configuration with this profile's overrides.
-    #[must_use]
     pub fn over(&self, base: &Config) -> Config {
         fn set<T: Clone>(there: &mut T, here: &Option<T>) {
             if let Some(here) = here {

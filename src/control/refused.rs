@@ -137,7 +137,6 @@ impl Refused {
     }
 
     /// The delay before a retry, where a retry can help.
-    #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after_ms.map(Duration::from_millis)
     }

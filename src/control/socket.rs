@@ -69,7 +69,6 @@ impl Socket {
     }
 
     /// The path of the socket's file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -17,7 +17,6 @@ pub struct Subject {
 
 impl Subject {
     /// The session's key, for a caller of this tenant.
-    #[must_use]
     pub fn of(&self, tenant: &TenantId) -> SessionKey {
         SessionKey {
             tenant: self.tenant.as_ref().unwrap_or(tenant).clone(),

@@ -128,7 +128,6 @@ impl Listener {
     }
 
     /// The bound address.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }

@@ -260,7 +260,6 @@ pub struct Caller(pub Principal);
 
 impl Caller {
     /// Returns the key of a session of the caller's tenant.
-    #[must_use]
     pub fn session(&self, name: SessionName) -> SessionKey {
         SessionKey {
             tenant: self.0.tenant.clone(),
@@ -269,7 +268,6 @@ impl Caller {
     }
 
     /// Returns the name to record for the caller's actions.
-    #[must_use]
     pub fn by(&self) -> By {
         By::new(Arc::clone(&self.0.name))
     }

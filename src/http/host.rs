@@ -43,7 +43,6 @@ pub struct HostParts {
 
 impl Host {
     /// Creates the state from its parts.
-    #[must_use]
     pub fn new(parts: HostParts) -> Self {
         let overload = Overload::new(&parts.settings);
         let attempt_limiter = AttemptLimiter::new(&parts.settings);
@@ -60,7 +59,6 @@ impl Host {
     }
 
     /// The server's graceful shutdown.
-    #[must_use]
     pub fn drain(&self) -> &DrainSignal {
         &self.0.drain
     }
@@ -90,7 +88,6 @@ impl Host {
     }
 
     /// Whether the server or the system is draining.
-    #[must_use]
     pub fn is_draining(&self) -> bool {
         self.0.drain.has_begun() || self.oracle.is_draining()
     }
@@ -194,7 +191,6 @@ impl DrainSignal {
     }
 
     /// Whether the shutdown has begun.
-    #[must_use]
     pub fn has_begun(&self) -> bool {
         self.begun.is_cancelled()
     }

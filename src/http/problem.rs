@@ -46,7 +46,6 @@ pub struct ProblemBody {
 
 impl ProblemBody {
     /// Returns the text for people.
-    #[must_use]
     pub fn message(&self) -> &str {
         &self.error.message
     }
@@ -68,7 +67,6 @@ struct ErrorObject {
 
 impl Problem {
     /// Creates a problem with a status and a stable code.
-    #[must_use]
     pub fn new(
         status: StatusCode,
         code: impl Into<Cow<'static, str>>,
@@ -84,7 +82,6 @@ impl Problem {
     }
 
     /// Creates a problem for an invalid field, header or parameter.
-    #[must_use]
     pub fn bad(param: impl Into<Cow<'static, str>>, message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_value", message).of(param)
     }
@@ -108,19 +105,16 @@ impl Problem {
     }
 
     /// Returns the stable code.
-    #[must_use]
     pub fn code(&self) -> &str {
         &self.code
     }
 
     /// Returns the status of the response.
-    #[must_use]
     pub const fn status(&self) -> StatusCode {
         self.status
     }
 
     /// Returns the serializable form, for a body or a stream's last event.
-    #[must_use]
     pub fn body(&self) -> ProblemBody {
         ProblemBody {
             error: ErrorObject {
@@ -175,13 +169,11 @@ pub(super) async fn no_such_method(method: Method, uri: Uri) -> Problem {
 
 impl Problem {
     /// The system is overloaded.
-    #[must_use]
     pub fn overloaded(what: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", what)
     }
 
     /// The server is draining or shutting down.
-    #[must_use]
     pub fn ends() -> Self {
         let what = "the server is draining or shutting down and accepts no new requests: try \
                     again after its restart";
@@ -189,7 +181,6 @@ impl Problem {
     }
 
     /// The handler of a request panicked.
-    #[must_use]
     pub fn bug(request: &str) -> Self {
         let what = format!("internal error: see request {request} in the server's log");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", what)
@@ -214,7 +205,6 @@ impl Problem {
     }
 
     /// The request has no valid key.
-    #[must_use]
     pub fn no_key() -> Self {
         let what = "missing or invalid key: send `Authorization: Bearer KEY` with a key from \
                     `oracle keys create`";
@@ -222,7 +212,6 @@ impl Problem {
     }
 
     /// The key lacks the role `admin`.
-    #[must_use]
     pub fn admin_only() -> Self {
         let what = "this needs a key with the role `admin` (`oracle keys create --role admin`) or, \
                     while the server has no keys, the one in `admin.key` in its data directory: \

@@ -53,7 +53,6 @@ impl Server {
     }
 
     /// Returns the bound address.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }

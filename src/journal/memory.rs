@@ -49,13 +49,11 @@ struct Slot {
 
 impl Memory {
     /// Creates an empty journal.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Creates an empty journal whose session ids follow `sid`.
-    #[must_use]
     pub(crate) fn after(sid: Sid) -> Self {
         let memory = Self::new();
         memory.sessions.write().newest = sid;

@@ -6,14 +6,12 @@ use super::Request;
 use crate::model::{NanoUsd, Part, Usage};
 
 /// Estimated tokens of a text: floor(characters / 4).
-#[must_use]
 pub fn estimate_tokens(text: &str) -> u64 {
     tokens(characters(text))
 }
 
 /// Estimated usage of a call: everything sent (prompt, messages, tool list) and everything
 /// received, each rounded down once. The cost is zero, because prices are unknown here.
-#[must_use]
 pub fn estimate_usage(request: &Request, reply: &[Part]) -> Usage {
     let messages = request.messages.iter().flat_map(|message| &message.parts);
     let tools = request.tools.iter().map(|tool| {

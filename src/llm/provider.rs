@@ -20,7 +20,6 @@ words! {
 
 impl Dialect {
     /// What the models behind this base URL take, as far as is known before the first call.
-    #[must_use]
     pub fn capabilities(self, base_url: &str) -> Capabilities {
         let url = reqwest::Url::parse(base_url).ok();
         let host = url.as_ref().and_then(|url| url.host_str());

@@ -61,7 +61,6 @@ pub struct ScriptTurn {
 
 impl ScriptTurn {
     /// The tool calls of the reply.
-    #[must_use]
     pub fn tool_calls(&self) -> &[ScriptCall] {
         let calls = self.reply.as_ref().map(|reply| &*reply.tool_calls);
         calls.unwrap_or_default()
@@ -143,7 +142,6 @@ pub struct ScriptCall {
 
 impl ScriptCall {
     /// Arguments as a provider would send them: text that may be invalid JSON.
-    #[must_use]
     pub fn sent(&self) -> String {
         match &self.arguments {
             None => "{}".to_owned(),

@@ -131,7 +131,6 @@ impl Default for Scripted {
 
 impl Scripted {
     /// Creates an empty script.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             steps: Vec::new(),
@@ -240,20 +239,17 @@ impl Scripted {
     }
 
     /// The number of steps.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.steps.len()
     }
 
     /// Whether the script has no step.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
     /// The last [`REQUESTS_KEPT`] requests, oldest first. Keep a clone of the script to call this
     /// after handing it over.
-    #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.seen.lock().iter().cloned().collect()
     }

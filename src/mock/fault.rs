@@ -29,7 +29,6 @@ macro_rules! faults {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// Name in a schedule.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
@@ -37,7 +36,6 @@ macro_rules! faults {
             }
 
             /// Description of the effect.
-            #[must_use]
             pub const fn what(self) -> &'static str {
                 match self {
                     $(Self::$variant => $what,)+
@@ -45,7 +43,6 @@ macro_rules! faults {
             }
 
             /// Meaning of the number after `=`; `None` if the fault takes none.
-            #[must_use]
             pub const fn number(self) -> Option<&'static str> {
                 match self {
                     $(Self::$variant => faults!(@number $($number)?),)+

@@ -63,7 +63,6 @@ pub struct Stats {
 
 impl Recorded {
     /// The body as JSON; a string if it is any other text.
-    #[must_use]
     pub fn json(&self) -> Value {
         json(&self.body)
     }

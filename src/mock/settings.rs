@@ -132,7 +132,6 @@ pub struct Spread {
 
 impl Spread {
     /// Creates a constant duration.
-    #[must_use]
     pub const fn fixed(time: Duration) -> Self {
         Self {
             from: time,
@@ -141,7 +140,6 @@ impl Spread {
     }
 
     /// Whether the duration is always zero.
-    #[must_use]
     pub const fn is_zero(&self) -> bool {
         self.to.is_zero()
     }

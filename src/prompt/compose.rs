@@ -37,7 +37,6 @@ pub struct ComposeInput {
 
 impl ComposeInput {
     /// An input without extra segments.
-    #[must_use]
     pub const fn new(variables: Arc<PreparedVariables>, query_type: QueryType) -> Self {
         Self {
             variables,
@@ -76,7 +75,6 @@ impl ComposedPrompt {
     }
 
     /// The form that the journal keeps.
-    #[must_use]
     pub fn summary(&self) -> PromptSummary {
         let segments = self.segments_included.iter();
         PromptSummary {
@@ -100,7 +98,6 @@ pub struct Composer {
 
 impl Composer {
     /// A composer with a budget in estimated tokens.
-    #[must_use]
     pub const fn new(prompts: Prompts, token_budget: u64) -> Self {
         Self {
             prompts,
@@ -109,7 +106,6 @@ impl Composer {
     }
 
     /// The prompt files.
-    #[must_use]
     pub const fn prompts(&self) -> &Prompts {
         &self.prompts
     }

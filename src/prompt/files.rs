@@ -30,7 +30,6 @@ pub struct PromptFile {
 
 impl PromptFile {
     /// Estimated tokens as written.
-    #[must_use]
     pub fn token_estimate(&self) -> u64 {
         tokens(self.text.chars().count())
     }

@@ -90,7 +90,6 @@ registry! {
 
 impl Segment {
     /// Whether queries of this type include the segment.
-    #[must_use]
     pub fn is_included_for(&self, query_type: QueryType) -> bool {
         match self.included {
             Inclusion::Always => true,

@@ -49,7 +49,6 @@ impl Prompts {
     }
 
     /// The files in prompt order.
-    #[must_use]
     pub fn files(&self) -> &[PromptFile] {
         &self.files
     }

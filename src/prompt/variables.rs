@@ -90,7 +90,6 @@ pub struct PreparedVariables {
 
 impl Variables {
     /// Escapes and caps the values.
-    #[must_use]
     pub fn prepare(&self) -> PreparedVariables {
         let (project_context, cut) = cap(&as_block(&self.project_context));
         let tools = self.tools.iter().map(|tool| ToolLine {

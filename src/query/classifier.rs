@@ -89,7 +89,6 @@ const MIN_PROSE_CONFIDENCE: f64 = 0.6;
 
 impl Classifier {
     /// Compiles a lexicon into a classifier without weights.
-    #[must_use]
     pub fn new(lexicon: &Lexicon) -> Self {
         let numbers = |words: &[String]| words.iter().map(|word| word_hash(word)).collect();
         let followup = lexicon.grammar.followup.iter();
@@ -108,13 +107,11 @@ impl Classifier {
     }
 
     /// Classifies a query by its first 4,000 characters.
-    #[must_use]
     pub fn classify(&self, query: &str, context: QueryContext<'_>) -> QueryClassification {
         self.classify_by(query, context).0
     }
 
     /// Classifies a query and returns the basis of the decision.
-    #[must_use]
     pub fn classify_by(
         &self,
         query: &str,
@@ -278,7 +275,6 @@ pub enum Basis {
 
 impl Basis {
     /// The label in tables.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Blank => "blank",

@@ -85,13 +85,11 @@ pub struct Tally {
 
 impl Tally {
     /// Share of right answers; 0 without answers.
-    #[must_use]
     pub fn accuracy(&self) -> f64 {
         f64::from(self.right) / f64::from(self.all.max(1))
     }
 
     /// Mean confidence; 0 without answers.
-    #[must_use]
     pub fn confidence(&self) -> f64 {
         self.sure / f64::from(self.all.max(1))
     }
@@ -135,7 +133,6 @@ pub struct Evaluation {
 
 impl Evaluation {
     /// Classifies all rows without context.
-    #[must_use]
     pub fn of(classifier: &Classifier, rows: &[LabelledQuery]) -> Self {
         let mut all = Self::default();
         for row in rows {

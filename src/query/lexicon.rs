@@ -68,7 +68,6 @@ impl Lexicon {
     }
 
     /// The entries that speak for a type, sorted.
-    #[must_use]
     pub fn keywords(&self, query_type: QueryType) -> BTreeSet<&str> {
         let entries = self.entries.iter();
         let speak = entries.filter(|((of, _), weight)| *of == query_type && **weight > 0.0);

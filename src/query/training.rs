@@ -70,7 +70,6 @@ pub enum TrainError {
 }
 
 /// Digest of the lexicon and the rows that weights are learned from.
-#[must_use]
 pub fn stamp(sources: &[&str]) -> [u8; 32] {
     let mut digest = Sha256::new();
     for source in sources {
@@ -82,7 +81,6 @@ pub fn stamp(sources: &[&str]) -> [u8; 32] {
 
 /// The rows that weights are learned from: distinct up to case, without terse ones, which the
 /// lexicon decides.
-#[must_use]
 pub fn training_rows<'a>(lexicon: &Lexicon, rows: &'a [LabelledQuery]) -> Vec<&'a LabelledQuery> {
     examples::decisive(&Matcher::new(lexicon), examples::distinct(rows))
 }

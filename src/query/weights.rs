@@ -123,7 +123,6 @@ impl Weights {
     }
 
     /// Digest of the training data and the lexicon.
-    #[must_use]
     pub const fn stamp(&self) -> [u8; 32] {
         self.head.stamp
     }

@@ -12,7 +12,6 @@ const GUIDANCE: &[u8] = b"guidance";
 /// Escapes every tag of a signal or of guidance in `text`, also in code: its `<` becomes `&lt;`.
 ///
 /// A `<` at the end that could become a tag is escaped as well, so escaped texts can be joined.
-#[must_use]
 pub fn escape(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut escaped = String::new();

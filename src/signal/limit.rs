@@ -18,7 +18,6 @@ pub struct TextLimit {
 
 impl TextLimit {
     /// Creates the limit for a reply.
-    #[must_use]
     pub fn new(options: &AnswerOptions) -> Self {
         let chars = |tokens: u64| tokens.saturating_mul(CHARS_PER_TOKEN);
         let room = options.max_tokens.map(chars);
@@ -74,7 +73,6 @@ impl TextLimit {
     }
 
     /// Why the text was cut, if it was.
-    #[must_use]
     pub const fn cut(&self) -> Option<Cut> {
         self.cut
     }

@@ -37,7 +37,6 @@ pub enum Finding {
 
 impl Finding {
     /// The signal, if it is valid.
-    #[must_use]
     pub const fn signal(&self) -> Option<&Signal> {
         match self {
             Self::Signal(signal) => Some(signal),
@@ -46,7 +45,6 @@ impl Finding {
     }
 
     /// The rejection, if the block is invalid.
-    #[must_use]
     pub const fn rejection(&self) -> Option<&Rejection> {
         match self {
             Self::Rejection(rejection) => Some(rejection),
@@ -56,7 +54,6 @@ impl Finding {
 }
 
 /// Reads a reply that was complete at `at`.
-#[must_use]
 pub fn read(reply: &str, at: Timestamp) -> Reading {
     read_metered(reply, at, &mut ())
 }

@@ -41,13 +41,11 @@ impl SignalState {
     }
 
     /// Returns the latest signal, even if silent turns followed it.
-    #[must_use]
     pub const fn last_signal(&self) -> Option<&Arc<Signal>> {
         self.last.as_ref()
     }
 
     /// Number of consecutive turns with the same `need_turn` reason.
-    #[must_use]
     pub fn consecutive_same_reason(&self) -> u32 {
         let topic = self.last_topic();
         let reason = topic.filter(|topic| topic.kind == LoopKind::Reason);
@@ -55,13 +53,11 @@ impl SignalState {
     }
 
     /// Number of consecutive turns without a valid signal.
-    #[must_use]
     pub const fn turns_without_signal(&self) -> u32 {
         self.silent_turns
     }
 
     /// Returns the kind of a loop and its repeated words, if there is a loop.
-    #[must_use]
     pub fn reason_loop(&self) -> Option<(LoopKind, String)> {
         let topic = self.last_topic()?;
         (self.same_topic >= LOOP_THRESHOLD).then(|| (topic.kind, topic.words.to_owned()))

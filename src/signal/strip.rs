@@ -21,7 +21,6 @@ pub struct Stripper {
 
 impl Stripper {
     /// Creates a stripper for the start of a reply.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

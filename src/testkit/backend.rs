@@ -45,25 +45,21 @@ impl<B: Backend> Probe<B> {
     }
 
     /// Calls made.
-    #[must_use]
     pub fn opened(&self) -> usize {
         self.counts.opened.load(Ordering::Relaxed)
     }
 
     /// Calls in flight.
-    #[must_use]
     pub fn open(&self) -> usize {
         self.counts.open.load(Ordering::Relaxed)
     }
 
     /// Most calls in flight at a time.
-    #[must_use]
     pub fn most(&self) -> usize {
         self.counts.most.load(Ordering::Relaxed)
     }
 
     /// Calls dropped before their end.
-    #[must_use]
     pub fn dropped(&self) -> usize {
         self.counts.dropped.load(Ordering::Relaxed)
     }

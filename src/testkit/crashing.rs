@@ -47,7 +47,6 @@ pub struct AppendPoint {
 
 impl AppendPoint {
     /// Creates the point at the append with this number.
-    #[must_use]
     pub const fn at(side: Side, number: u64) -> Self {
         let kind = None;
         Self { side, kind, number }
@@ -133,7 +132,6 @@ impl CrashingJournal {
     }
 
     /// Whether the crash point was reached.
-    #[must_use]
     pub fn has_crashed(&self) -> bool {
         *self.crashed.borrow()
     }
@@ -145,7 +143,6 @@ impl CrashingJournal {
     }
 
     /// Appends that landed.
-    #[must_use]
     pub fn landed(&self) -> Vec<AppendedKinds> {
         self.landed.lock().clone()
     }

@@ -18,13 +18,11 @@ const LEFT_OUT: [&str; 7] = [
 const TRAINED: [&str; 2] = ["confidence", "keywords_matched"];
 
 /// Formats events, one per line.
-#[must_use]
 pub fn lines(events: &[Event]) -> String {
     events.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Formats an event as one line.
-#[must_use]
 pub fn line(event: &Event) -> String {
     let mut payload = event.payload.clone();
     leave_out(&mut payload);

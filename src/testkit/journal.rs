@@ -83,19 +83,16 @@ impl ObstructedJournal {
     }
 
     /// Calls that met the obstacle.
-    #[must_use]
     pub fn hits(&self) -> u64 {
         self.hits.load(Ordering::Relaxed)
     }
 
     /// Records read.
-    #[must_use]
     pub fn records_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
 
     /// Lists of sessions.
-    #[must_use]
     pub fn listings(&self) -> u64 {
         self.listed.load(Ordering::Relaxed)
     }

@@ -185,7 +185,6 @@ fn check_calls(request: &Request, reply: &Reply) -> Result<(), String> {
 }
 
 /// Builds the request of a scenario.
-#[must_use]
 pub fn request(scenario: Scenario) -> Request {
     let question = Message::text(Role::User, "Where is the session cache emptied?");
     let messages = match scenario {

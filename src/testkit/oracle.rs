@@ -36,7 +36,6 @@ pub struct TestOracle {
 
 impl TestOracle {
     /// Creates a builder with one model, named `test`.
-    #[must_use]
     pub fn new(backend: impl Backend) -> Self {
         let model = ModelChoice {
             takes: backend.capabilities("test"),
@@ -188,13 +187,11 @@ pub struct TestSystem {
 
 impl TestSystem {
     /// Handle of the system.
-    #[must_use]
     pub const fn oracle(&self) -> &Oracle {
         self.system.oracle()
     }
 
     /// Journal of the system.
-    #[must_use]
     pub fn journal(&self) -> Arc<dyn Journal> {
         Arc::clone(&self.journal)
     }

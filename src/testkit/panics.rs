@@ -13,7 +13,6 @@ pub struct Panics(Arc<AtomicU32>);
 
 impl Panics {
     /// Makes the next `times` calls of [`Self::panic_if_due`] panic.
-    #[must_use]
     pub fn times(times: u32) -> Self {
         Self(Arc::new(AtomicU32::new(times)))
     }
@@ -24,7 +23,6 @@ impl Panics {
     }
 
     /// Panics that are still due.
-    #[must_use]
     pub fn left(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }

@@ -68,7 +68,6 @@ impl FromStr for CrashPoint {
 
 impl CrashPoint {
     /// Wraps the journal if the point is at an append.
-    #[must_use]
     pub fn in_journal(&self, journal: Arc<dyn Journal>) -> Arc<dyn Journal> {
         match self {
             Self::Append(point) => Arc::new(CrashingJournal::new(
@@ -81,7 +80,6 @@ impl CrashPoint {
     }
 
     /// Wraps the model if the point is in a stream.
-    #[must_use]
     pub fn in_stream(&self, inner: Arc<dyn Backend>) -> Arc<dyn Backend> {
         match self {
             Self::Stream(due) => {
@@ -93,7 +91,6 @@ impl CrashPoint {
     }
 
     /// Wraps the tool if the point is in a tool call.
-    #[must_use]
     pub fn in_tool(&self, inner: Arc<dyn Tool>) -> Arc<dyn Tool> {
         match self {
             Self::Tool(due) => {

@@ -82,19 +82,16 @@ impl TestServer {
     }
 
     /// Address of the server.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
     /// The URL of a path.
-    #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address())
     }
 
     /// Handle of the system.
-    #[must_use]
     pub const fn oracle(&self) -> &Oracle {
         self.system.oracle()
     }
@@ -109,13 +106,11 @@ impl TestServer {
     }
 
     /// State of the request handlers.
-    #[must_use]
     pub const fn host(&self) -> &Host {
         &self.host
     }
 
     /// Journal of the system.
-    #[must_use]
     pub fn journal(&self) -> Arc<dyn Journal> {
         Arc::clone(&self.host.journal)
     }

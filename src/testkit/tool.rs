@@ -125,13 +125,11 @@ impl TestTool {
     }
 
     /// Calls started.
-    #[must_use]
     pub fn started(&self) -> usize {
         self.started.load(Ordering::Relaxed)
     }
 
     /// Calls dropped after their cancellation.
-    #[must_use]
     pub fn cancelled(&self) -> usize {
         self.cancelled.load(Ordering::Relaxed)
     }

@@ -52,7 +52,6 @@ pub(super) fn spec<T: JsonSchema>(name: &str, description: String, serves: ToolN
 
 /// The JSON schema of `T`: one object, without references, which not every provider resolves, and
 /// without titles and formats, which only cost tokens.
-#[must_use]
 pub fn schema_of<T: JsonSchema>() -> Value {
     let generator = SchemaSettings::draft2020_12()
         .with(|settings| {

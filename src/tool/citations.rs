@@ -48,7 +48,6 @@ static CITATION_PATTERNS: LazyLock<Option<[Regex; 3]>> = LazyLock::new(|| {
 /// Returns the valid citations of a text, whose file is in the project and has these lines, in
 /// order and without duplicates. It excludes notes outside the project (`notes:a.md:1`), binary
 /// files, lines beyond the first 64 MiB of a file, and fenced blocks, which quote.
-#[must_use]
 pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
     let mut found: Vec<(usize, Citation)> = Vec::new();
     // Ranges of quotes, and of lines that are one place: no further place lies within them.

@@ -119,7 +119,6 @@ enum SearchMode {
 }
 
 /// Creates the tool `code_search` for one project; `progress` receives the progress of the index.
-#[must_use]
 pub fn code_search(root: ProjectRoot, settings: CodeSearchSettings, progress: Progress) -> FnTool {
     let description =
         "Finds where something is in the text files of the project. `words` gives the \

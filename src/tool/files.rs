@@ -75,7 +75,6 @@ struct FileReadArguments {
 }
 
 /// The tool `file_read` for one project.
-#[must_use]
 pub fn file_read(root: ProjectRoot) -> FnTool {
     let settings = FileReadSettings::default();
     let description = format!(

@@ -140,7 +140,6 @@ impl ProjectRoot {
     }
 
     /// The folder's canonical path, for the host; not to be shown to a model.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.canonical
     }
@@ -170,7 +169,6 @@ impl ProjectRoot {
     }
 
     /// A path from [`Self::resolve`] in the form that models see.
-    #[must_use]
     pub fn display_path(&self, path: &Path) -> String {
         display_path(path.strip_prefix(&self.canonical).unwrap_or(path))
     }

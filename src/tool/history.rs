@@ -76,7 +76,6 @@ struct HistoryQuery {
 
 /// Creates the tool `history_search` for one project. At the `deadline`, a call shows what it has
 /// found so far.
-#[must_use]
 pub fn history_search(root: ProjectRoot, deadline: Duration) -> FnTool {
     tool(Git::new(root), deadline)
 }

@@ -81,7 +81,6 @@ struct MapArguments {
 }
 
 /// The tool `repo_map` for one project.
-#[must_use]
 pub fn repo_map(root: ProjectRoot, settings: RepoMapSettings) -> FnTool {
     let description = format!(
         "Maps the project: folders, definitions and headings, as `path:line: definition`. {} tokens by default.",

@@ -77,7 +77,6 @@ pub struct Notes {
 
 impl Notes {
     /// The Markdown files of a project.
-    #[must_use]
     pub fn of_project(project: ProjectRoot, settings: NotesSettings) -> Self {
         Self {
             folder: project.path().to_path_buf(),

@@ -84,14 +84,12 @@ pub struct Symbol {
 
 impl Symbol {
     /// Whether `line` is within the symbol.
-    #[must_use]
     pub fn contains_line(&self, line: u32) -> bool {
         (self.first_line..=self.last_line).contains(&line)
     }
 }
 
 /// Outlines a text; the path determines its language.
-#[must_use]
 pub fn outline(path: &str, text: &str) -> Vec<Symbol> {
     let text = head_of(text);
     let Some(language) = Language::of(path, text) else {
@@ -111,13 +109,11 @@ pub fn outline(path: &str, text: &str) -> Vec<Symbol> {
 }
 
 /// Whether files of this name can have an outline.
-#[must_use]
 pub fn is_supported(path: &str) -> bool {
     Language::of(path, "").is_some()
 }
 
 /// The innermost symbol that contains `line`.
-#[must_use]
 pub fn enclosing(symbols: &[Symbol], line: u32) -> Option<&Symbol> {
     let begun = symbols.partition_point(|symbol| symbol.first_line <= line);
     let last = symbols.get(begun.checked_sub(1)?)?;
@@ -133,7 +129,6 @@ pub fn lineage<'a>(
 }
 
 /// The name qualified by its enclosing symbols: `Session::decide`, `Server.Run`, `Guide > Setup`.
-#[must_use]
 pub fn qualified(path: &str, symbols: &[Symbol], symbol: &Symbol) -> String {
     let joint = match Language::of(path, "") {
         Some(Language::Rust | Language::C | Language::Php | Language::Ruby) => "::",

@@ -65,7 +65,6 @@ impl Registry {
     }
 
     /// An empty registry.
-    #[must_use]
     pub fn none() -> Self {
         Self {
             tools: Vec::new(),
@@ -74,13 +73,11 @@ impl Registry {
     }
 
     /// The specs of all tools, in order. Cheap.
-    #[must_use]
     pub fn specs(&self) -> Arc<[ToolSpec]> {
         Arc::clone(&self.specs)
     }
 
     /// The tool with exactly this name.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         let at = self.specs.iter().position(|spec| spec.name == name)?;
         self.tools.get(at)

@@ -86,7 +86,6 @@ struct ThreadHits {
 }
 
 /// The tool `thread_search` over these conversations, with a deadline per search.
-#[must_use]
 pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
     let description = format!(
         "Finds questions and answers of earlier conversations. The latest first, {DEFAULT_PLACES} by default; \

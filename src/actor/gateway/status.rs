@@ -86,7 +86,6 @@ pub enum CircuitState {
 
 impl CircuitState {
     /// Name of the state, such as `half_open`.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Closed => "closed",

@@ -111,7 +111,6 @@ impl AskError {
     }
 
     /// Whether the request may have been recorded, or may yet be, despite the error.
-    #[must_use]
     pub const fn leaves_open(&self) -> bool {
         match self {
             Self::Journal(error) => !matches!(error, journal::Error::Full),

@@ -156,7 +156,6 @@ impl SessionHandle {
     /// Tool calls of the session that wait for approval, oldest first, if this system was the last
     /// to run it. A caller that has seen `approval.requested` finds the call here. Sends no message
     /// to an actor.
-    #[must_use]
     pub fn waiting_calls(&self) -> Vec<Approval> {
         self.router.approvals.in_session(&self.key)
     }

@@ -14,14 +14,12 @@ use crate::{
 impl Oracle {
     /// Number of running queries as their sessions count them: cheaper than [`Self::running`], and
     /// slightly delayed.
-    #[must_use]
     pub fn busy(&self) -> usize {
         self.services.meter.busy()
     }
 
     /// Pending work: sessions being activated, queries before their first call, and calls queued at
     /// the gateways. Grows under overload. Sends no message to an actor.
-    #[must_use]
     pub fn backlog(&self) -> usize {
         let waiting = self.services.providers.values().map(SharedStatus::waiting);
         self.services.meter.beginning() + waiting.sum::<usize>()
@@ -29,19 +27,16 @@ impl Oracle {
 
     /// Number of running queries that wait for a person: for an approval, for results of the
     /// caller's tools, or for the end of a pause.
-    #[must_use]
     pub fn awaiting_person(&self) -> usize {
         self.services.meter.awaiting_person()
     }
 
     /// Counters and histograms since the start of the system. Sends no message to an actor.
-    #[must_use]
     pub fn metrics(&self) -> Arc<Metrics> {
         Arc::clone(&self.services.meter.0)
     }
 
     /// The metrics, for a Prometheus registry.
-    #[must_use]
     pub fn collector(&self) -> impl Collector + use<> {
         self.services.meter.clone()
     }
@@ -70,7 +65,6 @@ impl Oracle {
     }
 
     /// Whether new messages are rejected.
-    #[must_use]
     pub fn is_draining(&self) -> bool {
         self.router().is_draining()
     }
@@ -82,7 +76,6 @@ impl Oracle {
     }
 
     /// Whether the system has ended.
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         self.router().ended.is_cancelled()
     }

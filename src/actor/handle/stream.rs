@@ -186,13 +186,11 @@ impl EventStream {
     }
 
     /// Number of the last record that the stream returned.
-    #[must_use]
     pub fn position(&self) -> Seq {
         self.seen.unwrap_or_default()
     }
 
     /// Number of the session's last record when the stream began.
-    #[must_use]
     pub const fn end(&self) -> Seq {
         self.end
     }

@@ -47,7 +47,6 @@ impl Watch {
     }
 
     /// Number of the query.
-    #[must_use]
     pub const fn query(&self) -> QueryId {
         self.query
     }

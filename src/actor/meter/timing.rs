@@ -62,20 +62,17 @@ impl Timing {
     }
 
     /// Number of durations.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.counts().sum()
     }
 
     /// Sum of all durations.
-    #[must_use]
     pub fn sum(&self) -> Duration {
         Duration::from_micros(self.0.micros.load(Relaxed))
     }
 
     /// Upper bound of the quantile `share` (0 to 1); `None` without durations, or if it is above
     /// all bounds.
-    #[must_use]
     pub fn within(&self, share: f64) -> Option<Duration> {
         #[expect(
             clippy::cast_precision_loss,

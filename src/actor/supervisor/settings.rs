@@ -94,7 +94,6 @@ impl Default for SystemSettings {
 
 impl SystemSettings {
     /// Limits of a provider.
-    #[must_use]
     pub fn of_provider(&self, name: &str) -> GatewaySettings {
         self.providers.get(name).copied().unwrap_or(self.gateway)
     }

@@ -84,14 +84,12 @@ impl System {
     }
 
     /// Handle to the system's sessions and operation.
-    #[must_use]
     pub const fn oracle(&self) -> &Oracle {
         &self.oracle
     }
 
     /// Root actor of the system: a parent receives its end as an event, and stops it to end the
     /// system.
-    #[must_use]
     pub fn cell(&self) -> ActorCell {
         self.root.get_cell()
     }

@@ -97,7 +97,6 @@ impl Scenario {
 
     /// Settings that no scenario overrides: the scripted model is the chain, and there are no
     /// sub-agents, which have no script.
-    #[must_use]
     pub fn fixed_settings() -> Vec<Setting> {
         [
             ("model.chain", "scripted/scripted"),
@@ -112,7 +111,6 @@ impl Scenario {
     }
 
     /// The scripted tools.
-    #[must_use]
     pub fn tools(&self) -> Vec<FnTool> {
         let (mut answers, mut names) = (BTreeMap::new(), BTreeSet::new());
         for (step, turn) in self.turns.iter().enumerate() {

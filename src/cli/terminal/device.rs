@@ -38,7 +38,6 @@ pub enum Style {
 impl Style {
     /// The style that the environment selects: no colours if `NO_COLOR` is set and not empty, or if
     /// `CLICOLOR` is 0.
-    #[must_use]
     pub fn wanted(environment: &Environment) -> Self {
         let value = |name| environment.get(name).filter(|value| !value.is_empty());
         if value("TERM").is_some_and(|term| DUMB.iter().any(|dumb| term.eq_ignore_ascii_case(dumb)))
@@ -86,7 +85,6 @@ impl Device {
     }
 
     /// Whether it is a terminal.
-    #[must_use]
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Terminal { .. })
     }

@@ -31,7 +31,6 @@ struct Buffer(Arc<Mutex<Vec<u8>>>);
 
 impl Recording {
     /// Creates a terminal that reads `input`, with `device` behind all streams.
-    #[must_use]
     pub fn terminal(input: &str, device: Device) -> (Terminal, Self) {
         let recording = Self::default();
         let input = Input::new(Cursor::new(input.as_bytes().to_vec()), device);
@@ -42,13 +41,11 @@ impl Recording {
     }
 
     /// Standard output so far.
-    #[must_use]
     pub fn out(&self) -> String {
         self.out.text()
     }
 
     /// Standard error so far.
-    #[must_use]
     pub fn err(&self) -> String {
         self.err.text()
     }

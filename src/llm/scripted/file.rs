@@ -64,7 +64,6 @@ impl Backend for Scripts {
 
 impl Scripted {
     /// Creates a script from parsed turns. It keeps no requests.
-    #[must_use]
     pub fn of_turns(turns: &[ScriptTurn]) -> Self {
         let empty = Self {
             kept: 0,

@@ -28,7 +28,6 @@ pub struct CrossValidation {
 
 impl CrossValidation {
     /// Mean and standard deviation of the folds' accuracy.
-    #[must_use]
     pub fn accuracy(&self) -> (f64, f64) {
         let each = self.folds.iter().map(|fold| fold.total.accuracy());
         let count = self.folds.len() as f64;

@@ -48,7 +48,6 @@ struct NoteSearchArguments {
 }
 
 /// Creates the tool `note_search` over these notes.
-#[must_use]
 pub fn note_search(notes: Arc<Notes>) -> FnTool {
     let outside = match notes.prefix {
         EXTERNAL_PREFIX => " No other search looks there.",
@@ -130,7 +129,6 @@ struct NoteReadArguments {
 }
 
 /// Creates the tool `note_read` over these notes.
-#[must_use]
 pub fn note_read(notes: Arc<Notes>) -> FnTool {
     let description =
         format!("Reads a note or one of its sections. At most {MAX_LINES} lines a call.");

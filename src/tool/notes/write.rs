@@ -65,7 +65,6 @@ struct EditedNote {
 }
 
 /// The tool `note_write`; `None` unless the notes were opened with [`Notes::open_to_write`].
-#[must_use]
 pub fn note_write(notes: Arc<Notes>) -> Option<FnTool> {
     let folder = notes.writable.clone()?;
     let description = "Writes a note after a person has agreed. Read a note before you change it.";
