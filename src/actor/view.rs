@@ -15,10 +15,8 @@ pub struct SessionView {
     /// Tenant and name.
     pub key: SessionKey,
     /// Its profile.
-    #[serde(default)]
     pub profile: Option<ProfileName>,
     /// The question of the running query, or of the last one: its first 500 characters.
-    #[serde(default)]
     pub question: Option<String>,
     /// `idle`, `closed`, `quarantined`, or the step of the running query.
     pub state: String,
@@ -33,10 +31,8 @@ pub struct SessionView {
     /// Its budgets.
     pub limits: Option<Limits>,
     /// When it began.
-    #[serde(default)]
     pub since: Option<Timestamp>,
     /// Its last signal.
-    #[serde(default)]
     pub signal: Option<SignalType>,
     /// Its calls that wait for approval, the oldest first.
     #[serde(default)]

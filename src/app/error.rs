@@ -32,17 +32,6 @@ pub enum BuildError {
         /// The operating system's error.
         reason: io::ErrorKind,
     },
-    /// The notes folder is the project or contains it, and notes may be written.
-    #[cfg(feature = "project")]
-    #[error(
-        "the notes folder `{path}` is or contains the project, so that `notes.write` would allow \
-         writing to all of it; set `notes.dir` to a folder that holds only notes, in the project \
-         or elsewhere, or set `notes.write` to false"
-    )]
-    NotesInProject {
-        /// The path as configured.
-        path: PathBuf,
-    },
     /// The prompts are invalid.
     #[error(transparent)]
     Prompt(#[from] prompt::Error),

@@ -73,9 +73,7 @@ fn notes(config: &Config, project: &ProjectRoot) -> Result<Notes, BuildError> {
                 let reason = match error {
                     RootError::Unreadable { reason, .. } => reason,
                     RootError::NotAFolder { .. } => io::ErrorKind::NotADirectory,
-                    RootError::ContainsProject { .. } => {
-                        return BuildError::NotesInProject { path };
-                    }
+                    contains => return contains.into(),
                 };
                 BuildError::NotesFolder { path, reason }
             })

@@ -87,8 +87,9 @@ pub enum RootError {
     },
     /// The folder to write to is the project, or contains it.
     #[error(
-        "the folder `{}` is or contains the project, which is never written to: use a folder for \
-         notes only, in the project or elsewhere",
+        "the notes folder `{}` is or contains the project, so that `notes.write` would allow writing \
+         to all of it; set `notes.dir` to a folder that holds only notes, in the project or \
+         elsewhere, or set `notes.write` to false",
         path.display()
     )]
     ContainsProject {
