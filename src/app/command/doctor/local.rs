@@ -63,6 +63,7 @@ pub(super) fn check(
         let mend = "run `oracle config check` for all problems";
         report.add(Finding::fail("parts", problem, mend))?;
     }
+    report.add(history(&args.options.project))?;
     let folder = match stored::directory(config, environment) {
         Ok(folder) => folder,
         Err(stop) => {
@@ -72,6 +73,24 @@ pub(super) fn check(
     report.add(writable(&folder))?;
     report.waiting("checking the journal");
     report.add(journal(&folder))
+}
+
+/// Checks that git knows the project, as the tool `history_search` needs.
+fn history(project: &Path) -> Finding {
+    let mut git = process::Command::new("git");
+    let git = git.args(["rev-parse", "--git-dir"]).current_dir(project);
+    let (seen, mend) = match git.output() {
+        Ok(output) if output.status.success() => {
+            return Finding::ok("history", "a git repository");
+        }
+        Ok(_) => (
+            "the project folder is not a git repository",
+            "run `git init`",
+        ),
+        Err(_) => ("git cannot be started", "install git"),
+    };
+    let mend = format!("{mend}, or do without `history_search`");
+    Finding::warn("history", seen, mend)
 }
 
 /// Checks that a file can be created in the folder, or in its nearest existing ancestor.
