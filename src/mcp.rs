@@ -59,13 +59,19 @@ pub(crate) trait Front: Clone + Send + Sync + 'static {
         submission: Submission,
     ) -> impl Future<Output = Result<QueryHandle, Failure>> + Send;
 
-    /// Resolves when the client has given up a question, and returns whether the query goes on
-    /// without it.
+    /// Resolves when the client has given up a question, in a session that it named or in one of
+    /// its own.
     fn given_up(
         &self,
         is_named: bool,
         context: &RequestContext<RoleServer>,
-    ) -> BoxFuture<'static, bool>;
+    ) -> BoxFuture<'static, GivenUp>;
+}
+
+/// What becomes of a query whose client has given it up.
+pub(crate) enum GivenUp {
+    Cancel,
+    Detach,
 }
 
 /// Why a call failed, for the client.
@@ -94,12 +100,11 @@ pub(crate) struct Server<F> {
 
 impl<F: Front> Server<F> {
     pub(crate) fn new(oracle: Oracle, front: F) -> Self {
-        let (calls, questions) = (Arc::default(), TaskTracker::new());
         Self {
             oracle,
             front,
-            calls,
-            questions,
+            calls: Arc::default(),
+            questions: TaskTracker::new(),
         }
     }
 
@@ -114,9 +119,13 @@ impl<F: Front> Server<F> {
         check_profile(caller, &wanted)?;
         let profiles = self.oracle.profiles();
         let profile = profiles.all().find(|(name, _)| *name == wanted);
-        let profile = profile.map(|(name, profile)| (name, profile.clone()));
-        let unknown = || format!("unknown profile `{wanted}`: omit it, or ask the operator");
-        profile.ok_or_else(|| Failure(unknown()))
+        let profile = profile.map(|(_, profile)| profile.clone());
+        match profile {
+            Some(profile) => Ok((wanted, profile)),
+            None => Err(Failure(format!(
+                "unknown profile `{wanted}`: omit it, or ask the operator"
+            ))),
+        }
     }
 
     /// Calls a tool of the project outside of any session.
@@ -135,11 +144,7 @@ impl<F: Front> Server<F> {
             .oracle
             .call_tool(&profile.tools, &caller.tenant, called);
         let output = output.await.map_err(|fault| Failure(fault.detail))?;
-        let data = output.data.and_then(|data| match data {
-            Value::Object(data) => Some(data),
-            _ => None,
-        });
-        Ok(success(output.text, "text", data))
+        Ok(success(output.text, "text", output.data))
     }
 }
 
@@ -200,7 +205,7 @@ fn passed_on<'a>(
     })
 }
 
-/// `is_open` is set for `ask`, which reaches models and their tools, and changes nothing itself.
+/// `is_open`: MCP's open-world hint, set for `ask`.
 fn tool(spec: &ToolSpec, is_open: bool) -> Tool {
     let reads = spec.effect == ToolEffect::ReadOnly;
     let schema = spec.schema.as_object().cloned().unwrap_or_default();
@@ -213,13 +218,13 @@ fn tool(spec: &ToolSpec, is_open: bool) -> Tool {
 }
 
 /// A text and data, which has the text too: some clients read nothing but structured content.
-fn success(text: String, field: &str, data: Option<model::JsonObject>) -> CallToolResult {
-    let structured = data.map(|mut data| {
-        data.insert(field.to_owned(), text.as_str().into());
-        data.into()
-    });
+fn success(text: String, field: &str, data: Option<Value>) -> CallToolResult {
+    let mut data = data.filter(Value::is_object);
+    if let Some(data) = &mut data {
+        data[field] = text.as_str().into();
+    }
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    result.structured_content = structured;
+    result.structured_content = data;
     result
 }
 

@@ -36,23 +36,17 @@ pub(super) fn web_tools(
         SetupError::Client { provider, why }
     };
     if let Some(service) = web.search {
-        let base = web
-            .search_url
-            .as_deref()
-            .or(service.usual().map(|(url, _)| url));
+        let (usual_url, usual_key) = service.usual().unzip();
+        let base = web.search_url.as_deref().or(usual_url);
         let base_url = reqwest::Url::parse(base.unwrap_or_default());
         let base_url = base_url.map_err(|error| setup(error.to_string()))?;
-        let variable = web
-            .key_env
-            .as_deref()
-            .or(service.usual().map(|(_, name)| name));
+        let variable = web.key_env.as_deref().or(usual_key);
         let key = variable.map(|variable| {
             let key = environment.get(variable).and_then(|key| key.to_str());
             let key = key.map(str::trim).filter(|key| !key.is_empty());
-            let scheme = if service == SearchService::Brave {
-                ""
-            } else {
-                "Bearer "
+            let scheme = match service {
+                SearchService::Brave => "",
+                SearchService::Tavily | SearchService::Searxng => "Bearer ",
             };
             let key = key.and_then(|key| HeaderValue::from_str(&format!("{scheme}{key}")).ok());
             let mut key = key.ok_or_else(|| BuildError::SearchKey(variable.to_owned()))?;

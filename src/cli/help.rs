@@ -63,7 +63,7 @@ Examples:
 
 Speaks the Model Context Protocol on standard input and output, until the input ends. Other \
 agents get the tools that search and read the project, and `ask`, which holds a conversation as \
-`oracle ask` does. The log goes to standard error. A server has the same at `/mcp`.";
+`oracle ask` does. The log goes to standard error. `oracle serve` has the same tools at `/mcp`.";
 
 pub(super) const SERVE: &str = "\
 Examples:

@@ -136,7 +136,7 @@ impl Conflicts<'_> {
             self.add("notes.write", &true, allowed);
         }
         if config.web.search == Some(SearchService::Searxng) && config.web.search_url.is_none() {
-            let allowed = "another service unless `web.search_url` is set";
+            let allowed = "`web.search_url` beside it, or \"tavily\" or \"brave\"";
             self.add("web.search", &"searxng", allowed);
         }
     }

@@ -224,9 +224,9 @@ tables! {
         key_env: Option<String> = None, Text(rule::VARIABLE);
         /// Whether there is `web_fetch`.
         fetch: bool = false, Switch;
-        /// The only hosts to fetch from, if set, with those below them.
+        /// The only hosts to fetch from, if set, each with its subdomains.
         allow_hosts: Option<Vec<String>> = None, Texts(rule::HOSTS);
-        /// Hosts never to fetch from, with those below them.
+        /// Hosts never to fetch from, each with its subdomains.
         deny_hosts: Vec<String> = Vec::new(), Texts(rule::HOSTS);
         /// Maximum bytes read of a page.
         max_page_bytes: usize = 2_097_152, Whole(1_024, 67_108_864);

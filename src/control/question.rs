@@ -276,7 +276,8 @@ impl QueryHandle {
         if self.is_local() && !self.has_operators {
             let why = format!(
                 "a call of {name} needs approval and was refused, because nobody can be asked \
-                 here: run `oracle chat`, or `oracle ask` with text output, in a terminal"
+                 here: run `oracle chat`, or `oracle ask` with text output, in a terminal, or use \
+                 `/mcp` of a server, where operators can approve it"
             );
             let refused = self.answer_call(waiting, ApprovalVerdict::Unattended, None);
             return (why, refused);

@@ -168,7 +168,7 @@ fn principal_without_key(request: &Request, is_admin: bool) -> Result<Principal,
     match by_proxy {
         Some(header) => Err(Problem::proxied_without_keys(header)),
         None if is_admin || request.uri().path() == "/metrics" => Ok(Principal::local()),
-        // MCP's clients end their sessions so, and read in the answer that there are none.
+        // MCP clients end a session with DELETE; the route's 405 tells them that there are no sessions.
         None if request.method() == Method::DELETE && request.uri().path() != "/mcp" => {
             Err(Problem::admin_only())
         }

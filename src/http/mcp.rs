@@ -18,13 +18,13 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use http_body_util::Full;
 use rmcp::{
     ErrorData, RoleServer,
-    model::{ProtocolVersion, RequestId},
+    model::ProtocolVersion,
     service::RequestContext,
     transport::streamable_http_server::{
         StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
     },
 };
-use serde::Deserialize;
+use serde_json::Value;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -35,8 +35,8 @@ use super::{
 use crate::{
     actor::SessionHandle,
     control::question::QueryHandle,
-    mcp::{Failure, Front, Server},
-    model::{Principal, Submission},
+    mcp::{Failure, Front, GivenUp, Server},
+    model::{Principal, Submission, TenantId},
 };
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -45,8 +45,10 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LATE: Duration = Duration::from_secs(2);
 
 type Service = StreamableHttpService<Server<HttpFront>, NeverSessionManager>;
-/// Calls in progress, by their caller, session and request.
-type Calls = Arc<DashMap<String, CancellationToken>>;
+/// Tenant and name of a caller, session and request.
+type Key = (TenantId, Arc<str>, HeaderValue, Value);
+/// Calls in progress.
+type Calls = Arc<DashMap<Key, CancellationToken>>;
 
 pub(super) fn routes(host: &Host) -> Router<Host> {
     let config = StreamableHttpServerConfig::default()
@@ -59,25 +61,10 @@ pub(super) fn routes(host: &Host) -> Router<Host> {
     let sessions = Arc::new(NeverSessionManager::default());
     let service = Service::new(move || Ok(server.clone()), sessions, config);
     let calls = Calls::default();
-    let serve = move |caller: Caller, parts: Parts, body: Bytes| {
+    let handle = move |caller: Caller, parts: Parts, body: Bytes| {
         serve(service.clone(), calls.clone(), caller, parts, body)
     };
-    Router::new().route("/mcp", post(serve).fallback(problem::no_such_method))
-}
-
-/// What this module reads of a message; rmcp checks it.
-#[derive(Deserialize)]
-struct Message {
-    #[serde(default)]
-    method: String,
-    id: Option<RequestId>,
-    params: Option<Params>,
-}
-
-#[derive(Deserialize)]
-struct Params {
-    #[serde(rename = "requestId")]
-    cancelled: Option<RequestId>,
+    Router::new().route("/mcp", post(handle).fallback(problem::no_such_method))
 }
 
 async fn serve(
@@ -87,23 +74,23 @@ async fn serve(
     mut parts: Parts,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let message: Message = read(&body)?;
+    // rmcp checks it.
+    let message: Value = read(&body)?;
     let session = parts.headers.get(SESSION).cloned();
-    let key = |request: Option<RequestId>| {
-        let session = session.as_ref()?;
-        Some(format!(
-            "{:?}",
-            (&caller.tenant, &caller.name, session, request?)
-        ))
+    let key = |id: &Value| {
+        let (tenant, name) = (caller.tenant.clone(), caller.name.clone());
+        session
+            .clone()
+            .map(|session| (tenant, name, session, id.clone()))
     };
-    if message.method == "notifications/cancelled" {
-        let request = message.params.and_then(|params| params.cancelled);
-        if let Some(call) = key(request).and_then(|key| calls.get(&key)) {
-            call.cancel();
-        }
+    if message["method"] == "notifications/cancelled"
+        && let Some(key) = key(&message["params"]["requestId"])
+        && let Some(call) = calls.get(&key)
+    {
+        call.cancel();
     }
     let call = Arc::new(Call {
-        key: key(message.id),
+        key: key(&message["id"]).filter(|(.., id)| !id.is_null()),
         cancelled: CancellationToken::new(),
         calls,
     });
@@ -113,7 +100,7 @@ async fn serve(
     parts.extensions.insert(call);
     let request = Request::from_parts(parts, Full::new(body));
     let mut response = service.handle(request).await.map(Body::new);
-    if message.method == "initialize" && response.status().is_success() {
+    if message["method"] == "initialize" && response.status().is_success() {
         let id = HeaderValue::try_from(Uuid::now_v7().to_string());
         response.headers_mut().extend(id.map(|id| (SESSION, id)));
     }
@@ -127,7 +114,7 @@ async fn serve(
 /// A call, which is removed on drop.
 struct Call {
     /// Without a session, nothing names it.
-    key: Option<String>,
+    key: Option<Key>,
     cancelled: CancellationToken,
     calls: Calls,
 }
@@ -159,14 +146,14 @@ impl Front for HttpFront {
         Ok(begun?)
     }
 
-    /// A client that disconnects leaves a session that it named, as on other routes. In the
-    /// protocol without sessions, that is how it cancels; in the others it may do so and send the
-    /// cancellation besides.
+    /// A client that disconnects leaves a session that it named, as on other routes. From
+    /// 2026-07-28 on, disconnecting cancels. Older clients may disconnect and send
+    /// `notifications/cancelled`, which is awaited for [`LATE`].
     fn given_up(
         &self,
         is_named: bool,
         context: &RequestContext<RoleServer>,
-    ) -> BoxFuture<'static, bool> {
+    ) -> BoxFuture<'static, GivenUp> {
         let version = context.protocol_version();
         let has_sessions = version.is_none_or(|version| version < ProtocolVersion::V_2026_07_28);
         let (host, disconnected) = (self.0.clone(), context.ct.clone());
@@ -174,11 +161,14 @@ impl Front for HttpFront {
         let cancelled = call.map_or_else(CancellationToken::new, |call| call.cancelled.clone());
         async move {
             tokio::select! {
-                () = cancelled.cancelled() => return false,
+                () = cancelled.cancelled() => return GivenUp::Cancel,
                 () = disconnected.cancelled() => {}
             }
             let goes_on = host.is_draining() || (is_named && has_sessions);
-            goes_on && timeout(LATE, cancelled.cancelled()).await.is_err()
+            match goes_on && timeout(LATE, cancelled.cancelled()).await.is_err() {
+                true => GivenUp::Detach,
+                false => GivenUp::Cancel,
+            }
         }
         .boxed()
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{Failure, Front, Server, success};
+use super::{Failure, Front, GivenUp, Server, success};
 use crate::{
     actor::{Answer, AskError, Progress},
     control::{check_session, question::QueryHandle},
@@ -67,31 +67,26 @@ impl<F: Front> Server<F> {
         let session = self.oracle.session_by_key(SessionKey { tenant, name });
         let session = session.acting(By::from(caller)).profile(profile);
         check_session(caller, &session).await?;
-        let profile = session.profile_name().await?;
-        let max_turns = self.oracle.profiles().get(&profile).policy.limits.max_turns;
         let name = &session.key().name;
         let submission = Submission::new(asked.question);
         let mut query = self.front.begin(&session, submission).await?;
         let reporter = Reporter {
             context,
             token: context.meta.get_progress_token(),
-            total: f64::from(max_turns),
-            at: 0.0,
+            sent: 0.0,
         };
-        let goes_on = tokio::select! {
+        tokio::select! {
             followed = reporter.follow(&mut query, name) => {
                 followed?;
-                None
+                result(name, &query.answer().await?)
             }
-            goes_on = self.front.given_up(is_named, context) => Some(goes_on),
-        };
-        match goes_on {
-            None => result(name, &query.answer().await?),
-            Some(true) => Err(Failure(format!("the question goes on in session `{name}`"))),
-            Some(false) => {
-                query.cancel().await?;
-                Err(Failure("the question was cancelled".to_owned()))
-            }
+            given_up = self.front.given_up(is_named, context) => Err(Failure(match given_up {
+                GivenUp::Detach => format!("the question goes on in session `{name}`"),
+                GivenUp::Cancel => {
+                    query.cancel().await?;
+                    "the question was cancelled".to_owned()
+                }
+            })),
         }
     }
 }
@@ -114,15 +109,14 @@ fn result(session: &SessionName, answer: &Answer) -> Result<CallToolResult, Fail
         "usage": answer.usage,
     });
     let text = answer.outcome.readable(&answer.text, answer.turns);
-    Ok(success(text, "answer", data.as_object().cloned()))
+    Ok(success(text, "answer", Some(data)))
 }
 
 /// Sends progress to a client that asked for it.
 struct Reporter<'a> {
     context: &'a RequestContext<RoleServer>,
     token: Option<ProgressToken>,
-    total: f64,
-    at: f64,
+    sent: f64,
 }
 
 impl Reporter<'_> {
@@ -132,33 +126,29 @@ impl Reporter<'_> {
         query: &mut QueryHandle,
         session: &SessionName,
     ) -> Result<(), Failure> {
-        let mut turn = 0;
-        self.say(turn, format!("session {session}")).await;
+        self.say(format!("session {session}")).await;
         while let Some(progress) = query.next().await? {
-            if let Progress::Record(record) = &progress {
-                turn = record.turn.map_or(turn, |turn| turn.0 + 1);
-                if let Some(text) = line(&record.fact) {
-                    self.say(turn, text).await;
-                }
+            if let Progress::Record(record) = &progress
+                && let Some(text) = activity(&record.fact)
+            {
+                self.say(text).await;
             }
             while let Some(waiting) = query.waiting().first().cloned() {
                 let (why, left) = query.leave_call(&waiting);
-                self.say(turn, why).await;
+                self.say(why).await;
                 left.await?;
             }
         }
         Ok(())
     }
 
-    /// Sends a text. The progress grows with each one, by less than a turn.
-    async fn say(&mut self, turn: u32, text: String) {
-        let turn = f64::from(turn);
-        self.at = turn.max(self.at + (turn + 1.0 - self.at) / 8.0);
+    /// Sends a text. The progress counts them: protocol and clients want it to grow.
+    async fn say(&mut self, text: String) {
         let Some(token) = self.token.clone() else {
             return;
         };
-        let progress = ProgressNotificationParam::new(token, self.at);
-        let progress = progress.with_total(self.total).with_message(text);
+        self.sent += 1.0;
+        let progress = ProgressNotificationParam::new(token, self.sent).with_message(text);
         let sent = self.context.peer.notify_progress(progress);
         // A client that is gone or does not read gets no more of it.
         if !matches!(timeout(PATIENCE, sent).await, Ok(Ok(()))) {
@@ -167,12 +157,20 @@ impl Reporter<'_> {
     }
 }
 
-fn line(fact: &Fact) -> Option<String> {
+/// What a query does from this fact on.
+fn activity(fact: &Fact) -> Option<String> {
     Some(match fact {
         Fact::Turn(TurnFact::Started(turn)) => format!("asking {}", turn.model),
         Fact::Turn(TurnFact::Restarted(turn)) => format!("asking {} again", turn.model),
         Fact::Tool(ToolFact::Started(call)) => format!("tool {}", call.name),
+        Fact::Agent(AgentFact::CapabilityRequested(asked)) if asked.until.is_some() => {
+            let tools = asked.grantable.join(" or ");
+            format!("waiting for an operator to attach {tools}")
+        }
         Fact::Agent(AgentFact::DelegationStarted(_)) => "a sub-agent is running".to_owned(),
+        Fact::Agent(AgentFact::DelegationProgressed(step)) => {
+            format!("sub-agent {}, turn {}", step.child, step.turns)
+        }
         Fact::Llm(LlmFact::Retried(_)) => "waiting to retry".to_owned(),
         _ => return None,
     })

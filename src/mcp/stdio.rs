@@ -1,8 +1,8 @@
 //! One client on standard input and output: `oracle mcp`.
 
-use std::{io, os::fd::AsFd, pin::pin, time::Duration};
+use std::{io, os::fd::AsFd, time::Duration};
 
-use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::future::{BoxFuture, FutureExt as _, join};
 use rmcp::{
     ErrorData, RoleServer,
     service::{RequestContext, ServerInitializeError as NotOpened, serve_server_with_ct},
@@ -15,7 +15,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Failure, Front, Server};
+use super::{Failure, Front, GivenUp, Server};
 use crate::{
     actor::{Oracle, SessionHandle},
     control::question::QueryHandle,
@@ -47,9 +47,13 @@ impl Front for LocalFront {
         Ok(QueryHandle::ask(session, submission).await?)
     }
 
-    fn given_up(&self, _: bool, context: &RequestContext<RoleServer>) -> BoxFuture<'static, bool> {
+    fn given_up(
+        &self,
+        _: bool,
+        context: &RequestContext<RoleServer>,
+    ) -> BoxFuture<'static, GivenUp> {
         let cancelled = context.ct.clone().cancelled_owned();
-        cancelled.map(|()| false).boxed()
+        cancelled.map(|()| GivenUp::Cancel).boxed()
     }
 }
 
@@ -66,20 +70,19 @@ pub async fn serve(
     let questions = server.questions.clone();
     let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(MAX_LINE);
     let end = CancellationToken::new();
-    let mut serving = pin!(async {
+    let serving = async {
         match serve_server_with_ct(server, transport, end.clone()).await {
             Ok(service) => drop(service.waiting().await),
             Err(NotOpened::ConnectionClosed(_) | NotOpened::Cancelled) => {}
             Err(error) => tracing::warn!(%error, "the MCP client could not connect"),
         }
-    });
-    tokio::select! {
-        () = serving.as_mut() => {}
-        () = ending => {
-            end.cancel();
-            serving.await;
-        }
-    }
+        end.cancel();
+    };
+    let ending = async {
+        ending.await;
+        end.cancel();
+    };
+    join(serving, end.run_until_cancelled(ending)).await;
     questions.close();
     let _ = tokio::time::timeout(GRACE, questions.wait()).await;
 }

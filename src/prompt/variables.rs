@@ -25,11 +25,12 @@ const PROJECT_CONTEXT_CHARACTERS: usize = 4 * PROJECT_CONTEXT_TOKENS as usize;
 const CUT_MARK: &str = "\n[cut here]";
 
 /// Names that templates may use.
-pub(super) const NAMES: [&str; 6] = [
+pub(super) const NAMES: [&str; 7] = [
     "project_name",
     "project_context",
     "max_turns",
     "tools",
+    "has_web",
     "sub_agents",
     "query_type",
 ];
@@ -132,7 +133,6 @@ impl PreparedVariables {
             context! {
                 name => tool.name.as_str(),
                 summary => summary,
-                is_web => tool.serves == ToolNeed::Web,
                 needed => is_needed(tool, needs),
             }
         });
@@ -141,6 +141,7 @@ impl PreparedVariables {
             project_context => self.variables.project_context.as_str(),
             max_turns => self.variables.max_turns.map_or_else(|| Value::from(""), Value::from),
             tools => tools.collect::<Vec<_>>(),
+            has_web => self.tools(needs, cut).any(|tool| tool.serves == ToolNeed::Web),
             sub_agents => self.variables.sub_agents.clone(),
             query_type => query_type.as_str(),
         }

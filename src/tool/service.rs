@@ -1,4 +1,5 @@
-//! The services that can search the web: known to every build, so that each reads the same configuration.
+//! The services that can search the web: known to every build, so that each reads the same
+//! configuration.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! `web_search` and `web_fetch`: the web, for models.
 //!
-//! Both tools only read, and their results come from strangers ([`ToolTrust::Untrusted`]). The
+//! Both tools only read, and their results are untrusted ([`ToolTrust::Untrusted`]). The
 //! address of the search service is the operator's; the addresses of pages are the model's, and so
 //! pass a guard.
 //!
@@ -60,9 +60,10 @@ async fn body(mut response: Response, most: usize) -> Result<(Vec<u8>, bool), re
     Ok((bytes, false))
 }
 
-/// The innermost reason, which names no URL.
-fn cause(error: &reqwest::Error) -> String {
-    let mut innermost: &dyn std::error::Error = error;
+/// The innermost reason, without the URL.
+fn cause(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut innermost: &dyn std::error::Error = &error;
     while let Some(source) = innermost.source() {
         innermost = source;
     }

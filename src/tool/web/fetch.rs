@@ -1,9 +1,7 @@
 //! `web_fetch`: a page as Markdown.
 
-use std::{str, sync::Arc, sync::LazyLock, time::Duration};
+use std::{str, sync::Arc, time::Duration};
 
-use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
-use regex::bytes::Regex;
 use reqwest::{
     Client, ClientBuilder, Response, Url,
     dns::Resolve,
@@ -49,9 +47,9 @@ pub struct FetchSettings {
     pub max_redirects: usize,
     /// Deadline of a call.
     pub deadline: Duration,
-    /// If set, the only hosts; each with those below it.
+    /// If set, the only hosts; each with its subdomains.
     pub allow_hosts: Option<Vec<String>>,
-    /// Hosts that are refused, with those below them.
+    /// Hosts that are refused, each with its subdomains.
     pub deny_hosts: Vec<String>,
 }
 
@@ -125,7 +123,7 @@ impl Fetcher {
         let Some(url) = url.filter(|url| url.as_str().len() <= MAX_URL) else {
             refuse!("`url` must be a complete address, such as https://example.org/page");
         };
-        let _slot = self.fetches.acquire().await.map_err(|_| closed())?;
+        let _slot = self.fetches.acquire().await;
         let response = self.response(url).await?;
         let mut url = response.url().clone();
         url.set_fragment(None);
@@ -133,13 +131,13 @@ impl Fetcher {
         let is_html = is_html(&url, &content_type)?;
         if !matches!(header(&response, CONTENT_ENCODING), "" | "identity") {
             refuse!(
-                "{} sends compressed data without being asked",
+                "{} sends compressed data without being asked: try another page",
                 quoted(url.as_str())
             );
         }
         let read = body(response, self.settings.max_page_bytes).await;
-        let (bytes, is_cut) = read.map_err(|error| unread(&url, &error))?;
-        let text = decoded(&bytes, is_html, &content_type);
+        let (bytes, is_cut) = read.map_err(|error| unread(&url, error))?;
+        let text = decoded(&bytes, is_cut);
         let mut page = match is_html {
             true => self.converted(text, url.clone()).await?,
             false => Page {
@@ -160,7 +158,7 @@ impl Fetcher {
             guard::check(&url, self.allows, &self.settings)?;
             let request = self.client.get(url.clone()).header(ACCEPT, ACCEPTED);
             let response = request.header(ACCEPT_ENCODING, "identity").send().await;
-            let response = response.map_err(|error| unread(&url, &error))?;
+            let response = response.map_err(|error| unread(&url, error))?;
             let (status, location) = (response.status(), header(&response, LOCATION));
             if status.is_success() {
                 return Ok(response);
@@ -187,7 +185,7 @@ impl Fetcher {
 
     async fn converted(&self, html: String, url: Url) -> Result<Page, ToolError> {
         let permit = Arc::clone(&self.conversions).acquire_owned().await;
-        let (permit, stop) = (permit.map_err(|_| closed())?, CancellationToken::new());
+        let stop = CancellationToken::new();
         let _stops_when_dropped = stop.clone().drop_guard();
         let converted = spawn_blocking(move || {
             let _permit = permit;
@@ -198,11 +196,7 @@ impl Fetcher {
     }
 }
 
-fn closed() -> ToolError {
-    ToolError::for_model("the system is shutting down")
-}
-
-fn unread(url: &Url, error: &reqwest::Error) -> ToolError {
+fn unread(url: &Url, error: reqwest::Error) -> ToolError {
     for_model!("cannot read {}: {}", quoted(url.as_str()), cause(error))
 }
 
@@ -214,36 +208,24 @@ fn is_html(url: &Url, content_type: &str) -> Result<bool, ToolError> {
     if matches!(&*kind, "text/html" | "application/xhtml+xml") {
         return Ok(true);
     }
-    let formats = [
-        "javascript",
-        "json",
-        "toml",
-        "x-ndjson",
-        "x-yaml",
-        "xml",
-        "yaml",
-    ];
-    if kind.is_empty() || kind.starts_with("text/") || formats.contains(&format) {
+    let is_text = "javascript json toml x-ndjson x-yaml xml yaml"
+        .split(' ')
+        .any(|text| text == format);
+    if kind.is_empty() || kind.starts_with("text/") || is_text {
         return Ok(false);
     }
     let (url, kind) = (quoted(url.as_str()), quoted(&kind));
     refuse!("{url} is {kind}, and only pages and text can be read")
 }
 
-/// Decodes a text by the charset that its header or page names, else as UTF-8 if it is that.
-fn decoded(bytes: &[u8], is_html: bool, content_type: &str) -> String {
-    static CHARSET: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r#"(?i-u)charset\s*=\s*["']?\s*([\w:.-]+)"#).ok());
-    let named = |text: &[u8]| Encoding::for_label(&CHARSET.as_ref()?.captures(text)?[1]);
-    let start = &bytes[..bytes.len().min(1_024)];
-    let usual = || match str::from_utf8(bytes) {
-        Ok(_) => UTF_8,
-        // The page was cut within a character.
-        Err(error) if error.error_len().is_none() && bytes.len() > 1_023 => UTF_8,
-        Err(_) => WINDOWS_1252,
-    };
-    let encoding = named(content_type.as_bytes()).or_else(|| named(start).filter(|_| is_html));
-    encoding.unwrap_or_else(usual).decode(bytes).0.into_owned()
+/// Decodes a text as UTF-8, which may be cut within a character, or else as Latin-1.
+fn decoded(bytes: &[u8], is_cut: bool) -> String {
+    match str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_some() || !is_cut => {
+            bytes.iter().copied().map(char::from).collect()
+        }
+        _ => String::from_utf8_lossy(bytes).into_owned(),
+    }
 }
 
 /// The part of a page from this character on.

@@ -70,11 +70,7 @@ pub(super) fn check(url: &Url, allows: Allows, settings: &FetchSettings) -> Resu
         "use port 80, 443 or one above 1023"
     } else if is_private() {
         "it is not on the public Internet"
-    } else if is_known(&settings.deny_hosts)
-        || settings
-            .allow_hosts
-            .as_ref()
-            .is_some_and(|known| !is_known(known))
+    } else if is_known(&settings.deny_hosts) || !settings.allow_hosts.as_ref().is_none_or(is_known)
     {
         "the operator does not allow this host"
     } else {

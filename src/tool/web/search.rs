@@ -3,16 +3,15 @@
 use std::{fmt::Write as _, time::Duration};
 
 use reqwest::{
-    Client, Method, Request, Response, Url,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER},
+    Client, Method, Request, StatusCode, Url,
+    header::{ACCEPT, CONTENT_TYPE, HeaderValue},
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
-use super::{MAX_URL, SearchService, body, cause, header, markdown, spec};
+use super::{MAX_URL, SearchService, body, cause, spec};
 use crate::tool::{
     FnTool, ToolError, ToolOutput,
     text::{on_one_line, quoted, shortened},
@@ -77,52 +76,47 @@ pub fn web_search(client: Client, settings: SearchSettings) -> FnTool {
             }
             let searched = timeout(settings.deadline, search(&client, &settings, query)).await;
             let answer = searched.map_err(|_| failed("did not answer in time"))??;
-            let (mut text, results) = (String::new(), settings.service.shown(answer));
+            let (mut text, results) = (String::new(), shown(answer));
             for (at, result) in results.iter().enumerate() {
-                let [title, url, excerpt] = result;
+                let Shown {
+                    title,
+                    url,
+                    excerpt,
+                } = result;
                 let _ = write!(text, "{}. {title}\n   {url}\n   {excerpt}\n\n", at + 1);
             }
             if results.is_empty() {
                 text = format!("no results for {}: use other words", quoted(query));
             }
-            let results = results.iter().map(
-                |[title, url, excerpt]| json!({ "title": title, "url": url, "excerpt": excerpt }),
-            );
-            let data = json!({ "results": results.collect::<Vec<Value>>() });
+            let data = json!({ "results": results });
             Ok(ToolOutput::new(text.trim_end(), &data))
         }
     })
 }
 
-impl SearchService {
-    /// Title, URL and excerpt of the results to show.
-    fn shown(self, answer: Answer) -> Vec<[String; 3]> {
-        let line = |text: Option<String>, most| {
-            let mut text = text.unwrap_or_default();
-            // Brave's texts are HTML.
-            if self == Self::Brave
-                && let Ok(base) = Url::parse("https://search.brave.com")
-            {
-                let page = markdown::page(&text, &base, &CancellationToken::new());
-                text = page.unwrap_or_default().text;
-            }
-            let words: Vec<&str> = text.split_whitespace().collect();
-            on_one_line(&shortened(&words.join(" "), most)).into_owned()
-        };
-        let hits = answer.web.map_or(answer.results, |web| web.results);
-        let pages = hits.into_iter().filter(|hit| {
-            hit.url.len() <= MAX_URL && Url::parse(&hit.url).is_ok_and(|url| url.has_host())
-        });
-        let shown = pages.take(RESULTS).map(|hit| {
-            let excerpt = hit.content.or(hit.description);
-            let (title, url) = (
-                line(hit.title, MAX_TITLE),
-                on_one_line(&hit.url).into_owned(),
-            );
-            [title, url, line(excerpt, MAX_EXCERPT)]
-        });
-        shown.collect()
-    }
+#[derive(Serialize)]
+struct Shown {
+    title: String,
+    url: String,
+    excerpt: String,
+}
+
+fn shown(answer: Answer) -> Vec<Shown> {
+    let line = |text: Option<String>, most| {
+        let text = text.unwrap_or_default();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        on_one_line(&shortened(&words.join(" "), most)).into_owned()
+    };
+    let hits = answer.web.map_or(answer.results, |web| web.results);
+    let pages = hits.into_iter().filter(|hit| {
+        hit.url.len() <= MAX_URL && Url::parse(&hit.url).is_ok_and(|url| url.has_host())
+    });
+    let shown = pages.take(RESULTS).map(|hit| Shown {
+        title: line(hit.title, MAX_TITLE),
+        url: on_one_line(&hit.url).into_owned(),
+        excerpt: line(hit.content.or(hit.description), MAX_EXCERPT),
+    });
+    shown.collect()
 }
 
 async fn search(
@@ -131,36 +125,40 @@ async fn search(
     query: &str,
 ) -> Result<Answer, ToolError> {
     let asked = client.execute(request(settings, query)).await;
-    let response = asked.map_err(|error| failed(&cause(&error)))?;
+    let response = asked.map_err(|error| failed(&cause(error)))?;
     if !response.status().is_success() {
-        return Err(refusal(settings.service, &response));
+        return Err(refusal(settings.service, response.status()));
     }
     let read = body(response, MAX_ANSWER).await;
-    let (bytes, _) = read.map_err(|error| failed(&cause(&error)))?;
+    let (bytes, _) = read.map_err(|error| failed(&cause(error)))?;
     serde_json::from_slice(&bytes).map_err(|_| failed("sent no valid answer"))
 }
 
 fn request(settings: &SearchSettings, query: &str) -> Request {
     let count = RESULTS.to_string();
-    let (method, path, pairs) = match settings.service {
-        SearchService::Tavily => (Method::POST, &["search"][..], vec![]),
+    let (method, path, key_header, pairs) = match settings.service {
+        SearchService::Tavily => (Method::POST, "search", "authorization", vec![]),
         SearchService::Brave => {
-            let path = &["res", "v1", "web", "search"][..];
-            let pairs = vec![
+            let pairs = [
                 ("q", query),
                 ("count", &count),
                 ("text_decorations", "false"),
             ];
-            (Method::GET, path, pairs)
+            (
+                Method::GET,
+                "res/v1/web/search",
+                "x-subscription-token",
+                pairs.to_vec(),
+            )
         }
         SearchService::Searxng => {
-            let pairs = vec![("q", query), ("format", "json")];
-            (Method::GET, &["search"][..], pairs)
+            let pairs = [("q", query), ("format", "json")];
+            (Method::GET, "search", "authorization", pairs.to_vec())
         }
     };
     let mut url = settings.base_url.clone();
     if let Ok(mut segments) = url.path_segments_mut() {
-        segments.pop_if_empty().extend(path);
+        segments.pop_if_empty().extend(path.split('/'));
     }
     if !pairs.is_empty() {
         url.query_pairs_mut().extend_pairs(pairs);
@@ -174,11 +172,7 @@ fn request(settings: &SearchSettings, query: &str) -> Request {
         request.headers_mut().insert(CONTENT_TYPE, json);
     }
     if let Some(key) = &settings.key {
-        let name = match settings.service {
-            SearchService::Brave => HeaderName::from_static("x-subscription-token"),
-            SearchService::Tavily | SearchService::Searxng => AUTHORIZATION,
-        };
-        request.headers_mut().insert(name, key.clone());
+        request.headers_mut().insert(key_header, key.clone());
     }
     request
 }
@@ -188,8 +182,7 @@ fn failed(why: &str) -> ToolError {
 }
 
 /// Explains a status, without the body, which may repeat the key.
-fn refusal(service: SearchService, response: &Response) -> ToolError {
-    let status = response.status();
+fn refusal(service: SearchService, status: StatusCode) -> ToolError {
     let why = match (service, status.as_u16()) {
         (SearchService::Searxng, 403) => {
             "does not answer in JSON: the operator has to add `json` to `search.formats` in its \
@@ -199,14 +192,7 @@ fn refusal(service: SearchService, response: &Response) -> ToolError {
             "refused the request or its key: the operator has to check the key"
         }
         // Tavily's are a plan's limits.
-        (_, 429 | 432 | 433) => match header(response, RETRY_AFTER) {
-            "" => "has reached its limit",
-            secs => {
-                return for_model!(
-                    "the search service has reached its limit for {secs} s: go on without it"
-                );
-            }
-        },
+        (_, 429 | 432 | 433) => "has reached its limit",
         _ => return failed(&status.to_string()),
     };
     for_model!("the search service {why} ({status}): go on without it")

@@ -36,7 +36,7 @@ async fn service(answer: Answer) -> (Url, Arc<Mutex<Vec<String>>>) {
             let key = key.unwrap_or("no key");
             log.lock()
                 .push(format!("{} {} {key} {sent}", head.method, head.uri));
-            response(status, &[("retry-after", "7")], body)
+            response(status, &[], body)
         }
     });
     in_background(async move { axum::serve(listener, app).await.unwrap() });
@@ -74,8 +74,8 @@ fn answer(service: SearchService) -> String {
         "content"
     };
     let mut results = vec![json!({
-        "title": "Actors &amp; <strong>Rust</strong>\n", "url": "https://a.example/x?y=1&z",
-        excerpt: format!("What&#x27;s   new\nin {}", "long ".repeat(200)), "score": 0.9,
+        "title": "Actors & Rust\n", "url": "https://a.example/x?y=1&z",
+        excerpt: format!("What's   new\nin {}", "long ".repeat(200)), "score": 0.9,
         "engines": ["a", "b"], "family_friendly": true,
     })];
     results.push(json!({ "title": null, "url": "https://b.example/" }));
@@ -94,24 +94,18 @@ fn answer(service: SearchService) -> String {
 
 #[tokio::test]
 async fn each_service_is_asked_and_understood() {
-    for (service, expected, title, excerpt) in [
+    for (service, expected) in [
         (
             Tavily,
             "POST /base/search Bearer secret-key-1 {\"max_results\":8,\"query\":\"rust actors\"}",
-            "Actors &amp; <strong>Rust</strong>",
-            "What&#x27;s new in long",
         ),
         (
             Brave,
             "GET /base/res/v1/web/search?q=rust+actors&count=8&text_decorations=false secret-key-1 ",
-            "Actors & Rust",
-            "What's new in long",
         ),
         (
             Searxng,
             "GET /base/search?q=rust+actors&format=json no key ",
-            "Actors &amp; <strong>Rust</strong>",
-            "What&#x27;s new in long",
         ),
     ] {
         let (url, asked) = self::service((200, answer(service))).await;
@@ -120,8 +114,8 @@ async fn each_service_is_asked_and_understood() {
             .await
             .unwrap();
         assert_eq!(*asked.lock(), [expected]);
-        let start = format!("1. {title}\n   https://a.example/x?y=1&z\n   {excerpt}");
-        assert!(output.text.starts_with(&start), "{}", output.text);
+        let start = "1. Actors & Rust\n   https://a.example/x?y=1&z\n   What's new in long";
+        assert!(output.text.starts_with(start), "{}", output.text);
         assert!(
             output
                 .text
@@ -150,7 +144,8 @@ async fn failures_of_a_search_are_clear_and_contain_no_key() {
     };
     let failed =
         |why| format!("the search service failed ({why}): try again once, or go on without it");
-    let limit = "the search service has reached its limit for 7 s: go on without it".to_owned();
+    let limit =
+        |status| format!("the search service has reached its limit ({status}): go on without it");
     let garbage = || failed("sent no valid answer");
     for (service, answer, expected) in [
         (Tavily, (401, json()), key("401 Unauthorized")),
@@ -163,8 +158,8 @@ async fn failures_of_a_search_are_clear_and_contain_no_key() {
              `search.formats` in its settings.yml (403 Forbidden): go on without it"
                 .to_owned(),
         ),
-        (Brave, (429, json()), limit.clone()),
-        (Tavily, (432, json()), limit),
+        (Brave, (429, json()), limit("429 Too Many Requests")),
+        (Tavily, (432, json()), limit("432 <unknown status code>")),
         (Tavily, (400, json()), failed("400 Bad Request")),
         (Brave, (500, json()), failed("500 Internal Server Error")),
         (Brave, (302, json()), failed("302 Found")),
