@@ -47,8 +47,7 @@ pub(super) fn web_tools(
             .as_deref()
             .or(service.usual().map(|(_, name)| name));
         let key = variable.map(|variable| {
-            let key = environment.get(variable).and_then(|key| key.to_str());
-            let key = key.map(str::trim).filter(|key| !key.is_empty());
+            let key = environment.text(variable);
             let scheme = if service == SearchService::Brave {
                 ""
             } else {
