@@ -18,7 +18,7 @@ use std::{
 
 use oracle_agent::model::{CallId, QueryId, SessionKey, SessionName};
 use oracle_agent::tool::{
-    CodeSearchSettings, FnTool, Progress, ProjectRoot, Tool as _, ToolContext, code_search,
+    CodeSearchSettings, FnTool, ProjectRoot, Tool as _, ToolContext, code_search,
 };
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -140,7 +140,7 @@ fn search_in(folder: &Path) -> FnTool {
         deadline: Duration::from_secs(60),
         ..CodeSearchSettings::default()
     };
-    code_search(root, settings, Progress::default())
+    code_search(root, settings)
 }
 
 fn call(runtime: &Runtime, tool: &FnTool, query: &str, mode: &str) -> String {

@@ -23,8 +23,7 @@ use oracle_agent::{
     llm::offline::SURE,
     model::{CallId, QueryId, SessionKey, SessionName, tool::SearchData},
     tool::{
-        CodeSearchSettings, FnTool, Progress, ProjectRoot, Tool as _, ToolContext, ToolOutput,
-        code_search,
+        CodeSearchSettings, FnTool, ProjectRoot, Tool as _, ToolContext, ToolOutput, code_search,
     },
 };
 use serde::Deserialize as _;
@@ -150,11 +149,7 @@ async fn ask(root: PathBuf, rows: Vec<Row>, show: bool) -> Vec<Score> {
         deadline: Duration::from_secs(60),
         ..CodeSearchSettings::default()
     };
-    let tool = code_search(
-        ProjectRoot::open(&root).unwrap(),
-        settings,
-        Progress::default(),
-    );
+    let tool = code_search(ProjectRoot::open(&root).unwrap(), settings);
     let mut scores = Vec::new();
     // The first question builds the index, so it is none of the rows.
     search(&tool, "where does it begin?").await;

@@ -47,6 +47,12 @@ impl Environment {
         let named = self.0.iter().find(|(known, _)| known == name);
         named.map(|(_, value)| value.as_os_str())
     }
+
+    /// The value of a variable, such as a secret, without space around it; `None` if it is empty.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        let value = self.get(name)?.to_str()?.trim();
+        (!value.is_empty()).then_some(value)
+    }
 }
 
 impl<const N: usize> From<[(&str, &str); N]> for Environment {

@@ -38,6 +38,11 @@ macro_rules! words {
 }
 pub(crate) use words;
 
+/// Bytes as hexadecimal digits in lower case.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The step between two states of SplitMix64, a generator of pseudo-random numbers.
 pub(crate) const SPLITMIX_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 

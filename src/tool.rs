@@ -89,7 +89,7 @@ pub use history::history_search;
 pub use map::{RepoMapSettings, repo_map};
 #[cfg(feature = "project")]
 pub use notes::{Notes, NotesSettings, note_read, note_search, note_write};
-pub use progress::{CallProgress, CallStep, Progress, ProgressGuard, ProgressSnapshot};
+pub use progress::{CallProgress, CallStep};
 pub use registry::{Registry, RegistryError};
 pub use service::SearchService;
 pub use threads::{ThreadHit, Threads, thread_search};

@@ -6,6 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
+use crate::model::hex;
+
 /// Prefix of every key, so that a leaked one can be recognised.
 const PREFIX: &str = "oracle_";
 /// Random bytes of an id, which identifies the key and is not secret.
@@ -132,10 +134,6 @@ impl<'de> Deserialize<'de> for KeyHash {
             .map(Self)
             .ok_or_else(|| de::Error::custom("a hash has 64 hexadecimal digits"))
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Accepts lower case only, so that a key has one form.

@@ -32,6 +32,8 @@ pub struct WithheldTool {
     pub was: Value,
     /// What the server declares now.
     pub is: Value,
+    /// The hash of that, with which it is approved.
+    pub sha256: String,
 }
 
 /// The servers of tools of a running system.
@@ -39,16 +41,16 @@ pub trait ToolServers: Send + Sync + 'static {
     /// Lists them in order of configuration.
     fn list(&self) -> Vec<ToolServer>;
 
-    /// Accepts a withheld tool as its server declares it now, and returns the hash of the
-    /// declaration, or `None` if no tool of this name is withheld. Called on a thread that may block.
-    fn approve(&self, system: &Oracle, tool: &str) -> Option<String>;
+    /// Approves the changed declaration of a withheld tool, which has this hash; returns whether
+    /// there is one. Called on a thread that may block.
+    fn approve(&self, system: &Oracle, tool: &str, sha256: &str) -> bool;
 }
 
 pub(super) type Servers = Arc<OnceLock<Arc<dyn ToolServers>>>;
 
 impl Oracle {
     /// Sets the servers of tools. Later calls have no effect.
-    pub fn tools_by(&self, servers: Arc<dyn ToolServers>) {
+    pub fn set_tool_servers(&self, servers: Arc<dyn ToolServers>) {
         self.servers.get_or_init(|| servers);
     }
 
@@ -59,18 +61,22 @@ impl Oracle {
         servers.map(|servers| servers.list()).unwrap_or_default()
     }
 
-    /// Accepts a withheld tool as its server declares it now; returns whether there was one.
-    /// Recorded in the log of `system`.
-    pub async fn approve_tool(&self, tool: String) -> bool {
+    /// Approves the changed declaration of a withheld tool, which has this hash; returns whether
+    /// there is one. Recorded in the log of `system`.
+    pub async fn approve_tool(&self, tool: String, sha256: String) -> bool {
         let system = self.clone();
         let work = move || {
-            let sha256 = system.servers.get()?.approve(&system, &tool)?;
-            let by = system.by.clone();
-            let approved = ToolApproved { tool, sha256, by };
-            system.log.note(ControlFact::ToolApproved(approved));
-            Some(())
+            let servers = system.servers.get();
+            let is_approved =
+                servers.is_some_and(|servers| servers.approve(&system, &tool, &sha256));
+            if is_approved {
+                let by = system.by.clone();
+                let approved = ToolApproved { tool, sha256, by };
+                system.log.note(ControlFact::ToolApproved(approved));
+            }
+            is_approved
         };
-        matches!(tokio::task::spawn_blocking(work).await, Ok(Some(())))
+        tokio::task::spawn_blocking(work).await.unwrap_or(false)
     }
 
     /// Returns when the system has ended.

@@ -17,7 +17,7 @@ use crate::{
     kernel::{FallbackClassifier, TurnPolicy},
     llm::{Backend, Offline},
     query::QueryClassifier,
-    tool::{Progress, Tool},
+    tool::Tool,
 };
 
 #[cfg(feature = "mcp")]
@@ -80,10 +80,9 @@ pub struct Builder {
     pub(super) backends: Vec<Arc<dyn Backend>>,
     tools: Vec<Arc<dyn Tool>>,
     #[cfg(feature = "mcp")]
-    pub(super) data: Option<PathBuf>,
+    pub(super) mcp_pins: Option<PathBuf>,
     #[cfg(feature = "mcp")]
     pub(super) mcp_guard: Option<PathBuf>,
-    pub(super) progress: Progress,
     pub(super) journal: Arc<dyn Journal>,
     clock: Clock,
     classifier: Option<Arc<dyn QueryClassifier>>,
@@ -109,10 +108,9 @@ impl Oracle {
             backends: vec![Arc::new(Offline)],
             tools: Vec::new(),
             #[cfg(feature = "mcp")]
-            data: None,
+            mcp_pins: None,
             #[cfg(feature = "mcp")]
             mcp_guard: None,
-            progress: Progress::default(),
             journal: Arc::new(journal::Memory::new()),
             clock: Clock::system(),
             classifier: None,
@@ -185,8 +183,8 @@ impl Builder {
     /// withheld until an operator approves it. Without one, every start accepts what there is.
     #[cfg(feature = "mcp")]
     #[must_use]
-    pub fn data_directory(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.data = Some(directory.into());
+    pub fn mcp_pins(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.mcp_pins = Some(directory.into());
         self
     }
 
@@ -199,11 +197,6 @@ impl Builder {
     pub fn mcp_guard(mut self, program: impl Into<PathBuf>) -> Self {
         self.mcp_guard = Some(program.into());
         self
-    }
-
-    /// The progress of long tool calls, for hosts that show it or whose own tools report it.
-    pub fn progress(&self) -> Progress {
-        self.progress.clone()
     }
 
     /// Uses this journal instead of one in memory.
@@ -424,10 +417,10 @@ impl Builder {
         #[cfg(not(feature = "mcp"))]
         match self.config.mcp.first() {
             None => Ok(()),
-            Some(server) => Err(BuildError::Mcp(format!(
-                "the MCP server `{}` needs the feature `mcp`",
-                server.name
-            ))),
+            Some(server) => Err(BuildError::McpServer {
+                name: server.name.clone(),
+                why: "build Oracle with `--features mcp`".to_owned(),
+            }),
         }
     }
 
@@ -442,8 +435,7 @@ impl Builder {
         #[cfg(feature = "project")]
         if let Some(folder) = &self.project {
             let journal = Arc::clone(&self.journal);
-            let built_in =
-                super::project::project_tools(&self.config, folder, &self.progress, journal)?;
+            let built_in = super::project::project_tools(&self.config, folder, journal)?;
             tools.extend(
                 built_in
                     .into_iter()

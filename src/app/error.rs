@@ -127,8 +127,13 @@ pub enum BuildError {
     #[error("`server.models` has the name of the profile `{0}`: choose another name")]
     AliasOfProfile(String),
     /// An MCP server cannot be used as configured.
-    #[error("{0}")]
-    Mcp(String),
+    #[error("the MCP server `{name}` cannot be used: {why}")]
+    McpServer {
+        /// Its name.
+        name: String,
+        /// What to do, or what is wrong.
+        why: String,
+    },
     /// The actors did not start.
     #[error(transparent)]
     Start(#[from] StartError),

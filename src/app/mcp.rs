@@ -3,13 +3,18 @@
 //!
 //! **Invariant:** no error, log line or `Debug` output contains the value of a variable or header.
 
-use std::{collections::BTreeMap, ffi::OsString, fs::File, io, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fs::File,
+    io::{self, Read as _},
+    path::Path,
+    sync::Arc,
+};
 
 use futures_util::future::join_all;
-use parking_lot::Mutex;
 use reqwest::{
     Client, Url,
-    header::{HeaderMap, HeaderName, HeaderValue},
+    header::{HeaderName, HeaderValue},
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,7 +28,8 @@ use crate::{
     llm::plain_client,
     tool::{
         Tool,
-        mcp::{Declared, McpTool, Pins, Program, Server, Settings, Transport},
+        mcp::{Declared, McpTool, PINS, Pins, Program, Server, Settings, Transport},
+        registry::is_name,
     },
 };
 
@@ -33,13 +39,14 @@ const FILE: &str = ".mcp.json";
 const MAX_FILE: u64 = 1 << 20;
 /// Variables of our own environment that every server gets.
 const PASSED: &str = "HOME LANG LC_ALL LC_CTYPE LOGNAME PATH SHELL TERM TMPDIR TZ USER";
+/// Set for every program. An Oracle that has it starts no servers, so that none starts itself.
+const NESTED: &str = "ORACLE_MCP_SERVER";
 
 /// The servers of a system, which end with it.
 pub(super) struct Fleet {
     servers: Vec<Arc<Server>>,
-    /// The names of all tools so far: new ones come last.
-    order: Mutex<Vec<String>>,
     changed: Arc<Notify>,
+    end: CancellationToken,
     _end: DropGuard,
 }
 
@@ -47,159 +54,160 @@ impl Fleet {
     /// Starts the servers whose tools are not known, and waits until each of them has listed its
     /// tools or has failed, or its deadline has passed.
     pub(super) async fn start(builder: &Builder) -> Result<Arc<Self>, BuildError> {
-        let keys = "the file, or remove it to accept all tools anew";
-        let directory = builder.data.as_deref();
-        let path = directory.unwrap_or(Path::new("")).join("mcp-tools.json");
-        let failed = BuildError::file("known MCP tools", keys, &path);
+        let remedy = "the file, or remove it to accept all tools anew";
+        let directory = builder.mcp_pins.as_deref();
+        let path = directory.unwrap_or(Path::new("")).join(PINS);
+        let failed = BuildError::file("known MCP tools", remedy, &path);
         let pins = Arc::new(Pins::open(directory).map_err(failed)?);
         let (changed, end) = (Arc::default(), CancellationToken::new());
         let wanted = settings(builder)?.into_iter();
         let servers = wanted.map(|settings| Server::new(settings, &pins, &changed, &end));
         let servers: Vec<Arc<Server>> = servers.collect();
         let unknown = servers.iter().filter(|server| server.known().is_empty());
-        join_all(unknown.map(|server| server.sought())).await;
+        join_all(unknown.map(|server| server.first_attempt())).await;
         Ok(Arc::new(Self {
             servers,
-            order: Mutex::default(),
             changed,
-            _end: end.drop_guard(),
+            _end: end.clone().drop_guard(),
+            end,
         }))
     }
 
-    /// The tools of all servers, those that are new since the last call at the end.
+    /// The tools of all servers.
     pub(super) fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let of = |server: &Arc<Server>| -> Vec<McpTool> {
+        let of = |server: &Arc<Server>| -> Vec<Arc<dyn Tool>> {
             let known = server.known().into_iter();
-            known.map(|pin| McpTool::new(server, pin)).collect()
+            known
+                .map(|known| Arc::new(McpTool::new(server, known)) as _)
+                .collect()
         };
-        let mut tools: Vec<McpTool> = self.servers.iter().flat_map(of).collect();
-        let mut order = self.order.lock();
-        for tool in &tools {
-            if !order.contains(&tool.spec().name) {
-                order.push(tool.spec().name.clone());
-            }
-        }
-        tools.sort_by_key(|tool| order.iter().position(|name| *name == tool.spec().name));
-        let tools = tools.into_iter();
-        tools.map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect()
+        self.servers.iter().flat_map(of).collect()
     }
 
     /// Follows the servers until the system ends.
     pub(super) fn operate(self: Arc<Self>, live: Arc<Live>, oracle: Oracle) {
-        let fleet = Arc::downgrade(&self);
-        oracle.tools_by(Arc::new(Operated {
-            fleet,
-            live: Arc::clone(&live),
-        }));
+        let view = Arc::new(OperatorView { fleet: self, live });
+        oracle.set_tool_servers(Arc::clone(&view) as _);
         #[expect(clippy::disallowed_methods, reason = "it ends with the system")]
         tokio::spawn(async move {
-            loop {
-                tokio::select! {
-                    () = oracle.ended() => break,
-                    () = self.changed.notified() => {
-                        let (fleet, live) = (Arc::clone(&self), Arc::clone(&live));
-                        let system = oracle.clone();
-                        let work = move || live.retool(&system, fleet.tools());
-                        let _ = tokio::task::spawn_blocking(work).await;
-                    }
+            let follow = async {
+                loop {
+                    view.fleet.changed.notified().await;
+                    let (view, system) = (Arc::clone(&view), oracle.clone());
+                    let work = move || view.retool(&system);
+                    let _ = tokio::task::spawn_blocking(work).await;
                 }
+            };
+            tokio::select! {
+                () = oracle.ended() => view.fleet.end.cancel(),
+                () = follow => {}
             }
         });
     }
 }
 
-struct Operated {
-    fleet: std::sync::Weak<Fleet>,
+struct OperatorView {
+    fleet: Arc<Fleet>,
     live: Arc<Live>,
 }
 
-impl ToolServers for Operated {
+impl OperatorView {
+    fn retool(&self, system: &Oracle) {
+        self.live.retool(system, || self.fleet.tools());
+    }
+}
+
+impl ToolServers for OperatorView {
     fn list(&self) -> Vec<ToolServer> {
         let list = |server: &Arc<Server>| {
             let known = server.known();
             let name = |tool: &Declared| server.spec(tool).name;
             let json = |tool: &Declared| serde_json::to_value(tool).unwrap_or_default();
-            let withheld = known.iter().filter_map(|pin| {
+            let withheld = known.iter().filter_map(|known| {
+                let is = known.changed.as_ref()?;
                 Some(WithheldTool {
-                    tool: name(&pin.tool),
-                    was: json(&pin.tool),
-                    is: json(pin.changed.as_ref()?),
+                    tool: name(&known.tool),
+                    was: json(&known.tool),
+                    is: json(is),
+                    sha256: is.hash(),
                 })
             });
             ToolServer {
                 name: server.settings.name.clone(),
                 state: server.state.borrow().clone(),
                 withheld: withheld.collect(),
-                tools: known.iter().map(|pin| name(&pin.tool)).collect(),
+                tools: known.iter().map(|known| name(&known.tool)).collect(),
             }
         };
-        let fleet = self.fleet.upgrade();
-        fleet.map_or_else(Vec::new, |fleet| fleet.servers.iter().map(list).collect())
+        self.fleet.servers.iter().map(list).collect()
     }
 
-    fn approve(&self, system: &Oracle, tool: &str) -> Option<String> {
-        let fleet = self.fleet.upgrade()?;
-        let hash = fleet
-            .servers
-            .iter()
-            .find_map(|server| server.approve(tool))?;
-        self.live.retool(system, fleet.tools());
-        Some(hash)
+    fn approve(&self, system: &Oracle, tool: &str, sha256: &str) -> bool {
+        let mut servers = self.fleet.servers.iter();
+        let is_approved = servers.any(|server| server.approve(tool, sha256));
+        if is_approved {
+            self.retool(system);
+        }
+        is_approved
     }
 }
 
 /// The settings of all servers, those of the configuration first.
 pub(super) fn settings(builder: &Builder) -> Result<Vec<Settings>, BuildError> {
+    if builder.environment.get(NESTED).is_some() {
+        return Ok(Vec::new());
+    }
     let of = |server: &McpServer| {
-        let settings = builder.settings(server, server.name.clone());
-        settings.map_err(|why| {
-            let name = &server.name;
-            BuildError::Mcp(format!("the MCP server `{name}` cannot be used: {why}"))
-        })
+        let name = server.name.clone();
+        let settings = builder.settings(server, name.clone());
+        settings.map_err(|why| BuildError::McpServer { name, why })
     };
     let all: Result<Vec<Settings>, _> = builder.config.mcp.iter().map(of).collect();
     let mut all = all?;
-    // The start fails without a readable project.
+    // An unreadable project is reported when the tools are built.
     let project = builder.project.as_deref();
-    let project = project.filter(|project| project.read_dir().is_ok());
-    let of_project = project.map(|project| builder.of_project(project));
-    match of_project.unwrap_or_else(|| Ok(Vec::new())) {
-        Ok(more) => all.extend(more),
-        Err(why) => tracing::warn!("{FILE} of the project is ignored: {why}"),
+    if let Some(project) = project.filter(|project| project.read_dir().is_ok()) {
+        match builder.of_project(project) {
+            Ok(more) => all.extend(more),
+            Err(why) => tracing::warn!("{FILE} of the project is ignored: {why}"),
+        }
     }
-    let mut names = Vec::new();
+    let mut names = BTreeSet::new();
     all.retain(|server| {
-        names.push(server.name.clone());
-        names.iter().filter(|name| **name == server.name).count() == 1
+        let is_new = names.insert(server.name.clone());
+        if !is_new {
+            let name = &server.name;
+            tracing::warn!("`{name}` of {FILE} is ignored: the configuration has such a server");
+        }
+        is_new
     });
     Ok(all)
 }
 
 impl Builder {
     fn settings(&self, server: &McpServer, key: String) -> Result<Settings, String> {
+        let transport = match &server.url {
+            Some(url) => {
+                let url = Url::parse(url).map_err(|error| error.to_string())?;
+                Transport::Http {
+                    client: plain_client(Client::builder().pool_max_idle_per_host(0), &url)?,
+                    url,
+                    headers: self.headers(server)?,
+                }
+            }
+            None => Transport::Program(self.program(server)),
+        };
         let usual = self.config.tools.call_deadline;
         Ok(Settings {
             name: server.name.clone(),
             key,
-            transport: match &server.url {
-                Some(url) => Transport::Http {
-                    client: Url::parse(url)
-                        .map_err(|error| error.to_string())
-                        .and_then(|base| {
-                            plain_client(Client::builder().pool_max_idle_per_host(0), &base)
-                        })?,
-                    url: url.clone(),
-                    headers: self.headers(server)?,
-                },
-                None => Transport::Program(self.program(server)),
-            },
+            transport,
             tools: server.tools.clone(),
             approval: server.approval,
             start_deadline: server.start_deadline,
             call_deadline: server.call_deadline.unwrap_or(usual),
             max_reply_bytes: server.max_reply_bytes,
             parallel: server.parallel,
-            progress: self.progress(),
         })
     }
 
@@ -207,48 +215,43 @@ impl Builder {
         let passed = PASSED
             .split(' ')
             .chain(server.pass_env.iter().map(String::as_str));
-        let passed = passed.filter_map(|name| {
-            let value = self.environment.get(name)?;
-            Some((OsString::from(name), value.to_owned()))
-        });
+        let passed = passed.filter_map(|name| Some((name, self.environment.get(name)?)));
         let own = server.env.iter();
-        let own = own.map(|(name, value)| (name.into(), value.into()));
+        let own = own.map(|(name, value)| (name.as_str(), value.as_ref()));
+        let env = passed.chain(own).chain([(NESTED, "1".as_ref())]);
         Program {
             command: server.command.clone().unwrap_or_default().into(),
-            args: server.args.iter().map(OsString::from).collect(),
-            env: passed.chain(own).collect(),
+            args: server.args.clone(),
+            env: env
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
             cwd: server.cwd.clone(),
             guard: self.mcp_guard.clone(),
         }
     }
 
-    fn headers(&self, server: &McpServer) -> Result<HeaderMap, String> {
-        let open = server.headers.iter();
-        let open = open.map(|(name, value)| Ok((name.as_str(), value.clone())));
-        let bearer = server.bearer_env.iter();
-        let bearer = bearer.map(|variable| ("authorization", variable, "Bearer "));
-        let secret = server.header_env.iter();
-        let secret = secret.map(|(header, variable)| (header.as_str(), variable, ""));
-        let secret = bearer.chain(secret).map(|(name, variable, scheme)| {
-            Ok((name, format!("{scheme}{}", self.variable(variable)?)))
-        });
-        let header = |header: Result<(&str, String), String>| {
-            let (name, value) = header?;
+    fn headers(&self, server: &McpServer) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+        let mut texts = server.headers.clone();
+        for (header, variable) in &server.header_env {
+            texts.insert(header.clone(), self.variable(variable)?.to_owned());
+        }
+        if let Some(variable) = &server.bearer_env {
+            let bearer = format!("Bearer {}", self.variable(variable)?);
+            texts.insert("authorization".to_owned(), bearer);
+        }
+        let parsed = |(name, value): (String, String)| {
             let invalid = format!("the header `{name}` has an invalid name or value");
-            let name = HeaderName::from_bytes(name.as_bytes()).ok();
-            let value = HeaderValue::from_str(&value).ok();
-            let (name, mut value) = name.zip(value).ok_or(invalid)?;
+            let parsed = name.parse().ok().zip(HeaderValue::from_str(&value).ok());
+            let (name, mut value): (HeaderName, _) = parsed.ok_or(invalid)?;
             value.set_sensitive(true);
             Ok((name, value))
         };
-        open.chain(secret).map(header).collect()
+        texts.into_iter().map(parsed).collect()
     }
 
-    fn variable(&self, name: &str) -> Result<String, String> {
-        let value = self.environment.get(name).and_then(|value| value.to_str());
-        let value = value.map(str::trim).filter(|value| !value.is_empty());
-        let missing = || format!("set the environment variable {name}");
-        value.map(str::to_owned).ok_or_else(missing)
+    fn variable(&self, name: &str) -> Result<&str, String> {
+        let value = self.environment.text(name);
+        value.ok_or_else(|| format!("set the environment variable {name}"))
     }
 
     /// The servers of a project's file, if an operator trusts the project.
@@ -259,11 +262,8 @@ impl Builder {
         };
         let project = project.canonicalize().map_err(|error| error.to_string())?;
         let mut trusted = self.config.tools.mcp_projects.iter();
-        if !trusted.any(|path| {
-            Path::new(path)
-                .canonicalize()
-                .is_ok_and(|path| path == project)
-        }) {
+        let is_project = |path: std::path::PathBuf| path == project;
+        if !trusted.any(|path| Path::new(path).canonicalize().is_ok_and(is_project)) {
             return Err(format!(
                 "it names MCP servers, which run programs with your rights; to trust it, add \"{}\" \
                  to `tools.mcp_projects` in the configuration file",
@@ -271,9 +271,8 @@ impl Builder {
             ));
         }
         // Its values may be secrets, so that of an error only the place is shown.
-        let read = serde_json::from_reader(io::Read::take(file, MAX_FILE));
-        let read: ProjectFile =
-            read.map_err(|error| format!("line {} is invalid", error.line()))?;
+        let read: ProjectFile = serde_json::from_reader(file.take(MAX_FILE))
+            .map_err(|error| format!("line {} is invalid", error.line()))?;
         let of = |(name, server): (String, Value)| {
             let settings = self.of_file(&name, server, &project);
             let settings = settings.inspect_err(|why| {
@@ -284,18 +283,23 @@ impl Builder {
         Ok(read.servers.into_iter().filter_map(of).collect())
     }
 
+    /// A server in the format that many clients share, of whose fields we know these.
     fn of_file(&self, name: &str, mut file: Value, project: &Path) -> Result<Settings, String> {
+        const FIELDS: [&str; 5] = ["command", "args", "env", "url", "headers"];
         self.expand(&mut file)?;
-        let file: ProjectServer =
+        let kind = file["type"].clone();
+        if let Value::Object(fields) = &mut file {
+            fields.retain(|field, _| FIELDS.contains(&field.as_str()));
+        }
+        let server: McpServer =
             serde_json::from_value(file).map_err(|_| "its values are not as expected")?;
-        let is_known = match file.kind.as_deref() {
-            Some("http" | "streamable-http") => file.url.is_some(),
-            Some("stdio") => file.command.is_some(),
-            None => file.command.is_some() != file.url.is_some(),
-            Some(_) => false,
+        let kinds: &[&str] = match (&server.command, &server.url) {
+            (Some(_), None) => &["stdio"],
+            (None, Some(_)) => &["http", "streamable-http"],
+            _ => &[],
         };
-        let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        if !is_known || !(1..=32).contains(&name.len()) || !name.chars().all(good) {
+        let is_known = kind.is_null() || kind.as_str().is_some_and(|kind| kinds.contains(&kind));
+        if kinds.is_empty() || !is_known || !is_name(name) || name.len() > 32 {
             return Err(
                 "it needs a name of 1 to 32 letters, digits, `-` and `_`, and a `command`, \
                         or a `url` with the type `http`"
@@ -304,13 +308,8 @@ impl Builder {
         }
         let server = McpServer {
             name: name.to_owned(),
-            command: file.command,
-            args: file.args,
-            env: file.env,
             cwd: Some(project.to_path_buf()),
-            url: file.url,
-            headers: file.headers,
-            ..McpServer::default()
+            ..server
         };
         self.settings(&server, format!("{name} in {}", project.display()))
     }
@@ -323,10 +322,10 @@ impl Builder {
                 while let Some((before, after)) = rest.split_once("${") {
                     let (name, after) = after.split_once('}').ok_or("`${` has no `}`")?;
                     let value = match name.split_once(":-") {
-                        Some((name, default)) => self.variable(name).unwrap_or(default.to_owned()),
+                        Some((name, default)) => self.variable(name).unwrap_or(default),
                         None => self.variable(name)?,
                     };
-                    done = done + before + &value;
+                    done = done + before + value;
                     rest = after;
                 }
                 *text = done + rest;
@@ -343,17 +342,4 @@ impl Builder {
 struct ProjectFile {
     #[serde(default, rename = "mcpServers")]
     servers: BTreeMap<String, Value>,
-}
-
-/// A server in the format that many clients share; unknown fields are those of other clients.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ProjectServer {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    command: Option<String>,
-    args: Vec<String>,
-    env: BTreeMap<String, String>,
-    url: Option<String>,
-    headers: BTreeMap<String, String>,
 }

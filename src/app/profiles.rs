@@ -35,7 +35,7 @@ pub(super) struct ProfileFactory {
 impl Builder {
     /// Builds it with its tools and all back ends that the chains name.
     pub(super) fn profile_factory(&self) -> Result<ProfileFactory, BuildError> {
-        let mut profile_factory = self.profile_factory_with(Vec::new(), Registry::none());
+        let mut profile_factory = self.profile_factory_with(Registry::none());
         for backend in profile_factory.missing(&self.config) {
             profile_factory.backends.push(backend?);
         }
@@ -62,14 +62,14 @@ impl Builder {
         Ok(profile_factory)
     }
 
-    fn profile_factory_with(&self, base: Vec<Arc<dyn Tool>>, tools: Registry) -> ProfileFactory {
+    fn profile_factory_with(&self, tools: Registry) -> ProfileFactory {
         let project = self.project.as_deref();
         ProfileFactory {
             environment: self.environment.clone(),
             project_name: project.map(project_name).unwrap_or_default(),
             own: self.backends.clone(),
             backends: self.backends.clone(),
-            base,
+            base: Vec::new(),
             tools: ArcSwap::from_pointee(tools),
             fallback: self.fallback.clone(),
             turn: self.turn.clone(),
@@ -84,7 +84,7 @@ impl Builder {
             // Profiles name tools, which cannot be checked without them.
             Err(error) => (Registry::none(), Some(error)),
         };
-        let factory = self.profile_factory_with(Vec::new(), tools);
+        let factory = self.profile_factory_with(tools);
         let problems = factory.problems(&self.config, error);
         let of_servers = self.check_mcp().err().map(|error| error.to_string());
         problems.into_iter().chain(of_servers).collect()
@@ -199,6 +199,7 @@ impl ProfileFactory {
         let may_come = |tool: &String| {
             let mut servers = config.mcp.iter();
             servers.any(|server| tool.starts_with(&format!("{}__", server.name)))
+                || !config.tools.mcp_projects.is_empty() && tool.contains("__")
         };
         let known = |tool: &String| there.iter().any(|spec| spec.name == *tool) || may_come(tool);
         if let Some(unknown) = named.find(|tool| !known(tool)) {

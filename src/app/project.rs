@@ -8,20 +8,19 @@ use crate::{
     journal::{Journal, Memory},
     prompt::{ToolLine, Variables},
     tool::{
-        CodeSearchSettings, FnTool, Notes, NotesSettings, Progress, ProjectRoot, RepoMapSettings,
-        RootError, Tool as _, code_search, file_read, history_search, note_read, note_search,
-        note_write, repo_map, thread_search,
+        CodeSearchSettings, FnTool, Notes, NotesSettings, ProjectRoot, RepoMapSettings, RootError,
+        Tool as _, code_search, file_read, history_search, note_read, note_search, note_write,
+        repo_map, thread_search,
     },
 };
 
 pub(super) fn project_tools(
     config: &Config,
     folder: &Path,
-    progress: &Progress,
     journal: Arc<dyn Journal>,
 ) -> Result<Vec<FnTool>, BuildError> {
     let root = ProjectRoot::open(folder)?;
-    let notes = Arc::new(notes(config, &root)?.with_progress(progress.clone()));
+    let notes = Arc::new(notes(config, &root)?);
     let deadline = in_time(config);
     // No file search takes longer than a minute.
     let soon = deadline.min(Duration::from_secs(60));
@@ -38,7 +37,7 @@ pub(super) fn project_tools(
         ..map
     };
     let mut tools = vec![
-        code_search(root.clone(), search, progress.clone()),
+        code_search(root.clone(), search),
         file_read(root.clone()),
         repo_map(root.clone(), map),
         history_search(root, soon),
@@ -92,7 +91,7 @@ pub fn project_variables(
     folder: &Path,
 ) -> Result<Variables, BuildError> {
     let journal = Arc::new(Memory::new());
-    let mut tools = project_tools(config, folder, &Progress::default(), journal)?;
+    let mut tools = project_tools(config, folder, journal)?;
     tools.extend(super::web::web_tools(config, environment)?);
     let lines = tools.iter().map(|tool| ToolLine::from(tool.spec()));
     variables(config, project_name(folder), lines)

@@ -210,9 +210,7 @@ impl<'a> Providers<'a> {
     }
 
     fn text(&self, variable: &str) -> Option<String> {
-        let value = self.environment.get(variable)?.to_string_lossy();
-        let value = value.trim();
-        (!value.is_empty()).then(|| value.to_owned())
+        self.environment.text(variable).map(str::to_owned)
     }
 }
 

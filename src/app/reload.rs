@@ -54,12 +54,16 @@ impl Live {
 
     /// Builds the profiles anew, with these tools besides those of the system's start.
     #[cfg(feature = "mcp")]
-    pub(super) fn retool(&self, system: &Oracle, more: Vec<Arc<dyn crate::tool::Tool>>) {
+    pub(super) fn retool(
+        &self,
+        system: &Oracle,
+        more: impl FnOnce() -> Vec<Arc<dyn crate::tool::Tool>>,
+    ) {
         let running = self.running.lock();
-        self.profile_factory.add_tools(more);
+        self.profile_factory.add_tools(more());
         match self.profile_factory.profiles(&running) {
             Ok(profiles) => system.live_by(profiles),
-            Err(error) => tracing::warn!(%error, "cannot offer the changed tools"),
+            Err(error) => tracing::warn!(%error, "cannot build the profiles with changed tools"),
         }
     }
 }

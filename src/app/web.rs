@@ -42,8 +42,7 @@ pub(super) fn web_tools(
         let base_url = base_url.map_err(|error| setup(error.to_string()))?;
         let variable = web.key_env.as_deref().or(usual_key);
         let key = variable.map(|variable| {
-            let key = environment.get(variable).and_then(|key| key.to_str());
-            let key = key.map(str::trim).filter(|key| !key.is_empty());
+            let key = environment.text(variable);
             let scheme = match service {
                 SearchService::Brave => "",
                 SearchService::Tavily | SearchService::Searxng => "Bearer ",

@@ -14,7 +14,7 @@ use crate::{
     journal::{Entry, Journal, SessionStatus},
     kernel::Refusal,
     model::{BusyPolicy, ProfileName, SessionKey, SessionName, Submission},
-    tool::{Progress, ProjectRoot, citations},
+    tool::{ProjectRoot, citations},
 };
 
 /// A question, its session, and the format of the answer.
@@ -30,8 +30,6 @@ pub struct AskRequest {
     pub root: ProjectRoot,
     /// The profile of a new session.
     pub profile: ProfileName,
-    /// Progress reports of long tool calls.
-    pub progress: Progress,
 }
 
 /// Formats of an answer.
@@ -77,12 +75,7 @@ pub async fn run(
     let mut interrupts = Interrupts::listen();
     reject_if_busy(journal, session.key(), &request.submission).await?;
     let mut user = user(request.format, terminal);
-    let follower = Follower::new(
-        &session,
-        (request.format, &request.root),
-        &request.progress,
-        &mut user,
-    );
+    let follower = Follower::new(&session, (request.format, &request.root), &mut user);
     let answer = follower
         .follow(request.submission, terminal, &mut interrupts)
         .await?;

@@ -26,7 +26,7 @@ use crate::{
     control::{Code, Refused, question::QueryHandle},
     journal::{Journal, Known},
     model::{AnswerOptions, LimitsRequest, PartialLimits, ProfileName, SessionName, Submission},
-    tool::{Progress, ProjectRoot},
+    tool::ProjectRoot,
 };
 
 mod command;
@@ -60,8 +60,6 @@ pub struct ChatRequest {
     pub models: Vec<String>,
     /// The user's choice of models, which the next [reload](Oracle::reload) applies.
     pub chain: Arc<Mutex<Option<ModelChain>>>,
-    /// Progress reports of long tool calls.
-    pub progress: Progress,
     /// The file of the input history.
     pub history: Option<PathBuf>,
     /// The options with which a session is resumed.
@@ -210,12 +208,7 @@ impl Chat<'_> {
             ..
         } = self;
         let mut user = reader.user(request.format, terminal);
-        let mut follower = Follower::new(
-            session,
-            (request.format, &request.root),
-            &request.progress,
-            &mut user,
-        );
+        let mut follower = Follower::new(session, (request.format, &request.root), &mut user);
         let followed = match asked {
             QueryToFollow::Now(question) => {
                 let compact = AnswerOptions {

@@ -26,11 +26,10 @@ use crate::{
         record::{AgentFact, Fact, QueryFact, SignalFact, ToolFact, TurnFact},
         time::Span,
     },
-    tool::{self, ProjectRoot},
+    tool::ProjectRoot,
 };
 
 mod approval;
-mod bars;
 mod calls;
 mod screen;
 mod status;
@@ -38,7 +37,6 @@ mod status;
 use approval::Approvals;
 #[cfg(feature = "tui")]
 pub(super) use approval::described;
-use bars::Bars;
 use calls::Calls;
 use screen::{Screen, TextKind};
 use status::Status;
@@ -56,9 +54,6 @@ pub(super) struct Follower<'a, 'b> {
     pressed: bool,
     most_turns: Option<u32>,
     status: Option<Status>,
-    /// The progress bar of a tool.
-    bar: Option<String>,
-    bars: Bars,
     user: &'a mut TerminalUser<'b>,
     approvals: Approvals,
 }
@@ -67,7 +62,6 @@ impl<'a, 'b> Follower<'a, 'b> {
     pub(super) fn new(
         session: &'a SessionHandle,
         (format, root): (Format, &ProjectRoot),
-        progress: &tool::Progress,
         user: &'a mut TerminalUser<'b>,
     ) -> Self {
         Self {
@@ -81,8 +75,6 @@ impl<'a, 'b> Follower<'a, 'b> {
             pressed: false,
             most_turns: None,
             status: None,
-            bar: None,
-            bars: Bars::new(progress.clone()),
             user,
             approvals: Approvals::default(),
         }
@@ -130,10 +122,6 @@ impl<'a, 'b> Follower<'a, 'b> {
                     cancelling = Some(question.cancel()).into();
                     continue;
                 }
-                step = self.bars.next() => {
-                    self.show_bar(terminal, step.as_ref());
-                    continue;
-                }
                 () = self.screen.due(), if self.streams(terminal) && !self.approvals.asks() => {
                     self.draw(terminal)?;
                     continue;
@@ -145,8 +133,10 @@ impl<'a, 'b> Follower<'a, 'b> {
             {
                 self.show(terminal, piece)?;
             }
-            if let Progress::Record(record) = progress {
-                self.record(terminal, &record)?;
+            match progress {
+                Progress::Record(record) => self.record(terminal, &record)?,
+                Progress::Call(call) => self.set_status(terminal, status::step(&call)),
+                Progress::Frame(_) => {}
             }
         }
         if !self.streams(terminal) {
@@ -198,22 +188,6 @@ impl<'a, 'b> Follower<'a, 'b> {
         self.screen.draw(terminal, doing.as_deref())
     }
 
-    /// Shows the progress of a tool; after its end, the previous status again.
-    fn show_bar(&mut self, terminal: &mut Terminal, step: Option<&tool::ProgressSnapshot>) {
-        let Some((width, _)) = terminal.progress_style().filter(|_| self.has_status()) else {
-            return;
-        };
-        self.bar = step.map(|step| status::bar(step, width));
-        if self.streams(terminal) {
-            return;
-        }
-        let status = self.status.as_ref().map(Status::to_string);
-        match self.bar.as_ref().or(status.as_ref()) {
-            Some(status) => terminal.status(status),
-            None => terminal.clear_status(),
-        }
-    }
-
     /// Whether the status may change: not during a cancellation or an approval, whose text must stay
     /// readable.
     const fn has_status(&self) -> bool {
@@ -222,8 +196,7 @@ impl<'a, 'b> Follower<'a, 'b> {
 
     /// What is being done, with the seconds and tokens so far.
     fn doing(&self) -> Option<String> {
-        let status = self.status.as_ref()?.to_string();
-        let doing = self.bar.as_ref().unwrap_or(&status);
+        let doing = self.status.as_ref()?;
         let seconds = self.screen.elapsed().as_secs();
         let tokens = match self.used.total_tokens() {
             0 => String::new(),
@@ -259,14 +232,18 @@ impl<'a, 'b> Follower<'a, 'b> {
             terminal.note(&raised.notice);
         }
         if let Some(status) = status::status(record, self.most_turns) {
-            if self.has_status() && !self.streams(terminal) {
-                terminal.status(&status.to_string());
-            }
-            if !self.pressed {
-                self.status = Some(status);
-            }
+            self.set_status(terminal, status);
         }
         Ok(())
+    }
+
+    fn set_status(&mut self, terminal: &mut Terminal, status: Status) {
+        if self.has_status() && !self.streams(terminal) {
+            terminal.status(&status.to_string());
+        }
+        if !self.pressed {
+            self.status = Some(status);
+        }
     }
 
     /// Writes a line about a finished step, after the text that led to it.

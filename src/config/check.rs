@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Display,
+    time::Duration,
 };
 
 use toml::{Table, Value};
@@ -185,10 +186,14 @@ impl Conflicts<'_> {
     }
 
     fn mcp(&mut self, place: &str, server: &McpServer, config: &Config) {
-        let name = join(place, "name");
-        if server.command.is_some() == server.url.is_some() {
-            let allowed = "a server with either `command` or `url`";
-            self.add(&name, &server.name, allowed);
+        let wrong = match (&server.command, &server.url) {
+            (Some(_), Some(url)) => Some(("url", url.as_str())),
+            (None, None) => Some(("command", "not set")),
+            _ => None,
+        };
+        if let Some((key, value)) = wrong {
+            let allowed = "exactly one of `command` and `url`";
+            self.add(&join(place, key), &value, allowed);
         }
         for variable in server.env.keys().filter(|name| may_be_secret(name)) {
             let allowed = "variables without secrets; name those of Oracle's own environment in \
@@ -197,9 +202,11 @@ impl Conflicts<'_> {
         }
         self.headers(place, &server.headers, &server.header_env);
         let stall = config.supervisor.stall_limit;
-        if let Some(span) = server.call_deadline.filter(|span| *span >= stall) {
+        // A session waits a second longer.
+        let is_long = |span: &Duration| span.saturating_add(Duration::from_secs(1)) >= stall;
+        if let Some(span) = server.call_deadline.filter(is_long) {
             let allowed = format!(
-                "less than `supervisor.stall_limit`, which is {}",
+                "a second less than `supervisor.stall_limit`, which is {}",
                 format_span(stall)
             );
             self.add(&join(place, "call_deadline"), &format_span(span), &allowed);

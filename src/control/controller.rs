@@ -189,12 +189,14 @@ impl TenantController<'_> {
                 let servers = self.oracle.tool_servers();
                 return Ok(Answer::ToolServers { servers });
             }
-            Verb::ApproveTool { tool } => {
-                if self.oracle.approve_tool(tool.clone()).await {
+            Verb::ApproveTool { tool, sha256 } => {
+                if self.oracle.approve_tool(tool.clone(), sha256).await {
                     return Ok(Answer::Done {});
                 }
-                let text =
-                    format!("no tool `{tool}` is withheld: `oracle ctl mcp` lists those that are");
+                let text = format!(
+                    "no declaration of the tool `{tool}` with this hash is withheld: `oracle ctl \
+                     mcp` lists those that are"
+                );
                 return Err(Refused::new(Code::UnknownTool, text));
             }
             Verb::Drain {} => {

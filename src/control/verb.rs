@@ -218,10 +218,12 @@ pub enum Verb {
     },
     /// Lists the servers of tools, with the tools that are withheld because they have changed.
     ToolServers {},
-    /// Accepts a withheld tool as its server declares it now.
+    /// Approves the changed declaration of a withheld tool.
     ApproveTool {
         /// The tool's name.
         tool: String,
+        /// The hash of the declaration.
+        sha256: String,
     },
     /// Accepts no new messages in any session; running queries continue.
     Drain {},

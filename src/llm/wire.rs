@@ -14,7 +14,7 @@ use serde_json::{Map, Value, value::RawValue};
 use sha2::{Digest, Sha256};
 
 use super::Request;
-use crate::model::{Message, Part, ToolCall, ToolResult};
+use crate::model::{Message, Part, ToolCall, ToolResult, hex};
 
 /// Longest tool name that servers accept.
 const NAME: usize = 64;
@@ -137,7 +137,7 @@ impl Ids {
             return Cow::Borrowed(given);
         }
         let digest = Sha256::digest(given.as_bytes());
-        let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = hex(&digest);
         Cow::Owned(match self {
             Self::Short | Self::Any => format!("call_{}", &digits[..16]),
             Self::Nine => digits[..9].to_owned(),

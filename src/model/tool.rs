@@ -219,8 +219,7 @@ fn hash(query: QueryId, turn: Turn, parts: &[&str]) -> String {
         digest.update((part.len() as u64).to_le_bytes());
         digest.update(part);
     }
-    let bytes = digest.finalize();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    super::hex(&digest.finalize())
 }
 
 /// Binds an approval to a call: a hash of query, turn, call id, tool and arguments.

@@ -19,7 +19,7 @@ use super::{
     tokens,
     variables::{PreparedVariables, ToolDetail},
 };
-use crate::model::{QueryType, record::PromptSummary};
+use crate::model::{QueryType, hex, record::PromptSummary};
 
 /// Separates segments.
 pub const SEPARATOR: &str = "\n\n---\n\n";
@@ -206,10 +206,6 @@ impl Draft {
             warnings: self.warnings,
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ impl BlockingRunner {
     }
 
     /// Runs `work` on a blocking thread.
-    async fn run<T: Send + 'static>(
+    pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&CancellationToken) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {

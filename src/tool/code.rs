@@ -23,14 +23,15 @@ mod scan;
 mod tests;
 pub(super) mod words;
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, pin::pin, sync::Arc, time::Duration};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    FnTool, Progress, ProjectRoot, ToolError, ToolOutput, arguments,
+    FnTool, ProjectRoot, ToolError, ToolOutput, arguments,
     blocking::BlockingRunner,
     walk::{self, Scope},
 };
@@ -41,6 +42,8 @@ use pattern::Pattern;
 use scan::Scanner;
 
 const CONCURRENT: usize = 2;
+/// How often a waiting search reports how far the index is.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum length of a query, in characters.
 const MAX_QUERY: usize = 1_000;
 const MAX_CONTEXT: u64 = 5;
@@ -118,8 +121,8 @@ enum SearchMode {
     Words,
 }
 
-/// Creates the tool `code_search` for one project; `progress` receives the progress of the index.
-pub fn code_search(root: ProjectRoot, settings: CodeSearchSettings, progress: Progress) -> FnTool {
+/// Creates the tool `code_search` for one project.
+pub fn code_search(root: ProjectRoot, settings: CodeSearchSettings) -> FnTool {
     let description =
         "Finds where something is in the text files of the project. `words` gives the \
          places that answer a plain question best; `literal` and `regex` give lines as \
@@ -127,9 +130,23 @@ pub fn code_search(root: ProjectRoot, settings: CodeSearchSettings, progress: Pr
          them."
             .to_owned();
     let spec = arguments::spec::<CodeSearchArguments>("code_search", description, ToolNeed::Code);
-    let index = ProjectIndex::new(root.clone(), &settings, progress, MIN_FRESH);
-    BlockingRunner::new(CONCURRENT, settings.deadline).tool(spec, move |wanted, stop| {
-        search(&root, &index, &wanted, &settings, stop)
+    let index = Arc::new(ProjectIndex::new(root.clone(), &settings, MIN_FRESH));
+    let runner = BlockingRunner::new(CONCURRENT, settings.deadline);
+    FnTool::new(spec, move |wanted: CodeSearchArguments, context| {
+        let (runner, root, index) = (runner.clone(), root.clone(), Arc::clone(&index));
+        async move {
+            let watched = Arc::clone(&index);
+            let work = runner.run(move |stop| search(&root, &index, &wanted, &settings, stop));
+            let mut work = pin!(work);
+            loop {
+                if let Ok(found) = timeout(REPORT_INTERVAL, &mut work).await {
+                    return found;
+                }
+                if let Some(step) = watched.step() {
+                    context.progress.report(step);
+                }
+            }
+        }
     })
 }
 
@@ -214,10 +231,12 @@ fn answer(
 ) -> Result<ToolOutput, ToolError> {
     // A tenth of the time is kept for the search itself.
     let Some(mut known) = index.ready(stop, settings.deadline / 10 * 9) else {
-        refuse!(
-            "the index is not ready yet{}: try again, or use `literal` or `regex`",
-            index.progress()
-        );
+        let step = index.step().map(|step| {
+            let (done, total) = (step.done, step.total.unwrap_or(step.done));
+            format!(" (indexing the project: {done} of {total})")
+        });
+        let step = step.unwrap_or_default();
+        refuse!("the index is not ready yet{step}: try again, or use `literal` or `regex`");
     };
     let holds = |known: &Snapshot| {
         let mut files = known.shards.iter().flat_map(|shard| &shard.files);

@@ -18,18 +18,21 @@ mod process;
 mod result;
 mod server;
 
-use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use reqwest::header::HeaderMap;
+use reqwest::{
+    Url,
+    header::{HeaderName, HeaderValue},
+};
 use serde_json::Value;
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{Progress, Tool, ToolContext, ToolError, ToolOutput, function::cancelled_error};
+use super::{Tool, ToolContext, ToolError, ToolOutput, function::cancelled_error};
 use crate::model::{ToolSpec, tool::ApprovalRule};
 
 pub(crate) use declared::Declared;
-pub(crate) use pins::{Pin, Pins};
+pub(crate) use pins::{KnownTool, PINS, Pins};
 pub use process::{GUARD, guard};
 pub(crate) use server::Server;
 
@@ -49,7 +52,6 @@ pub(crate) struct Settings {
     pub call_deadline: Duration,
     pub max_reply_bytes: usize,
     pub parallel: usize,
-    pub progress: Progress,
 }
 
 /// How a server is reached.
@@ -57,18 +59,18 @@ pub(crate) enum Transport {
     Program(Program),
     Http {
         client: reqwest::Client,
-        url: String,
-        /// Secret ones are marked as sensitive.
-        headers: HeaderMap,
+        url: Url,
+        /// All are marked as sensitive, so that no `Debug` output shows them.
+        headers: HashMap<HeaderName, HeaderValue>,
     },
 }
 
 /// A program that speaks the protocol on its standard input and output.
 pub(crate) struct Program {
-    pub command: OsString,
-    pub args: Vec<OsString>,
+    pub command: PathBuf,
+    pub args: Vec<String>,
     /// The whole environment.
-    pub env: Vec<(OsString, OsString)>,
+    pub env: HashMap<OsString, OsString>,
     pub cwd: Option<PathBuf>,
     /// Our own program, which starts the server and ends it with this process: see [`guard`].
     /// Without one it is started directly.
@@ -84,10 +86,10 @@ pub(crate) struct McpTool {
 }
 
 impl McpTool {
-    pub(crate) fn new(server: &Arc<Server>, pin: Pin) -> Self {
+    pub(crate) fn new(server: &Arc<Server>, known: KnownTool) -> Self {
         Self {
-            spec: server.spec(&pin.tool),
-            name: pin.tool.name,
+            spec: server.spec(&known.tool),
+            name: known.tool.name,
             server: Arc::clone(server),
         }
     }
@@ -115,11 +117,10 @@ impl Tool for McpTool {
             let (name, limit) = (&server.settings.name, server.settings.call_deadline);
             let deadline = Instant::now() + limit;
             let (reply, answer) = oneshot::channel();
-            let cancelled = context.cancelled.clone();
             let job = server::Job {
                 tool,
                 arguments,
-                context,
+                progress: context.progress,
                 deadline,
                 reply,
             };
@@ -132,7 +133,7 @@ impl Tool for McpTool {
             // Dropping `answer` cancels the call at the server.
             tokio::select! {
                 biased;
-                () = cancelled.cancelled() => Err(cancelled_error()),
+                () = context.cancelled.cancelled() => Err(cancelled_error()),
                 done = tokio::time::timeout_at(deadline, work) => done.unwrap_or_else(|_| {
                     refuse!(
                         "the MCP server `{name}` did not answer within {limit:?}, and the call was \

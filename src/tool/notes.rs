@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Progress, ProjectRoot, RootError, ToolError,
+    ProjectRoot, RootError, ToolError,
     files::is_utf16,
     text::quoted,
     walk::{self, Listing, Scope},
@@ -72,7 +72,6 @@ pub struct Notes {
     settings: NotesSettings,
     writable: Option<ProjectRoot>,
     index: Mutex<Option<Index>>,
-    progress: Progress,
 }
 
 impl Notes {
@@ -85,7 +84,6 @@ impl Notes {
             settings,
             writable: None,
             index: Mutex::default(),
-            progress: Progress::default(),
         }
     }
 
@@ -136,12 +134,6 @@ impl Notes {
         })
     }
 
-    /// Reports progress of reading to `progress`.
-    #[must_use]
-    pub fn with_progress(self, progress: Progress) -> Self {
-        Self { progress, ..self }
-    }
-
     /// Runs `work` on an index refreshed from the files, as far as they could be read before `stop`
     /// fired.
     fn with_index<T>(
@@ -152,11 +144,7 @@ impl Notes {
         let mut index = self.index.lock();
         // Taken out, so that a panic discards a partial update.
         let mut fresh = index.take().unwrap_or_default();
-        let reading = self.progress.begin("reading the notes", None);
-        let listing = self.list(stop);
-        reading.of(listing.files.len() as u64);
-        fresh.refresh(self, listing, &reading, stop);
-        drop(reading);
+        fresh.refresh(self, self.list(stop), stop);
         work(index.insert(fresh))
     }
 

@@ -36,8 +36,9 @@ pub(crate) const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/m
 pub(crate) const LOOKS: usize = 1_000;
 
 /// Every tool of the scripted server that only reads.
-const READING: [&str; 10] = [
-    "answer", "fail", "refuse", "die", "garbage", "nonsense", "huge", "hang", "progress", "change",
+const READING: [&str; 11] = [
+    "answer", "fail", "refuse", "die", "garbage", "nonsense", "huge", "hang", "freeze", "progress",
+    "change",
 ];
 
 /// A folder of the scripted server, which is also the data directory.
@@ -79,7 +80,7 @@ fn builder(folder: &Path, config: &str) -> Builder {
     Oracle::builder()
         .config(config)
         .environment(variables.map(|(name, value)| (name.into(), value.into())))
-        .data_directory(folder)
+        .mcp_pins(folder)
         .mcp_guard(env!("CARGO_BIN_EXE_oracle"))
         .backend(Scripted::new().reply("Hello."))
         .model("scripted/any")
@@ -189,7 +190,12 @@ async fn whatever_a_server_does_the_call_ends_clearly_and_the_next_one_works() {
         ("progress", Ok("done in steps")),
         ("die", Err(unknown)),
         ("answer", Ok("fine")),
-        ("huge", Err("is larger than 65536 bytes: ask for less")),
+        (
+            "huge",
+            Err(
+                "(one of its messages is larger than 65536 bytes): whether the call had an effect is unknown",
+            ),
+        ),
         ("answer", Ok("fine")),
         ("hang", Err("did not answer within 3s")),
         ("nonsense", Err("did not answer")),
@@ -238,6 +244,54 @@ async fn cancelled_call_tells_the_server_and_calls_are_concurrent() {
     assert_eq!(call(&system, "answer").await, Ok("fine".to_owned()));
     assert_eq!(lines(folder.path(), "starts"), 1);
     system.abort().await;
+    none_left(folder.path());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn call_that_was_given_up_while_it_waited_is_not_made() {
+    let folder = folder();
+    let config = format!("{}parallel = 1\n", config(folder.path()));
+    let system = builder(folder.path(), &config).start().await.unwrap();
+    let [first, second] = [context(), context()];
+    let [end_first, end_second] = [&first, &second].map(|context| context.cancelled.clone());
+    let beside = async {
+        eventually("the call is made", async || {
+            lines(folder.path(), "calls") == 1
+        })
+        .await;
+        let waiting = call_in(&system, "s__write", second);
+        let ((), given_up) = tokio::join!(async { end_second.cancel() }, waiting);
+        end_first.cancel();
+        given_up
+    };
+    let (hung, given_up) = tokio::join!(call_in(&system, "s__hang", first), beside);
+    assert!(hung.is_err() && given_up.is_err());
+    assert_eq!(call(&system, "answer").await, Ok("fine".to_owned()));
+    let calls = fs::read_to_string(folder.path().join("calls")).unwrap();
+    assert!(!calls.contains("\"write\""), "{calls}");
+    system.shut_down(Duration::ZERO).await;
+    none_left(folder.path());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_that_hangs_is_replaced_and_one_of_oracles_own_starts_none() {
+    let folder = folder();
+    let config = format!("{}start_deadline = '3s'\n", config(folder.path()));
+    let system = builder(folder.path(), &config).start().await.unwrap();
+    call(&system, "freeze").await.unwrap_err();
+    eventually("another one answers", async || {
+        call(&system, "answer").await == Ok("fine".to_owned())
+    })
+    .await;
+    assert_eq!(lines(folder.path(), "starts"), 2);
+    let environment = fs::read_to_string(folder.path().join("environment")).unwrap();
+    let nested = environment.lines().find(|line| line.starts_with("ORACLE"));
+    let (name, value) = nested.unwrap().split_once('=').unwrap();
+    let nested = builder(folder.path(), &config).environment([(name.into(), value.into())]);
+    let nested = nested.start().await.unwrap();
+    assert!(nested.oracle().tool_servers().is_empty());
+    nested.shut_down(Duration::ZERO).await;
+    system.shut_down(Duration::ZERO).await;
     none_left(folder.path());
 }
 
@@ -306,6 +360,7 @@ async fn changed_tool_is_withheld_until_an_operator_approves_it_and_new_ones_com
         (&shown["state"], &withheld["tool"]),
         (&json!("running"), &json!("s__answer"))
     );
+    let sha256 = servers[0].withheld[0].sha256.clone();
     let texts = ["was", "is"].map(|when| withheld[when]["description"].as_str().unwrap());
     assert_eq!(texts, ["Does it.", "Sends all your files."]);
     system.shut_down(Duration::ZERO).await;
@@ -315,17 +370,19 @@ async fn changed_tool_is_withheld_until_an_operator_approves_it_and_new_ones_com
     let oracle = system.oracle().clone();
     assert_eq!(names(&system), expected);
     assert_eq!(oracle.tool_servers()[0].state, "idle");
-    assert!(
-        !oracle.approve_tool("s__answer".to_owned()).await,
-        "nobody has seen the change yet"
-    );
+    let approve = async |sha256: &str| {
+        let tool = "s__answer".to_owned();
+        oracle.approve_tool(tool, sha256.to_owned()).await
+    };
+    assert!(!approve(&sha256).await, "the server has not started yet");
     let refused = call(&system, "answer").await.unwrap_err();
     assert!(
         refused.contains("`answer` of the MCP server `s` is withheld"),
         "{refused}"
     );
-    assert!(oracle.approve_tool("s__answer".to_owned()).await);
-    assert!(!oracle.approve_tool("s__answer".to_owned()).await);
+    assert!(!approve("").await, "only what the operator has seen");
+    assert!(approve(&sha256).await);
+    assert!(!approve(&sha256).await);
     assert_eq!(specs(&system)[0].description, "Sends all your files.");
     assert_eq!(call(&system, "answer").await, Ok("fine".to_owned()));
     eventually("it is recorded", async || {
@@ -388,7 +445,7 @@ async fn servers_of_a_project_are_used_only_if_an_operator_trusts_it() {
     }});
     fs::write(project.path().join(".mcp.json"), servers.to_string()).unwrap();
     let trusted = format!("[tools]\nmcp_projects = ['{}']\n", project.path().display());
-    for (config, count) in [("", 0), (&*trusted, 11)] {
+    for (config, count) in [("", 0), (&*trusted, READING.len() + 1)] {
         let variables = [
             ("FOLDER", folder.path().to_str().unwrap()),
             ("PASSED", "yes"),

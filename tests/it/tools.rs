@@ -13,9 +13,9 @@ use oracle_agent::{
     model::{CallId, QueryId, SessionKey, SessionName, ToolSpec},
     testkit::tool_conformance::{self as conformance, Subject},
     tool::{
-        CodeSearchSettings, Notes, NotesSettings, Progress, ProjectRoot, Registry, RepoMapSettings,
-        Tool, ToolContext, ToolError, code_search, file_read, history_search, note_read,
-        note_search, note_write, repo_map,
+        CodeSearchSettings, Notes, NotesSettings, ProjectRoot, Registry, RepoMapSettings, Tool,
+        ToolContext, ToolError, code_search, file_read, history_search, note_read, note_search,
+        note_write, repo_map,
     },
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -28,9 +28,8 @@ use crate::files::{git, project};
 fn tools(folder: &Path) -> Registry {
     let root = ProjectRoot::open(folder).unwrap();
     let notes = Arc::new(Notes::of_project(root.clone(), NotesSettings::default()));
-    let progress = Progress::default();
     let tools = [
-        code_search(root.clone(), CodeSearchSettings::default(), progress),
+        code_search(root.clone(), CodeSearchSettings::default()),
         file_read(root.clone()),
         repo_map(root.clone(), RepoMapSettings::default()),
         history_search(root, Duration::from_secs(8)),

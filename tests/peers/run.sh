@@ -75,7 +75,10 @@ if [[ ${1:-} == clients ]]; then
     clients
     exit
 fi
-mcp() { "$(environment mcp_server)/bin/python" tests/peers/mcp_server.py "$oracle" "$(javascript mcp)"; }
+mcp() {
+    "$(environment mcp_server)/bin/python" tests/peers/mcp_server.py "$oracle" "$(javascript mcp)"
+    tests/peers/mcp_servers.sh
+}
 if [[ ${1:-} == mcp ]]; then
     mcp
     exit

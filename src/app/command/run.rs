@@ -67,7 +67,6 @@ pub(super) fn ask(
         config.model.patience.get_or_insert(Duration::from_secs(10));
     }
     let (builder, data) = prepare(&config, args, environment)?;
-    let progress = builder.progress();
     with_system(builder, Some(data), async |oracle, journal| {
         let request = AskRequest {
             submission,
@@ -75,7 +74,6 @@ pub(super) fn ask(
             format,
             root,
             profile,
-            progress,
         };
         ask::run(oracle, journal, request, terminal).await
     })
@@ -91,7 +89,7 @@ pub(super) fn chat(
     let root = ProjectRoot::open(&args.options.project).map_err(BuildError::from)?;
     let profile = profile(config, chat.profile.as_ref())?;
     let (builder, data) = prepare(config, args, environment)?;
-    let (progress, history) = (builder.progress(), data.join(HISTORY));
+    let history = data.join(HISTORY);
     let models = super::models::known(config, environment)?;
     let chain = Arc::new(Mutex::new(None));
     let (configured, chosen) = (config.clone(), Arc::clone(&chain));
@@ -116,7 +114,6 @@ pub(super) fn chat(
             profile,
             models,
             chain,
-            progress,
             history: Some(history),
             options: args.options.clone(),
         };
@@ -206,8 +203,8 @@ pub(super) fn prepare(
         .project(&args.options.project);
     #[cfg(feature = "mcp")]
     let builder = match std::env::current_exe() {
-        Ok(program) => builder.data_directory(&data).mcp_guard(program),
-        Err(_) => builder.data_directory(&data),
+        Ok(program) => builder.mcp_pins(&data).mcp_guard(program),
+        Err(_) => builder.mcp_pins(&data),
     };
     #[cfg(feature = "testkit")]
     let builder = with_crash_point(builder, environment)?;

@@ -201,14 +201,18 @@ pub enum CtlCommand {
         #[arg(value_name = "TOOL")]
         tool: String,
     },
-    /// List the MCP servers, with the tools that are withheld because they have changed
+    /// List the MCP servers that Oracle uses, with the tools that are withheld because they have
+    /// changed
     #[serde(rename = "tool_servers")]
     Mcp,
-    /// Accept a withheld tool as its MCP server declares it now
+    /// Approve the changed declaration of a withheld tool
     ApproveTool {
         /// Name of the tool, as listed by `mcp`
         #[arg(value_name = "TOOL")]
         tool: String,
+        /// Hash of the declaration, as listed by `mcp`
+        #[arg(value_name = "SHA256")]
+        sha256: String,
     },
     /// Refuse new messages in all sessions until the next start; running queries continue
     Drain,

@@ -166,8 +166,15 @@ fn session(listed: &SessionSummary) -> String {
 fn tool_server(server: &ToolServer, terminal: &mut Terminal) -> Result<(), CliError> {
     let (name, state, count) = (&server.name, &server.state, server.tools.len());
     line(terminal, &format!("{name}\t{state}\t{count} tools"))?;
-    for WithheldTool { tool, was, is } in &server.withheld {
-        let text = format!("  withheld: {tool}\n    was {was}\n    is  {is}");
+    for WithheldTool {
+        tool,
+        was,
+        is,
+        sha256,
+    } in &server.withheld
+    {
+        let approve = format!("oracle ctl approve-tool {tool} {sha256}");
+        let text = format!("  withheld: {tool}\n    was {was}\n    is  {is}\n    {approve}");
         text.lines().try_for_each(|text| line(terminal, text))?;
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::{fmt, time::Duration};
 use tokio::time::Instant;
 
 use crate::{
+    actor::CallProgressed,
     cli::text::grouped,
     model::{
         FaultClass, Record, Span, Timestamp,
@@ -13,11 +14,7 @@ use crate::{
             ToolFact, TurnFact, WaitReason,
         },
     },
-    tool::ProgressSnapshot,
 };
-
-const BAR: u64 = 20;
-const ROOM: usize = 60;
 
 /// What is being done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,6 +132,15 @@ fn retried(retried: &Retried, at: Timestamp) -> Status {
     Status::waiting(&retried.model, reason, Some(retried.not_before.since(at)))
 }
 
+/// The status after a step of a tool call.
+pub(super) fn step(call: &CallProgressed) -> Status {
+    let (what, step) = (tool(&call.name), &call.step);
+    let total = step.total.map(|total| format!(" of {total}"));
+    let message = step.message.as_ref().map(|message| format!(", {message}"));
+    let (total, message) = (total.unwrap_or_default(), message.unwrap_or_default());
+    Status::of(format!("{what}: {}{total}{message}", step.done))
+}
+
 fn tool(name: &str) -> String {
     match name {
         "code_search" => "searching the code".to_owned(),
@@ -147,24 +153,6 @@ fn tool(name: &str) -> String {
         "thread_search" => "searching past conversations".to_owned(),
         other => format!("running {other}"),
     }
-}
-
-pub(super) fn bar(step: &ProgressSnapshot, width: usize) -> String {
-    let ProgressSnapshot { what, done, total } = step;
-    let Some(total) = *total else {
-        return format!("{what} · {}", grouped(*done));
-    };
-    // A count above its estimate shows as full.
-    let done = (*done).min(total);
-    let amount = format!("{} of {}", grouped(done), grouped(total));
-    if width < ROOM {
-        return format!("{what} · {amount}");
-    }
-    let full = u64::try_from(u128::from(done) * u128::from(BAR) / u128::from(total.max(1)));
-    let columns = |columns: u64, c: &str| c.repeat(usize::try_from(columns).unwrap_or(0));
-    let full = full.unwrap_or(BAR);
-    let bar = columns(full, "█") + &columns(BAR - full, "░");
-    format!("{what} {bar} {amount}")
 }
 
 #[cfg(test)]

@@ -44,8 +44,7 @@ async fn pressed(
     let name = crate::model::SessionName::new("s").unwrap();
     let session = oracle.oracle().session_by_key(SessionKey::local(name));
     let mut nobody = TerminalUser::Absent;
-    let progress = tool::Progress::default();
-    let follower = Follower::new(&session, (Format::Text, &root()), &progress, &mut nobody);
+    let follower = Follower::new(&session, (Format::Text, &root()), &mut nobody);
     let asked = Submission::new("what is it?");
     let followed = follower.follow(asked, &mut terminal, &mut interrupts);
     let (followed, ()) = tokio::join!(followed, hand(&presses, &recording));
@@ -130,42 +129,6 @@ async fn interrupt_before_acceptance_waits_and_a_second_does_not() {
     })
     .await;
     assert!(matches!(left, Err(CliError::Interrupted)), "{left:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn tool_progress_is_shown_until_it_ends() {
-    let oracle = TestOracle::new(Scripted::new().stall(""));
-    let oracle = oracle.start().await.unwrap();
-    let (mut terminal, recording) = Recording::terminal("", PERSON);
-    let (presses, mut interrupts) = Interrupts::for_tests();
-    let name = crate::model::SessionName::new("s").unwrap();
-    let session = oracle.oracle().session_by_key(SessionKey::local(name));
-    let progress = tool::Progress::default();
-    let mut nobody = TerminalUser::Absent;
-    let follower = Follower::new(&session, (Format::Text, &root()), &progress, &mut nobody);
-    let asked = Submission::new("what is it?");
-    let followed = follower.follow(asked, &mut terminal, &mut interrupts);
-    let hand = async {
-        wait_for(&recording, "asking scripted/").await;
-        let work = progress.begin("indexing", Some(10));
-        work.add(5);
-        let bar = " indexing ██████████░░░░░░░░░░ 5 of 10 · 1 s ";
-        wait_for(&recording, bar).await;
-        drop(work);
-        let shown = recording.out().len();
-        // The previous status appears again.
-        let again = async || {
-            while !recording.out()[shown..].contains(" asking scripted/") {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(60), again())
-            .await
-            .unwrap();
-        presses.send(()).await.unwrap();
-    };
-    let (answer, ()) = tokio::join!(followed, hand);
-    assert_eq!(answer.unwrap().outcome, Outcome::Cancelled);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU32, AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -27,7 +27,7 @@ use super::{
     passages::{FileStatus, IndexedFile, Shard, TermCache},
 };
 use crate::tool::{
-    Progress, ProgressGuard, ProgressSnapshot, ProjectRoot,
+    CallStep, ProjectRoot,
     walk::{self, FileStamp, Listing, Scope, SkipReason, Skipped},
 };
 
@@ -52,10 +52,17 @@ pub(super) struct ProjectIndex {
 struct Shared {
     root: ProjectRoot,
     settings: CodeSearchSettings,
-    progress: Progress,
+    counts: Counts,
     fresh: Duration,
     now: Mutex<IndexState>,
     ended: Condvar,
+}
+
+/// Files of the running refresh; no total means that none runs.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) done: AtomicU32,
+    pub(super) total: AtomicU32,
 }
 
 #[derive(Debug, Default)]
@@ -75,18 +82,12 @@ pub(super) struct Snapshot {
 }
 
 impl ProjectIndex {
-    /// Creates the index; `progress` receives the progress of long refreshes.
-    pub(super) fn new(
-        root: ProjectRoot,
-        settings: &CodeSearchSettings,
-        progress: Progress,
-        fresh: Duration,
-    ) -> Self {
+    pub(super) fn new(root: ProjectRoot, settings: &CodeSearchSettings, fresh: Duration) -> Self {
         Self {
             shared: Arc::new(Shared {
                 root,
                 settings: *settings,
-                progress,
+                counts: Counts::default(),
                 fresh,
                 now: Mutex::default(),
                 ended: Condvar::new(),
@@ -127,10 +128,19 @@ impl ProjectIndex {
         Some(known)
     }
 
-    pub(super) fn progress(&self) -> String {
-        let step = self.shared.progress.now();
-        step.map_or_else(String::new, |ProgressSnapshot { what, done, total }| {
-            format!(" ({what}: {done} of {})", total.unwrap_or(done))
+    pub(super) fn counts(&self) -> &Counts {
+        &self.shared.counts
+    }
+
+    /// How far the running refresh is.
+    pub(super) fn step(&self) -> Option<CallStep> {
+        let Counts { done, total } = self.counts();
+        let total = total.load(Ordering::Relaxed);
+        (total > 0).then(|| CallStep {
+            // A count above its estimate shows as full.
+            done: done.load(Ordering::Relaxed).min(total).into(),
+            total: Some(total.into()),
+            message: Some("indexing the project".to_owned()),
         })
     }
 
@@ -143,7 +153,6 @@ impl ProjectIndex {
             &files.collect(),
             self.shared.settings.index_bytes,
             &mut TermCache::default(),
-            None,
             stop,
         );
         Snapshot {
@@ -179,6 +188,7 @@ struct EndGuard<'a>(&'a Shared);
 
 impl Drop for EndGuard<'_> {
     fn drop(&mut self) {
+        self.0.counts.total.store(0, Ordering::Relaxed);
         self.0.now.lock().running = false;
         self.0.ended.notify_all();
     }
@@ -218,17 +228,18 @@ impl Shared {
             let known = &shards[*at].files;
             known.len() != files.len() || !known.iter().all(|entry| is_current(entry, files))
         });
-        let count = due.iter().map(|(_, files)| files.len() as u64).sum();
+        let count: usize = due.iter().map(|(_, files)| files.len()).sum();
         let next = AtomicUsize::new(0);
         if !due.is_empty() {
-            let work = self.progress.begin("indexing the project", Some(count));
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            self.counts.done.store(0, Ordering::Relaxed);
+            self.counts.total.store(count, Ordering::Relaxed);
             let some = || {
                 let (mut read, mut spellings) = (Vec::new(), TermCache::default());
                 while let Some((at, files)) = due.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let most = self.settings.index_bytes / SHARDS;
-                    let mut of = |before: &Shard| {
-                        self.read(before, files, most, &mut spellings, Some(&work), quit)
-                    };
+                    let mut of =
+                        |before: &Shard| self.read(before, files, most, &mut spellings, quit);
                     let mut shard = of(&shards[*at]);
                     // Capacity is assigned file by file, independent of the previous index.
                     let is_full = |one: &IndexedFile| one.status == FileStatus::LeftOut;
@@ -267,7 +278,6 @@ impl Shared {
         files: &BTreeMap<PathBuf, FileStamp>,
         most: usize,
         spellings: &mut TermCache,
-        work: Option<&ProgressGuard>,
         quit: &CancellationToken,
     ) -> Shard {
         let (mut shard, mut buffer) = (Shard::default(), Vec::new());
@@ -281,9 +291,7 @@ impl Shared {
             if quit.is_cancelled() {
                 break;
             }
-            if let Some(work) = work {
-                work.add(1);
-            }
+            self.counts.done.fetch_add(1, Ordering::Relaxed);
             if let Some(file) = known.get(path.as_path()) {
                 shard.keep(before, *file, &mut moved);
                 continue;

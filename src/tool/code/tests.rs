@@ -77,7 +77,7 @@ impl Tree {
         stop: &CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
         let root = ProjectRoot::open(&root).unwrap();
-        let index = ProjectIndex::new(root.clone(), &self.settings, Progress::default(), MIN_FRESH);
+        let index = ProjectIndex::new(root.clone(), &self.settings, MIN_FRESH);
         search(
             &root,
             &index,

@@ -7,14 +7,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     model::{
-        ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec,
+        ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec, hex,
         tool::{ApprovalRule, ToolTrust},
     },
     tool::registry::{MAX_TOOL_NAME, is_name},
 };
 
 /// Maximum size of a declaration, in bytes of JSON.
-const MAX_DECLARATION: usize = 64 * 1024;
+const MAX_DECLARATION: usize = 16 * 1024;
 
 /// What a server declares of a tool; any change of it changes the hash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ impl Declared {
         }
         let size = serde_json::to_vec(&declared).map_or(usize::MAX, |json| json.len());
         if size > MAX_DECLARATION {
-            return Err("its declaration is longer than 64 KiB");
+            return Err("its declaration is longer than 16 KiB");
         }
         Ok(declared)
     }
@@ -105,10 +105,6 @@ fn model_name(server: &str, tool: &str) -> String {
         .collect();
     let hash = hex(&Sha256::digest(&name));
     format!("{start}_{}", hash.get(..HASH).unwrap_or_default())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -181,6 +177,6 @@ mod tests {
         assert_eq!(one.hash(), same.hash());
         assert_ne!(one.hash(), other.hash());
         assert!(tool("d", r#"{"type": "string"}"#).is_err());
-        assert!(tool(&"x".repeat(70_000), r#"{"type": "object"}"#).is_err());
+        assert!(tool(&"x".repeat(17_000), r#"{"type": "object"}"#).is_err());
     }
 }

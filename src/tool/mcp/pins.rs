@@ -17,15 +17,13 @@ use tempfile::NamedTempFile;
 use super::Declared;
 
 /// The file of pins in a data directory.
-pub(crate) const FILE: &str = "mcp-tools.json";
+pub(crate) const PINS: &str = "mcp-tools.json";
 /// Most pins of a server.
 const MAX_PINS: usize = 1_024;
 
-/// The known declaration of a tool.
+/// A tool with its known declaration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Pin {
-    /// For people; the declaration itself counts.
-    pub(crate) sha256: String,
+pub(crate) struct KnownTool {
     pub(crate) tool: Declared,
     /// Whether the server no longer offers it.
     pub(super) gone: bool,
@@ -35,7 +33,7 @@ pub(crate) struct Pin {
 }
 
 /// By server, in order of discovery.
-type ByServer = BTreeMap<String, Vec<Pin>>;
+type ByServer = BTreeMap<String, Vec<KnownTool>>;
 
 /// The known declarations.
 pub(crate) struct Pins {
@@ -50,86 +48,79 @@ impl Pins {
     /// # Errors
     /// When the file exists and cannot be read.
     pub(crate) fn open(directory: Option<&Path>) -> io::Result<Self> {
-        let path = directory.map(|directory| directory.join(FILE));
+        let path = directory.map(|directory| directory.join(PINS));
         let known = path.as_deref().map(read).transpose()?;
         let known = Mutex::new(known.unwrap_or_default());
         Ok(Self { path, known })
     }
 
-    pub(super) fn of(&self, server: &str) -> Vec<Pin> {
+    pub(super) fn of(&self, server: &str) -> Vec<KnownTool> {
         self.known.lock().get(server).cloned().unwrap_or_default()
     }
 
-    /// Pins new tools, marks those that are gone or changed, and returns all pins of the server.
+    /// Pins new tools, marks those that are gone or changed, and returns all tools of the server.
     /// Blocks.
-    pub(super) fn see(&self, server: &str, offered: Vec<Declared>) -> Vec<Pin> {
+    pub(super) fn reconcile(&self, server: &str, offered: Vec<Declared>) -> Vec<KnownTool> {
         self.update(|known| {
             let pins = known.entry(server.to_owned()).or_default();
             pins.iter_mut().for_each(|pin| pin.gone = true);
-            for tool in &offered {
-                if let Some(pin) = pins.iter_mut().find(|pin| pin.tool.name == tool.name) {
-                    pin.gone = false;
-                } else if pins.len() < MAX_PINS {
-                    pins.push(Pin::new(tool.clone()));
+            for tool in offered.clone() {
+                let is_full = pins.len() >= MAX_PINS;
+                match pins.iter_mut().find(|pin| pin.tool.name == tool.name) {
+                    Some(pin) => {
+                        pin.gone = false;
+                        pin.changed = Some(tool).filter(|tool| *tool != pin.tool);
+                    }
+                    None if !is_full => pins.push(KnownTool {
+                        tool,
+                        gone: false,
+                        changed: None,
+                    }),
+                    None => tracing::warn!(server, tool = %tool.name, "too many tools are known"),
                 }
             }
         });
-        let mut seen = self.of(server);
-        for pin in &mut seen {
-            let mut offered = offered.iter();
-            let now = offered.find(|tool| tool.name == pin.tool.name && **tool != pin.tool);
-            pin.changed = now.cloned();
-        }
-        seen
+        self.of(server)
     }
 
     /// Replaces a pin. Blocks.
-    pub(super) fn approve(&self, server: &str, pin: &Pin) {
+    pub(super) fn approve(&self, server: &str, approved: &KnownTool) {
         self.update(|known| {
             let mut pins = known.get_mut(server).into_iter().flatten();
-            if let Some(there) = pins.find(|there| there.tool.name == pin.tool.name) {
-                there.clone_from(pin);
+            if let Some(pin) = pins.find(|pin| pin.tool.name == approved.tool.name) {
+                pin.clone_from(approved);
             }
         });
     }
 
     /// Changes the pins as the file has them now. If it cannot be used, they stay in memory.
+    /// `change` may be applied twice.
     fn update(&self, change: impl Fn(&mut ByServer)) {
         let mut known = self.known.lock();
-        let mut in_file = |path: &Path| {
-            let lock = File::create(path.with_extension("lock"))?;
-            lock.lock()?;
-            let before = read(path)?;
-            *known = before.clone();
-            change(&mut known);
-            if before == *known {
-                Ok(())
-            } else {
-                write(path, &known)
-            }
+        let Some(path) = &self.path else {
+            return change(&mut known);
         };
-        let done = match &self.path {
-            Some(path) => in_file(path),
-            None => Err(io::ErrorKind::NotFound.into()),
-        };
-        if let Err(error) = done {
-            if self.path.is_some() {
-                tracing::warn!(%error, "cannot update {FILE} in the data directory");
-            }
+        if let Err(error) = in_file(path, &mut known, &change) {
+            tracing::warn!(%error, "cannot update {PINS} in the data directory");
             change(&mut known);
         }
     }
 }
 
-impl Pin {
-    pub(super) fn new(tool: Declared) -> Self {
-        Self {
-            sha256: tool.hash(),
-            tool,
-            gone: false,
-            changed: None,
-        }
+fn in_file(path: &Path, known: &mut ByServer, change: impl Fn(&mut ByServer)) -> io::Result<()> {
+    let lock = File::create(path.with_extension("lock"))?;
+    lock.lock()?;
+    let before = read(path)?;
+    known.clone_from(&before);
+    change(known);
+    if before == *known {
+        return Ok(());
     }
+    let mut draft = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    draft.write_all(&serde_json::to_vec_pretty(known)?)?;
+    draft.as_file().sync_all()?;
+    draft.persist(path)?;
+    Ok(())
 }
 
 fn read(path: &Path) -> io::Result<ByServer> {
@@ -138,14 +129,6 @@ fn read(path: &Path) -> io::Result<ByServer> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(ByServer::new()),
         Err(error) => Err(error),
     }
-}
-
-fn write(path: &Path, known: &ByServer) -> io::Result<()> {
-    let mut draft = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
-    draft.write_all(&serde_json::to_vec_pretty(known)?)?;
-    draft.as_file().sync_all()?;
-    draft.persist(path)?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -161,7 +144,15 @@ mod tests {
         Declared::new(serde_json::from_value(tool).unwrap()).unwrap()
     }
 
-    fn shown(pins: &[Pin]) -> Vec<(&str, &str, bool)> {
+    fn known(tool: Declared) -> KnownTool {
+        KnownTool {
+            tool,
+            gone: false,
+            changed: None,
+        }
+    }
+
+    fn shown(pins: &[KnownTool]) -> Vec<(&str, &str, bool)> {
         pins.iter()
             .map(|pin| (&*pin.tool.name, &*pin.tool.description, pin.gone))
             .collect()
@@ -171,13 +162,13 @@ mod tests {
     fn first_sight_pins_a_tool_for_every_process_until_an_operator_approves_another() {
         let folder = tempfile::tempdir().unwrap();
         let [one, other] = [(); 2].map(|()| Pins::open(Some(folder.path())).unwrap());
-        one.see("s", vec![tool("a", "1"), tool("b", "1")]);
+        one.reconcile("s", vec![tool("a", "1"), tool("b", "1")]);
         // Another process, which knew nothing, sees them changed.
-        let pins = other.see("s", vec![tool("a", "2"), tool("c", "1")]);
+        let pins = other.reconcile("s", vec![tool("a", "2"), tool("c", "1")]);
         let expected = [("a", "1", false), ("b", "1", true), ("c", "1", false)];
         assert_eq!(shown(&pins), expected);
-        other.approve("s", &Pin::new(tool("a", "2")));
-        let pins = one.see("s", vec![tool("a", "2"), tool("b", "3")]);
+        other.approve("s", &known(tool("a", "2")));
+        let pins = one.reconcile("s", vec![tool("a", "2"), tool("b", "3")]);
         let expected = [("a", "2", false), ("b", "1", false), ("c", "1", true)];
         assert_eq!(shown(&pins), expected, "one that returns keeps its pin");
         assert_eq!(pins[1].changed, Some(tool("b", "3")));
@@ -189,7 +180,7 @@ mod tests {
     #[test]
     fn broken_file_is_reported_and_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(FILE);
+        let path = folder.path().join(PINS);
         fs::write(&path, "{").unwrap();
         assert!(Pins::open(Some(folder.path())).is_err());
         assert_eq!(fs::read(&path).unwrap(), b"{");

@@ -1,28 +1,16 @@
 //! The process of a server: its group ends with the connection and with this process.
 //!
 //! A server is the child of a [`guard`], this program again, which waits for the end of the server
-//! and of this process, and then kills the group. The signal that the operating system can send at
-//! the end of a parent would not do: it reaches only the server, not its children (`npx` starts the
-//! real server as one), and also comes when the thread ends that started it.
+//! and of this process, and then kills the group. `PR_SET_PDEATHSIG` would not do: it reaches only
+//! the direct child (`npx` starts the server as a grandchild), and fires when the spawning *thread*
+//! ends.
 
-use std::{
-    ffi::OsString,
-    io,
-    pin::Pin,
-    process::Stdio,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll, ready},
-    thread,
-    time::Duration,
-};
+use std::{ffi::OsString, io, process::Stdio, sync::Arc, thread, time::Duration};
 
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, getppid, kill_current_process_group, kill_process_group};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, ReadBuf},
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
     time::timeout,
 };
@@ -38,8 +26,8 @@ pub const GUARD: &str = "__mcp-child";
 const GRACE: Duration = Duration::from_secs(2);
 /// How often a guard looks for the parent.
 const LOOK: Duration = Duration::from_millis(200);
-/// Longest logged line of a server, in bytes.
-const MAX_LINE: usize = 2_000;
+/// Longest logged line of a server, in bytes; a longer one is logged in parts.
+const MAX_LINE: u64 = 2_000;
 
 /// A running server, killed with its group on drop.
 pub(super) struct Process {
@@ -55,19 +43,15 @@ impl Process {
         program: &Program,
         last_line: &Arc<Mutex<String>>,
     ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
-        let mut command = match &program.guard {
-            Some(guard) => {
-                let mut command = Command::new(guard);
-                command.arg(GUARD).arg(std::process::id().to_string());
-                command.arg(&program.command);
-                command
-            }
-            None => Command::new(&program.command),
-        };
+        let mut command = Command::new(program.guard.as_ref().unwrap_or(&program.command));
+        if program.guard.is_some() {
+            let parent = std::process::id().to_string();
+            command.args([GUARD, &parent]).arg(&program.command);
+        }
         command
             .args(&program.args)
             .env_clear()
-            .envs(program.env.iter().map(|(name, value)| (name, value)))
+            .envs(&program.env)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -108,56 +92,23 @@ impl Drop for Process {
 }
 
 /// Passes what a server writes to standard error on to the log.
-async fn log(name: String, mut stderr: ChildStderr, last: Arc<Mutex<String>>) {
-    let (mut line, mut buffer) = (Vec::new(), [0; 4_096]);
-    while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
-        for byte in buffer.iter().take(read) {
-            if *byte != b'\n' {
-                line.extend((line.len() < MAX_LINE).then_some(*byte));
-                continue;
-            }
-            let text = String::from_utf8_lossy(&line);
-            let text = on_one_line(text.trim_end());
-            tracing::info!(server = %name, "{text}");
-            *last.lock() = shortened(&text, 200);
-            line.clear();
-        }
-    }
-}
-
-/// A reader whose lines have a limit: beyond it, reading fails.
-pub(super) struct Capped<R> {
-    pub(super) inner: R,
-    /// Of the line so far.
-    pub(super) length: usize,
-    pub(super) most: usize,
-    pub(super) oversized: Arc<AtomicBool>,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for Capped<R> {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut this.inner).poll_read(context, buffer))?;
-        let new = buffer.filled().get(before..).unwrap_or_default();
-        this.length = match memchr::memrchr(b'\n', new) {
-            Some(end) => new.len() - end - 1,
-            None => this.length + new.len(),
+async fn log(name: String, stderr: ChildStderr, last: Arc<Mutex<String>>) {
+    let (mut stderr, mut line) = (BufReader::new(stderr), Vec::new());
+    loop {
+        let mut part = (&mut stderr).take(MAX_LINE);
+        let Ok(1..) = part.read_until(b'\n', &mut line).await else {
+            return;
         };
-        if this.length > this.most {
-            this.oversized.store(true, Ordering::Relaxed);
-            return Poll::Ready(Err(io::ErrorKind::FileTooLarge.into()));
-        }
-        Poll::Ready(Ok(()))
+        let text = String::from_utf8_lossy(&line);
+        let text = on_one_line(text.trim_end());
+        tracing::info!(server = %name, "{text}");
+        *last.lock() = shortened(&text, 200);
+        line.clear();
     }
 }
 
-/// Starts a program, and kills its process group, with this process, when the program or the parent
-/// of this process has ended. `words` are the parent's process id, the program and its arguments.
+/// Runs a program and waits. Kills its own process group when the program ends, or shortly after the
+/// parent process has ended. `words`: the parent's process id, the program, its arguments.
 ///
 /// # Errors
 /// When the program does not start, or the parent has already ended.

@@ -15,6 +15,13 @@ const MAX_TEXT: usize = 64 * 1024;
 const MAX_IMAGES: usize = 8;
 /// Maximum size of an image, in bytes of base64.
 const MAX_IMAGE: usize = 4 << 20;
+/// Kinds of images that all providers take, and how their data begins in base64.
+const IMAGES: [(&str, &str); 4] = [
+    ("image/png", "iVBORw0KGgo"),
+    ("image/jpeg", "/9j/"),
+    ("image/gif", "R0lGOD"),
+    ("image/webp", "UklGR"),
+];
 
 /// # Errors
 /// The server's own error, for the model.
@@ -44,12 +51,8 @@ pub(super) fn output(result: CallToolResult, server: &str) -> Result<ToolOutput,
             }),
             ContentBlock::ResourceLink(link) => {
                 let about = link.description.or(link.title).unwrap_or_default();
-                texts.push(format!(
-                    "[{}] {} {}",
-                    line(&link.uri),
-                    line(&link.name),
-                    line(&about)
-                ));
+                let (uri, name) = (line(&link.uri), line(&link.name));
+                texts.push(format!("[{uri}] {name} {}", line(&about)));
             }
             _ => texts.push("[content of an unknown kind]".to_owned()),
         }
@@ -68,10 +71,9 @@ pub(super) fn output(result: CallToolResult, server: &str) -> Result<ToolOutput,
         _ => text,
     };
     if result.is_error == Some(true) {
-        let text = if text.trim().is_empty() {
-            "no reason given"
-        } else {
-            &text
+        let text = match text.trim() {
+            "" => "no reason given",
+            text => text,
         };
         refuse!("the MCP server `{server}` reports an error: {text}");
     }
@@ -82,13 +84,13 @@ pub(super) fn output(result: CallToolResult, server: &str) -> Result<ToolOutput,
     })
 }
 
-/// `None` if it is too large, or is no image.
+/// `None` if it is too large, or of a kind that providers reject.
 fn data_url(mime: &str, data: &str) -> Option<String> {
-    let of_mime = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
-    let of_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
-    let kind = mime.strip_prefix("image/")?;
-    let is_image = kind.bytes().all(of_mime) && data.bytes().all(of_base64);
-    (is_image && data.len() <= MAX_IMAGE).then(|| format!("data:{mime};base64,{data}"))
+    let mut kinds = IMAGES.iter();
+    let is_image = kinds.any(|(kind, start)| *kind == mime && data.starts_with(start));
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+    let fits = is_image && data.len() <= MAX_IMAGE && data.bytes().all(is_base64);
+    fits.then(|| format!("data:{mime};base64,{data}"))
 }
 
 /// One line in place of data that models do not read.
@@ -113,9 +115,9 @@ mod tests {
 
     #[test]
     fn contents_become_text_data_and_images() {
-        let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
-        let large =
-            json!({"type": "image", "data": "A".repeat(MAX_IMAGE + 4), "mimeType": "image/png"});
+        let image = json!({"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"});
+        let data = format!("iVBORw0KGgo{}", "A".repeat(MAX_IMAGE - 7));
+        let large = json!({"type": "image", "data": data, "mimeType": "image/png"});
         let odd = json!({"type": "image", "data": "aGk=", "mimeType": "text/html"});
         let got = of(json!({"content": [
             {"type": "text", "text": "one"}, image, large, odd,
@@ -131,11 +133,11 @@ mod tests {
         assert_eq!(got.text, text);
         assert_eq!(got.data, Some(json!({"n": 1})));
         let urls: Vec<_> = got.images.iter().map(|image| &*image.url).collect();
-        assert_eq!(urls, ["data:image/png;base64,aGk="]);
+        assert_eq!(urls, ["data:image/png;base64,iVBORw0KGgo="]);
         let many = of(json!({"content": vec![image; 9]})).unwrap();
         assert_eq!(
             (many.images.len(), &*many.text),
-            (8, "[an image: image/png, 3 bytes]")
+            (8, "[an image: image/png, 9 bytes]")
         );
     }
 

@@ -3,6 +3,7 @@
 
 use std::{
     fmt::Display,
+    future::ready,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -10,22 +11,20 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{
-    FutureExt as _, StreamExt as _,
-    future::{BoxFuture, Fuse, FusedFuture as _},
-};
+use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use rmcp::{
     ClientHandler, Peer, RoleClient, ServiceError, ServiceExt as _,
     handler::client::progress::ProgressDispatcher,
     model::{
-        CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation,
-        JsonObject, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
-        ServerResult,
+        CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest,
+        Implementation, JsonObject, PaginatedRequestParams, PingRequest, ProgressNotificationParam,
+        ProtocolVersion, ServerResult,
     },
-    service::{NotificationContext, PeerRequestOptions, RunningServiceCancellationToken},
+    service::{NotificationContext, PeerRequestOptions},
     transport::{
-        StreamableHttpClientTransport, async_rw::AsyncRwTransport,
+        StreamableHttpClientTransport, async_rw::JsonRpcMessageCodec,
+        sink_stream::SinkStreamTransport,
         streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
@@ -34,16 +33,18 @@ use tokio::{
     task::JoinSet,
     time::{Instant, sleep_until, timeout},
 };
-use tokio_util::sync::CancellationToken;
-
-use super::{
-    Declared, Pin, Pins, Settings, Transport,
-    process::{Capped, Process},
-    result,
+use tokio_util::{
+    codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead, FramedWrite},
+    sync::CancellationToken,
 };
+
+use super::{Declared, KnownTool, Pins, Settings, Transport, process::Process, result};
 use crate::{
     model::ToolSpec,
-    tool::{CallStep, ProgressGuard, ToolContext, ToolError, ToolOutput, text::shortened},
+    tool::{
+        CallProgress, CallStep, ToolError, ToolOutput,
+        text::{on_one_line, shortened},
+    },
 };
 
 /// State of a server that starts with its first call.
@@ -58,16 +59,16 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const STABLE: Duration = Duration::from_secs(60);
 /// How long a notification, or the end of a connection, may take.
 const BRIEF: Duration = Duration::from_secs(2);
+/// Shortest time between two lists of tools.
+const LIST_PAUSE: Duration = Duration::from_secs(1);
 
-type Reply = oneshot::Sender<Result<ToolOutput, ToolError>>;
-
-/// A call to a tool.
+/// A call to a tool. It is cancelled when nobody waits for the reply any more.
 pub(super) struct Job {
     pub tool: String,
     pub arguments: JsonObject,
-    pub context: ToolContext,
+    pub progress: CallProgress,
     pub deadline: Instant,
-    pub reply: Reply,
+    pub reply: oneshot::Sender<Result<ToolOutput, ToolError>>,
 }
 
 /// A server, shared by all sessions.
@@ -75,14 +76,12 @@ pub(crate) struct Server {
     pub(crate) settings: Settings,
     pub(super) jobs: mpsc::Sender<Job>,
     pub(crate) state: watch::Sender<String>,
-    known: Mutex<Vec<Pin>>,
+    known: Mutex<Vec<KnownTool>>,
     pins: Arc<Pins>,
     changed: Arc<Notify>,
     end: CancellationToken,
     /// The last line that its process wrote to standard error.
     last_line: Arc<Mutex<String>>,
-    /// Set when a message was too large.
-    oversized: Arc<AtomicBool>,
 }
 
 impl Server {
@@ -94,18 +93,16 @@ impl Server {
         changed: &Arc<Notify>,
         end: &CancellationToken,
     ) -> Arc<Self> {
-        let known = settings.used(pins.of(&settings.key));
         let (jobs, waiting) = mpsc::channel(QUEUE);
         let server = Arc::new(Self {
-            settings,
             jobs,
             state: watch::Sender::new(IDLE.to_owned()),
-            known: Mutex::new(known),
+            known: Mutex::new(settings.used(pins.of(&settings.key))),
             pins: Arc::clone(pins),
             changed: Arc::clone(changed),
             end: end.clone(),
             last_line: Arc::default(),
-            oversized: Arc::default(),
+            settings,
         });
         #[expect(clippy::disallowed_methods, reason = "the token ends it")]
         tokio::spawn(Arc::clone(&server).run(waiting));
@@ -113,7 +110,7 @@ impl Server {
     }
 
     /// Its tools, in order of discovery.
-    pub(crate) fn known(&self) -> Vec<Pin> {
+    pub(crate) fn known(&self) -> Vec<KnownTool> {
         self.known.lock().clone()
     }
 
@@ -121,50 +118,44 @@ impl Server {
         tool.spec(&self.settings.name, self.settings.approval)
     }
 
-    /// Pins a tool, named as models know it, as the server declares it now, and returns the hash of
-    /// the declaration; `None` if no such tool has changed. Blocks.
-    pub(crate) fn approve(&self, tool: &str) -> Option<String> {
+    /// Replaces the known declaration of a tool, named as models know it, by the changed one of this
+    /// hash; returns whether there is one. Blocks.
+    pub(crate) fn approve(&self, tool: &str, sha256: &str) -> bool {
         let mut known = self.known.lock();
-        let mut known = known.iter_mut();
-        let pin = known.find(|pin| self.spec(&pin.tool).name == tool)?;
-        *pin = Pin::new(pin.changed.take()?);
-        self.pins.approve(&self.settings.key, pin);
-        Some(pin.sha256.clone())
+        let known = known
+            .iter_mut()
+            .find(|known| self.spec(&known.tool).name == tool);
+        let Some(known) = known else { return false };
+        let changed = known.changed.take_if(|changed| changed.hash() == sha256);
+        let Some(changed) = changed else { return false };
+        known.tool = changed;
+        self.pins.approve(&self.settings.key, known);
+        true
     }
 
     /// Waits for the end of the first attempt to reach it.
-    pub(crate) async fn sought(&self) {
+    pub(crate) async fn first_attempt(&self) {
         let mut state = self.state.subscribe();
-        let found = state.wait_for(|state| state != IDLE);
-        let _ = timeout(self.settings.start_deadline, found).await;
+        let attempted = state.wait_for(|state| state != IDLE);
+        let _ = timeout(self.settings.start_deadline, attempted).await;
     }
 
     async fn run(self: Arc<Self>, mut jobs: mpsc::Receiver<Job>) {
         let name = &self.settings.name;
         let (mut pause, mut next) = (FIRST_PAUSE, Instant::now());
-        let mut seeks = self.known.lock().is_empty();
         loop {
-            let mut first = None;
-            if !seeks {
-                first = self.unless_over(jobs.recv()).await.flatten();
-            }
-            if self.end.is_cancelled() {
+            let needed = async {
+                let first = self.needed(&mut jobs, next).await?;
+                Some((first, Instant::now(), Box::pin(self.start()).await))
+            };
+            let Some(Some((first, began, started))) = self.end.run_until_cancelled(needed).await
+            else {
                 return;
-            }
-            if first.as_ref().is_some_and(|job| job.deadline < next) {
-                self.refuse(first);
-                continue;
-            }
-            self.unless_over(sleep_until(next)).await;
-            let began = Instant::now();
-            let why = match self.unless_over(Box::pin(self.start())).await {
-                None => return,
-                Some(Ok(connection)) => {
-                    seeks = false;
-                    Box::pin(self.serve(connection, first, &mut jobs)).await
-                }
-                Some(Err(why)) => {
-                    self.refuse(first);
+            };
+            let why = match started {
+                Ok(connection) => Box::pin(self.serve(connection, first, &mut jobs)).await,
+                Err(why) => {
+                    first.into_iter().for_each(|job| self.refuse(job));
                     why
                 }
             };
@@ -182,17 +173,31 @@ impl Server {
         }
     }
 
-    async fn unless_over<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        self.end.run_until_cancelled(work).await
+    /// Waits for the next call, and until the server may be started. A server without known tools,
+    /// which gets no calls, is started without one.
+    async fn needed(&self, jobs: &mut mpsc::Receiver<Job>, next: Instant) -> Option<Option<Job>> {
+        loop {
+            if self.known.lock().is_empty() {
+                sleep_until(next).await;
+                return Some(None);
+            }
+            let job = jobs.recv().await?;
+            if job.deadline < next {
+                self.refuse(job);
+                continue;
+            }
+            sleep_until(next).await;
+            if !job.reply.is_closed() {
+                return Some(Some(job));
+            }
+        }
     }
 
-    fn refuse(&self, job: Option<Job>) {
+    fn refuse(&self, job: Job) {
         let name = &self.settings.name;
-        if let Some(job) = job {
-            let _ = job.reply.send(Err(for_model!(
-                "the MCP server `{name}` is not available: continue without it, or try again later"
-            )));
-        }
+        let _ = job.reply.send(Err(for_model!(
+            "the MCP server `{name}` is not available: continue without it, or try again later"
+        )));
     }
 
     /// Connects and lists the tools.
@@ -208,25 +213,30 @@ impl Server {
     }
 
     async fn connect(&self) -> Result<Connection, String> {
-        let settings = &self.settings;
-        let handler = Handler::default();
+        let (settings, handler) = (&self.settings, Handler::default());
         let (listed, progress) = (Arc::clone(&handler.listed), handler.progress.clone());
-        let most = settings.max_reply_bytes;
-        self.oversized.store(false, Ordering::Relaxed);
+        let (most, oversized) = (settings.max_reply_bytes, Arc::new(AtomicBool::new(false)));
         let (service, process) = match &settings.transport {
             Transport::Program(program) => {
-                let (last_line, oversized) = (&self.last_line, &self.oversized);
-                let started = Process::start(&settings.name, program, last_line);
+                let started = Process::start(&settings.name, program, &self.last_line);
                 let (process, output, input) =
                     started.map_err(|error| format!("cannot start it: {error}"))?;
-                let output = Capped {
-                    inner: output,
-                    length: 0,
-                    most,
-                    oversized: Arc::clone(oversized),
-                };
-                let transport = AsyncRwTransport::new_client(output, input);
-                let transport = transport.with_max_line_length(usize::MAX);
+                let newline = || b"\n".to_vec();
+                let lines = AnyDelimiterCodec::new_with_max_length(newline(), newline(), most);
+                let oversized = Arc::clone(&oversized);
+                // rmcp's own reader would skip a line that is too long, and its call would wait.
+                let messages = FramedRead::new(output, lines)
+                    .take_while(move |line| {
+                        let is_too_long =
+                            matches!(line, Err(AnyDelimiterCodecError::MaxChunkLengthExceeded));
+                        oversized.fetch_or(is_too_long, Ordering::Relaxed);
+                        ready(line.is_ok())
+                    })
+                    .filter_map(|line| {
+                        ready(serde_json::from_slice(&line.unwrap_or_default()).ok())
+                    });
+                let input = FramedWrite::new(input, JsonRpcMessageCodec::default());
+                let transport = SinkStreamTransport::new(input, messages);
                 (handler.serve(transport).await, Some(process))
             }
             Transport::Http {
@@ -234,12 +244,13 @@ impl Server {
                 url,
                 headers,
             } => {
-                let headers = headers.iter();
-                let headers = headers.map(|(name, value)| (name.clone(), value.clone()));
+                // A session that has expired is opened by a new connection, which lists the tools.
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
-                    .custom_headers(headers.collect())
+                    .custom_headers(headers.clone())
                     .max_sse_event_size(most)
-                    .max_json_response_size(most);
+                    .max_json_response_size(most)
+                    .max_concurrent_requests(settings.parallel)
+                    .reinit_on_expired_session(false);
                 let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
                 (handler.serve(transport).await, None)
             }
@@ -249,9 +260,9 @@ impl Server {
             link: Link {
                 peer: service.peer().clone(),
                 progress,
+                oversized,
             },
-            close: service.cancellation_token(),
-            ended: service.waiting().map(drop).boxed().fuse(),
+            ended: service.waiting().map(drop).boxed(),
             process,
             listed,
         })
@@ -281,17 +292,20 @@ impl Server {
             more = cursor.is_some();
         }
         let (pins, key) = (Arc::clone(&self.pins), settings.key.clone());
-        let seen = tokio::task::spawn_blocking(move || pins.see(&key, offered)).await;
-        let known = settings.used(seen.map_err(|error| error.to_string())?);
+        let pinned = tokio::task::spawn_blocking(move || pins.reconcile(&key, offered)).await;
+        let known = settings.used(pinned.map_err(|error| error.to_string())?);
         let before = self.known();
-        let has_changed = |pin: &&Pin| pin.changed.is_some() && !before.contains(pin);
-        for pin in known.iter().filter(has_changed) {
-            let tool = self.spec(&pin.tool).name;
-            tracing::warn!(
-                %server,
-                "an MCP server has changed the tool `{tool}`, which is withheld: see `oracle ctl \
-                 mcp`, and accept it with `oracle ctl approve-tool {tool}`"
-            );
+        for new in known.iter().filter(|tool| !before.contains(tool)) {
+            let tool = self.spec(&new.tool).name;
+            if new.changed.is_some() {
+                tracing::warn!(
+                    %server,
+                    "an MCP server has changed the tool `{tool}`, which is withheld: `oracle ctl \
+                     mcp` shows the change and how to approve it"
+                );
+            } else if !before.is_empty() {
+                tracing::warn!(%server, "an MCP server now has the tool `{tool}`");
+            }
         }
         if known != before {
             *self.known.lock() = known;
@@ -310,45 +324,44 @@ impl Server {
         self.state.send_replace("running".to_owned());
         let Connection {
             link,
-            close,
             mut ended,
             process,
             listed,
         } = connection;
-        let mut calls = JoinSet::new();
+        let (mut calls, mut next_list) = (JoinSet::new(), Instant::now());
         let call = |job| Box::pin(Arc::clone(self).call(link.clone(), job));
         if let Some(job) = first {
             calls.spawn(call(job));
         }
         let why = loop {
             let has_room = calls.len() < self.settings.parallel;
+            let list_again = async {
+                sleep_until(next_list).await;
+                listed.notified().await;
+            };
             tokio::select! {
                 biased;
                 () = self.end.cancelled() => break "it was stopped".to_owned(),
                 () = &mut ended => break "its connection ended".to_owned(),
-                Some(ended) = calls.join_next(), if !calls.is_empty() => {
-                    if let Ok(Some(why)) = ended {
-                        break why;
+                Some(is_alive) = calls.join_next() => {
+                    if matches!(is_alive, Ok(false)) {
+                        break "it does not answer".to_owned();
                     }
                 }
-                () = listed.notified() => {
+                Some(job) = jobs.recv(), if has_room => drop(calls.spawn(call(job))),
+                () = list_again => {
+                    next_list = Instant::now() + LIST_PAUSE;
                     let listing = timeout(self.settings.start_deadline, self.list(&link.peer));
                     let listing = listing.await;
                     if let Err(why) = listing.unwrap_or_else(|_| Err("it is silent".to_owned())) {
                         break why;
                     }
                 }
-                Some(job) = jobs.recv(), if has_room => drop(calls.spawn(call(job))),
             }
         };
-        close.cancel();
-        let ending = async {
-            if !ended.is_terminated() {
-                ended.await;
-            }
-            // Without a connection, calls end.
-            while calls.join_next().await.is_some() {}
-        };
+        // This closes the connection, and without one, calls end.
+        drop(ended);
+        let ending = async { while calls.join_next().await.is_some() {} };
         let _ = timeout(BRIEF, ending).await;
         if let Some(process) = process {
             process.end().await;
@@ -356,118 +369,105 @@ impl Server {
         why
     }
 
-    /// Makes a call, and returns why the connection has to end, if it has to.
-    async fn call(self: Arc<Self>, link: Link, job: Job) -> Option<String> {
-        let (name, mut reply) = (&self.settings.name, job.reply);
-        let pin = self
-            .known()
-            .into_iter()
-            .find(|pin| pin.tool.name == job.tool);
-        let refusal = match pin {
-            Some(Pin { changed: None, .. }) => None,
-            Some(_) => Some(
+    /// Makes a call, and returns whether the server is still there after one that failed.
+    async fn call(self: Arc<Self>, link: Link, job: Job) -> bool {
+        let mut reply = job.reply;
+        let known = self
+            .known
+            .lock()
+            .iter()
+            .find_map(|known| (known.tool.name == job.tool).then_some(known.changed.is_some()));
+        let refusal = match known {
+            // Nobody waits any more.
+            _ if reply.is_closed() => return true,
+            Some(false) => None,
+            Some(true) => Some(
                 "is withheld, because its server has changed what it declares: continue without \
-                 it; an operator can accept the change",
+                 it; an operator can approve the change",
             ),
             None => Some("no longer exists: continue without it"),
         };
         if let Some(why) = refusal {
-            let tool = job.tool;
+            let (tool, name) = (job.tool, &self.settings.name);
             let _ = reply.send(Err(for_model!("`{tool}` of the MCP server `{name}` {why}")));
-            return None;
+            return true;
         }
-        let params = CallToolRequestParams::new(job.tool.clone()).with_arguments(job.arguments);
+        let params = CallToolRequestParams::new(job.tool).with_arguments(job.arguments);
         let request = CallToolRequest::new(params).into();
         let options = PeerRequestOptions::no_options();
-        let mut handle = match link.peer.send_cancellable_request(request, options).await {
-            Ok(handle) => handle,
-            Err(error) => return self.answer(reply, Err(error)),
-        };
-        let mut steps = link.progress.subscribe(handle.progress_token.clone()).await;
-        let mut bar = None;
-        let answer = loop {
-            tokio::select! {
-                biased;
-                answer = &mut handle.rx => break answer.unwrap_or(Err(ServiceError::TransportClosed)),
-                // The deadline passed, or the query was cancelled.
-                () = reply.closed() => {
-                    let cancel = handle.cancel(Some("no longer needed".to_owned()));
-                    let _ = timeout(BRIEF, cancel).await;
-                    return None;
-                }
-                Some(step) = steps.next() => {
-                    self.show(&mut bar, &job.tool, &step);
-                    job.context.progress.report(CallStep {
-                        done: step.progress,
-                        total: step.total,
-                        message: step.message.map(|message| shortened(&message, 200)),
-                    });
+        let answer = match link.peer.send_cancellable_request(request, options).await {
+            Err(error) => Err(error),
+            Ok(mut handle) => {
+                let mut steps = link.progress.subscribe(handle.progress_token.clone()).await;
+                loop {
+                    tokio::select! {
+                        biased;
+                        answer = &mut handle.rx => {
+                            break answer.unwrap_or(Err(ServiceError::TransportClosed));
+                        }
+                        // The deadline passed, or the query was cancelled.
+                        () = reply.closed() => {
+                            let cancel = handle.cancel(Some("no longer needed".to_owned()));
+                            let _ = timeout(BRIEF, cancel).await;
+                            return self.is_alive(&link).await;
+                        }
+                        Some(step) = steps.next() => job.progress.report(CallStep {
+                            done: step.progress,
+                            total: step.total,
+                            message: step.message.map(|text| shortened(&on_one_line(&text), 200)),
+                        }),
+                    }
                 }
             }
         };
-        self.answer(reply, answer)
+        let has_failed = !matches!(answer, Ok(_) | Err(ServiceError::McpError(_)));
+        let _ = reply.send(self.outcome(&link, answer));
+        !has_failed || self.is_alive(&link).await
     }
 
-    fn show(
+    fn outcome(
         &self,
-        bar: &mut Option<(ProgressGuard, u64)>,
-        tool: &str,
-        step: &ProgressNotificationParam,
-    ) {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a count for people"
-        )]
-        let (done, total) = (step.progress as u64, step.total.map(|total| total as u64));
-        let (bar, before) = bar.get_or_insert_with(|| {
-            let what = format!("{}: {tool}", self.settings.name);
-            (self.settings.progress.begin(what, total), 0)
-        });
-        bar.add(done.saturating_sub(*before));
-        *before = done.max(*before);
-    }
-
-    fn answer(&self, reply: Reply, answer: Result<ServerResult, ServiceError>) -> Option<String> {
+        link: &Link,
+        answer: Result<ServerResult, ServiceError>,
+    ) -> Result<ToolOutput, ToolError> {
         let (name, most) = (&self.settings.name, self.settings.max_reply_bytes);
-        let mut why = None;
-        let answer = match answer {
-            Ok(ServerResult::CallToolResult(result)) => result::output(result, name),
-            Ok(_) => Err(for_model!(
+        let why = match answer {
+            Ok(ServerResult::CallToolResult(result)) => return result::output(result, name),
+            Ok(_) => refuse!(
                 "the MCP server `{name}` did not answer the call: it asks for what Oracle does not \
                  support"
-            )),
+            ),
             Err(ServiceError::McpError(error)) => {
                 let text = shortened(&error.message, 2_000);
-                Err(for_model!(
-                    "the MCP server `{name}` reports an error: {text}"
-                ))
+                refuse!("the MCP server `{name}` reports an error: {text}")
             }
-            Err(_) if self.oversized.load(Ordering::Relaxed) => Err(for_model!(
-                "the answer of the MCP server `{name}` is larger than {most} bytes: ask for less"
-            )),
-            Err(error) => {
-                why = Some(self.settings.shown(error));
-                Err(for_model!(
-                    "the connection to the MCP server `{name}` failed before its answer: whether \
-                     the call had an effect is unknown"
-                ))
+            Err(_) if link.oversized.load(Ordering::Relaxed) => {
+                format!("one of its messages is larger than {most} bytes")
             }
+            Err(error) => self.settings.shown(error),
         };
-        let _ = reply.send(answer);
-        why
+        refuse!(
+            "the connection to the MCP server `{name}` failed ({why}): whether the call had an \
+             effect is unknown"
+        )
+    }
+
+    /// Whether the server answers anything.
+    async fn is_alive(&self, link: &Link) -> bool {
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        let answer = timeout(self.settings.start_deadline, link.peer.send_request(ping));
+        matches!(answer.await, Ok(Ok(_) | Err(ServiceError::McpError(_))))
     }
 }
 
 impl Settings {
     /// The tools that are there and that are wanted.
-    fn used(&self, mut pins: Vec<Pin>) -> Vec<Pin> {
-        let is_wanted = |pin: &Pin| match &self.tools {
-            Some(tools) => tools.contains(&pin.tool.name),
-            None => true,
-        };
-        pins.retain(|pin| !pin.gone && is_wanted(pin));
-        pins
+    fn used(&self, mut known: Vec<KnownTool>) -> Vec<KnownTool> {
+        known.retain(|known| {
+            let wanted = self.tools.as_ref();
+            !known.gone && wanted.is_none_or(|tools| tools.contains(&known.tool.name))
+        });
+        known
     }
 
     /// An error as it may be shown: the address may contain a secret.
@@ -485,12 +485,14 @@ impl Settings {
 struct Link {
     peer: Peer<RoleClient>,
     progress: ProgressDispatcher,
+    /// Whether a message was too large.
+    oversized: Arc<AtomicBool>,
 }
 
 struct Connection {
     link: Link,
-    close: RunningServiceCancellationToken,
-    ended: Fuse<BoxFuture<'static, ()>>,
+    /// Closes the connection when dropped.
+    ended: BoxFuture<'static, ()>,
     process: Option<Process>,
     listed: Arc<Notify>,
 }

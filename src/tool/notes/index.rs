@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Notes, note::Note};
 use crate::tool::{
-    ProgressGuard,
     code::{
         kind::FileKind,
         passages::{FileStatus, IndexedFile, Shard, TermCache},
@@ -69,13 +68,13 @@ impl IndexedNote {
 }
 
 impl Index {
+    /// Reads the notes that have changed, and returns whether there are any.
     pub(super) fn refresh(
         &mut self,
         notes: &Notes,
         listing: Listing,
-        work: &ProgressGuard,
         stop: &CancellationToken,
-    ) {
+    ) -> bool {
         let mut left_out = Omissions {
             skipped: listing.skipped,
             beyond: u64::from(listing.more > 0),
@@ -107,7 +106,7 @@ impl Index {
         if accepted.len() == known && accepted.iter().all(is_known) {
             left_out.skipped.unreadable += self.unread.len() as u64;
             self.left_out = left_out;
-            return;
+            return false;
         }
         self.unread.clear();
         let old = Arc::clone(&self.shard);
@@ -118,7 +117,6 @@ impl Index {
         let mut known: HashMap<&Path, usize> = known.collect();
         let mut kept = BTreeSet::new();
         for file in accepted {
-            work.add(1);
             let page = self.pages.get(&file.shown);
             let is_known = page.is_some_and(|page| page.is_of(&file));
             let before = known.remove(file.path.as_path());
@@ -166,6 +164,7 @@ impl Index {
         shard.copy_terms(&old, &moved);
         self.shard = Arc::new(shard);
         self.left_out = left_out;
+        true
     }
 
     /// Returns the best sections below a folder or in a file (all, if empty), the number of all

@@ -102,9 +102,9 @@ fn results(told: &Value) -> Vec<(String, String)> {
 
 #[test]
 fn call_waits_for_approval_across_a_kill_and_is_made_once() {
-    for (verb, expected, calls) in [
-        ("approve", ("ok", "written"), 1),
-        ("deny", ("denied", ""), 0),
+    for (verb, reason, expected, calls) in [
+        ("approve", "", ("ok", "written"), 1),
+        ("deny", " --reason not-today", ("denied", "not-today"), 0),
     ] {
         let folder = folder();
         let place = place("s__write", folder.path());
@@ -117,7 +117,10 @@ fn call_waits_for_approval_across_a_kill_and_is_made_once() {
         let server = serve(&place);
         let (call, token) = waiting(&place);
         assert_eq!((&call, &token), (&before.0, &before.1));
-        run(&place, &format!("ctl {verb} s {call} {token} --json"));
+        run(
+            &place,
+            &format!("ctl {verb} s {call} {token}{reason} --json"),
+        );
         let told = ended(&place);
         let results = results(&told);
         let [(status, content)] = &results[..] else {

@@ -139,7 +139,10 @@ const CASES: &[(&str, &str)] = &[
     (r#"{"verb":"pause","session":"system"}"#, "reserved"),
     // It has no servers of tools either.
     (r#"{"verb":"tool_servers"}"#, "tool_servers"),
-    (r#"{"verb":"approve_tool","tool":"s__t"}"#, "unknown_tool"),
+    (
+        r#"{"verb":"approve_tool","tool":"s__t","sha256":"0"}"#,
+        "unknown_tool",
+    ),
     (r#"{"verb":"list"}"#, "sessions"),
     // The test's system has no configuration to reload.
     (r#"{"verb":"reload"}"#, "not_reloadable"),

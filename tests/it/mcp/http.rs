@@ -1,6 +1,9 @@
 //! A scripted MCP server over streamable HTTP.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -14,6 +17,8 @@ use tokio::net::TcpListener;
 
 use super::{builder, call_in, context, names, tool};
 
+static OPENED: AtomicUsize = AtomicUsize::new(0);
+
 async fn answer(headers: HeaderMap, body: Bytes) -> Response {
     let asked: Value = serde_json::from_slice(&body).unwrap();
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
@@ -24,10 +29,14 @@ async fn answer(headers: HeaderMap, body: Bytes) -> Response {
         return StatusCode::ACCEPTED.into_response();
     }
     let result = match asked["method"].as_str().unwrap() {
-        "initialize" => json!({
-            "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-            "serverInfo": {"name": "scripted", "version": "1"}
-        }),
+        "initialize" => {
+            OPENED.fetch_add(1, Ordering::Relaxed);
+            json!({
+                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "scripted", "version": "1"}
+            })
+        }
+        "ping" => json!({}),
         "tools/list" => {
             let names = ["answer", "stream", "huge", "page", "hang"];
             json!({ "tools": Vec::from(names.map(|name| tool(name, "Does it.", true))) })
@@ -93,6 +102,8 @@ async fn server_over_http_gets_its_headers_and_its_failures_are_clear() {
             _ => panic!("{name}: {got:?}"),
         }
     }
+    let opened = OPENED.load(Ordering::Relaxed);
+    assert_eq!(opened, 1, "a call that fails ends no other");
     system.shut_down(Duration::ZERO).await;
 
     // A wrong key: the reason is shown, without the key.

@@ -18,6 +18,7 @@ while IFS= read -r line; do
         result "$id" '{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"scripted","version":"1"}}'
         ;;
     *'"method":"tools/list"'*) result "$id" "$(cat "$dir/tools.json")" ;;
+    *'"method":"ping"'*) result "$id" '{}' ;;
     *'"method":"notifications/cancelled"'*) echo "$line" >>"$dir/cancelled" ;;
     *'"method":"tools/call"'*)
         echo "$line" >>"$dir/calls"
@@ -39,6 +40,7 @@ while IFS= read -r line; do
             echo '"}]}}'
             ;;
         *'"name":"hang"'*) : ;;
+        *'"name":"freeze"'*) sleep 1000 ;;
         *'"name":"progress"'*)
             token=${line#*\"progressToken\":}
             token=${token%%[,\}]*}

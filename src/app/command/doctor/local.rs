@@ -39,9 +39,13 @@ pub(super) fn check(
     );
     let seen = format!("{file}; using {chain}, {why}");
     report.add(Finding::ok("config", seen))?;
-    let builder = Oracle::builder().config(config.clone());
+    let builder = Oracle::builder()
+        .config(config.clone())
+        .environment(environment.pairs().iter().cloned())
+        .project(&args.options.project);
     let parts = [
-        builder.project(&args.options.project).tools().map(drop),
+        builder.tools().map(drop),
+        builder.check_mcp(),
         app::classifier(config).map(drop),
         app::composer(config).map(drop),
         app::project_context(config).map(drop),
@@ -56,7 +60,7 @@ pub(super) fn check(
     if problems.is_empty() {
         report.add(Finding::ok(
             "parts",
-            "project folder, lexicon and prompts are valid",
+            "project folder, MCP servers, lexicon and prompts are valid",
         ))?;
     }
     for problem in problems {

@@ -3,7 +3,12 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::{QueryClassification, QueryType, record::codec};
+use crate::{
+    model::{
+        CallId, QueryClassification, QueryId, QueryType, SessionKey, SessionName, record::codec,
+    },
+    tool::CallStep,
+};
 
 /// A record with these fields; the others have usual values.
 fn record(kind: &str, fields: &Value) -> Record {
@@ -160,46 +165,28 @@ fn status_line_describes_each_event() {
 }
 
 #[test]
-fn progress_bar_needs_a_known_total_and_enough_width() {
-    let step = |done, total| ProgressSnapshot {
-        what: "indexing".to_owned(),
-        done,
-        total,
-    };
-    for (done, total, width, said) in [
+fn step_of_a_call_is_shown_with_what_is_known() {
+    for (done, total, message, said) in [
+        (3.0, None, None, "running s__t: 3"),
+        (0.5, Some(2.0), None, "running s__t: 0.5 of 2"),
         (
-            0,
-            Some(5_000),
-            80,
-            "indexing ░░░░░░░░░░░░░░░░░░░░ 0 of 5,000",
-        ),
-        (
-            1_200,
-            Some(5_000),
-            80,
-            "indexing ████░░░░░░░░░░░░░░░░ 1,200 of 5,000",
-        ),
-        (
-            5_000,
-            Some(5_000),
-            80,
-            "indexing ████████████████████ 5,000 of 5,000",
-        ),
-        (
-            5_001,
-            Some(5_000),
-            80,
-            "indexing ████████████████████ 5,000 of 5,000",
-        ),
-        (1_200, Some(5_000), 40, "indexing · 1,200 of 5,000"),
-        (1_200, None, 80, "indexing · 1,200"),
-        (
-            u64::MAX,
-            Some(u64::MAX),
-            40,
-            "indexing · 18,446,744,073,709,551,615 of 18,446,744,073,709,551,615",
+            7.0,
+            Some(90.0),
+            Some("reading"),
+            "running s__t: 7 of 90, reading",
         ),
     ] {
-        assert_eq!(bar(&step(done, total), width), said);
+        let call = CallProgressed {
+            session: SessionKey::local(SessionName::new("s").unwrap()),
+            query: QueryId(1),
+            call: CallId::new("c"),
+            name: "s__t".to_owned(),
+            step: CallStep {
+                done,
+                total,
+                message: message.map(str::to_owned),
+            },
+        };
+        assert_eq!(step(&call).to_string(), said);
     }
 }

@@ -7,7 +7,7 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::Command,
-    sync::mpsc,
+    sync::{atomic::Ordering, mpsc},
     thread,
     time::Duration,
 };
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::tool::{
-    CodeSearchSettings, MAX_DATA, Progress, ProjectRoot, ToolOutput, arguments,
+    CodeSearchSettings, MAX_DATA, ProjectRoot, ToolOutput, arguments,
     code::{
         CodeSearchArguments,
         index::{MIN_FRESH, ProjectIndex},
@@ -40,7 +40,7 @@ impl Tree {
     fn within(files: &[(&str, &str)], settings: CodeSearchSettings, fresh: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = ProjectRoot::open(folder.path()).unwrap();
-        let index = ProjectIndex::new(root, &settings, Progress::default(), fresh);
+        let index = ProjectIndex::new(root, &settings, fresh);
         let tree = Self {
             folder,
             settings,
@@ -477,12 +477,12 @@ fn cancelled_search_skips_the_index_and_the_next_one_builds_it() {
 
 #[test]
 fn search_before_the_index_is_ready_reports_progress() {
-    let (tree, progress) = (Tree::of(&[]), Progress::default());
+    let tree = Tree::of(&[]);
     let root = ProjectRoot::open(tree.folder.path()).unwrap();
     let settings = CodeSearchSettings::default();
-    let index = ProjectIndex::new(root.clone(), &settings, progress.clone(), MIN_FRESH);
-    let reading = progress.begin("indexing the project", Some(90));
-    reading.add(7);
+    let index = ProjectIndex::new(root.clone(), &settings, MIN_FRESH);
+    index.counts().done.store(7, Ordering::Relaxed);
+    index.counts().total.store(90, Ordering::Relaxed);
     let stopped = CancellationToken::new();
     stopped.cancel();
     let wanted = arguments::arguments(json!({"query": "the cookie", "mode": "words"})).unwrap();
