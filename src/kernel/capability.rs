@@ -22,8 +22,7 @@ pub(super) fn requested(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisio
     let Some(SignalFields::NeedCapability(wish)) = draft.query.signal_fields().cloned() else {
         return guard::begin_turn(draft, notes);
     };
-    let text = format!("{} {}", wish.capability, wish.reason);
-    let (found, grantable) = offer::serving(&draft, &text);
+    let (found, grantable) = offer::serving(&draft, &wish);
     let wait = draft.policy().grant_wait;
     let waits = found.is_empty() && !grantable.is_empty() && !wait.is_zero();
     let mut asked = CapabilityRequested {

@@ -86,7 +86,7 @@ pub enum Effect {
         start: Arc<ChildStart>,
     },
     /// Pause a child that runs for a paused session, or end that pause if the session is not paused.
-    HoldChild {
+    SyncChildPause {
         /// The parent's query.
         query: QueryId,
         /// What the child was started with.

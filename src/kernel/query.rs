@@ -300,6 +300,10 @@ impl Query {
         calls && self.is_at(token.query, token.turn)
     }
 
+    pub(super) fn is_in_flight(&self, token: CallToken) -> bool {
+        self.calls_with(token) || self.compacts_with(token)
+    }
+
     pub(super) fn backs_off_with(&self, token: CallToken) -> bool {
         let waits =
             matches!(self.step, Step::BackingOff { attempt, .. } if attempt == token.attempt);

@@ -249,7 +249,7 @@ impl Audit {
             | Effect::RunTool { .. }
             | Effect::AbortTools { .. }
             | Effect::StartChild { .. }
-            | Effect::HoldChild { .. }
+            | Effect::SyncChildPause { .. }
             | Effect::CancelChild { .. } => false,
         });
         let calls = calls.count();

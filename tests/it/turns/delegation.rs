@@ -503,7 +503,7 @@ fn child_has_the_tools_of_its_type_that_its_parent_has() {
 fn a_pause_holds_the_children_and_starts_no_further_one() {
     let held = |play: &Play| {
         let held = play.effects.iter().filter_map(|effect| match effect {
-            Effect::HoldChild { start, .. } => Some(start.child.to_string()),
+            Effect::SyncChildPause { start, .. } => Some(start.child.to_string()),
             _ => None,
         });
         held.collect::<Vec<_>>()

@@ -167,9 +167,7 @@ fn heuristic_judges_silence_by_question_text_and_calls() {
             "",
             [Failed, Failed, Denied],
             RetryWithHint,
-            Some(
-                "The last turns made no progress. These tools failed: search. Try another way.",
-            ),
+            Some("The last turns made no progress. These tools failed: search. Try another way."),
         ),
         (
             "rule 2: enough text",

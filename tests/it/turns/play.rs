@@ -176,7 +176,7 @@ impl Play {
             | Effect::AbortModel { .. }
             | Effect::RetryAt { .. }
             | Effect::AbortTools { .. }
-            | Effect::HoldChild { .. }
+            | Effect::SyncChildPause { .. }
             | Effect::CancelChild { .. } => false,
         });
         assert!(!starts, "paused, and yet {:?}", self.effects);

@@ -20,7 +20,7 @@ fn owed(play: &Play) -> Vec<&'static str> {
         Effect::RunTool { .. } => "run",
         Effect::AbortTools { .. } => "abort tools",
         Effect::StartChild { .. } => "child",
-        Effect::HoldChild { .. } => "hold child",
+        Effect::SyncChildPause { .. } => "sync child pause",
         Effect::CancelChild { .. } => "cancel child",
     };
     play.effects.iter().map(name).collect()
