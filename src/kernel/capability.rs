@@ -99,7 +99,7 @@ impl Session {
     /// The tools of which the running query awaits one, and the end of the wait.
     #[must_use]
     pub fn awaited_grant(&self) -> Option<(&[String], Timestamp)> {
-        match self.query()?.step() {
+        match &self.query()?.step {
             Step::AwaitingGrant(asked) => Some((&asked.grantable, asked.until?)),
             _ => None,
         }

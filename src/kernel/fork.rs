@@ -40,7 +40,10 @@ impl Session {
     }
 
     fn cut_behind(&self, point: QueryId) -> impl Iterator<Item = QueryId> {
-        let running = self.unfinished().map(Query::id).filter(|id| *id != point);
+        let running = self
+            .unfinished()
+            .map(|query| query.id)
+            .filter(|id| *id != point);
         let waiting = self.inbox.iter().map(|queued| queued.id);
         running.into_iter().chain(waiting)
     }
@@ -73,7 +76,7 @@ pub(super) fn take_in(session: &mut Session, forked: &Forked) {
     }
     let phase = mem::replace(&mut session.phase, Phase::Idle).released();
     session.phase = match phase {
-        Phase::Running(query) if query.id() == forked.query => Phase::Running(query),
+        Phase::Running(query) if query.id == forked.query => Phase::Running(query),
         Phase::Running(_) => {
             session.transcript.forget();
             Phase::Idle

@@ -160,7 +160,9 @@ impl Session {
             Command::Release => Ok(self.release(by, now)),
             Command::FinishNow => Ok(control::finish_now(self.running(now)?, by)),
             Command::SetBudget(limits) => {
-                let current = self.query().map_or(self.policy().limits, Query::limits);
+                let current = self
+                    .query()
+                    .map_or(self.policy().limits, |query| query.limits);
                 let limits = inbox::checked(limits.resolve(current))?;
                 Ok(control::set_budget(self.running(now)?, limits, by))
             }
@@ -346,7 +348,7 @@ impl Session {
     }
 
     pub(super) fn note(&self, fact: impl Into<Fact>, now: DecisionContext) -> Decision {
-        let query = self.query().map(Query::id);
+        let query = self.query().map(|query| query.id);
         Decision::of(Record::new(now.at, query, None, fact))
     }
 

@@ -190,7 +190,7 @@ impl SessionShell {
     /// that crashes.
     fn quarantine(&self, reason: String, now: DecisionContext) -> Decision {
         let orphans = self.session.query().into_iter().flat_map(|query| {
-            let (id, running) = (query.id(), query.step().running_children());
+            let (id, running) = (query.id, query.step.running_children());
             running.map(move |start| Effect::CancelChild {
                 query: id,
                 child: start.child.clone(),

@@ -148,7 +148,7 @@ impl SessionShell {
             Phase::Quarantined(aside) => aside.before.as_deref(),
             _ => self.session.query(),
         };
-        query.map(Query::by).cloned().unwrap_or_default()
+        query.map(|query| query.by.clone()).unwrap_or_default()
     }
 
     /// The moment of a decision that may begin a query or a turn of this caller.
@@ -259,7 +259,7 @@ impl SessionShell {
         result: Result<(QueryClassification, Arc<ComposedPrompt>), Fault>,
     ) -> Result<(), ActorProcessingErr> {
         let running = self.session.query();
-        let waits = |running: &Query| running.id() == query && *running.step() == Step::Preparing;
+        let waits = |running: &Query| running.id == query && running.step == Step::Preparing;
         if !running.is_some_and(waits) {
             // An earlier request was answered already.
             return Ok(());
@@ -310,7 +310,7 @@ impl SessionShell {
         let Decision {
             records, effects, ..
         } = decision;
-        let ran = self.session.query().map(Query::id);
+        let ran = self.session.query().map(|query| query.id);
         let was_closed = self.session.is_closed();
         let mut moved = !effects.is_empty();
         if records.is_empty() {
@@ -323,7 +323,7 @@ impl SessionShell {
             for record in &records {
                 self.session.evolve(record);
             }
-            let runs = self.session.query().map(Query::id);
+            let runs = self.session.query().map(|query| query.id);
             moved |= ran != runs || records.iter().any(|record| moves(record, runs));
             self.count(&records, began, taken);
             self.trace(&records);

@@ -257,7 +257,7 @@ impl Audit {
         let all = calls + effects.iter().filter(compacts).count();
         assert!(all <= 1, "one call of a model at a time: {effects:?}");
         if let Phase::Running(query) = live.phase() {
-            question_is_there(messages, &self.queries[&query.id()].question);
+            question_is_there(messages, &self.queries[&query.id].question);
         }
         if calls == 1 {
             let last = messages.last().map(|message| message.role);

@@ -217,7 +217,7 @@ fn restarts_reset_no_budget() {
     let mut play = Play::asked(turns(2));
     play.says(&need("more to read"));
     play.restart(RestartCause::Crash);
-    assert_eq!(play.session.query().unwrap().turns(), 1);
+    assert_eq!(play.session.query().unwrap().turns, 1);
     play.says(&need("still more"));
     assert_eq!(play.end(), Some(("forced", "budget")));
 }
