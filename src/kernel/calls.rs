@@ -317,8 +317,7 @@ pub(super) fn close(draft: &mut Draft<'_>) {
         );
     }
     if abort {
-        let query = draft.query.id;
-        draft.effect(Effect::AbortTools { query });
+        draft.effect(Effect::AbortTools);
     }
 }
 

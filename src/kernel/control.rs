@@ -54,15 +54,8 @@ pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
             return draft.wait();
         }
         Step::Ending { .. } => delegation::cancel(&mut draft),
-        Step::Calling { attempt, .. } => {
-            let token = draft.token(attempt);
-            draft.effect(Effect::AbortModel { token });
-        }
-        Step::Compacting {
-            what, pause: None, ..
-        } => {
-            let token = draft.next_turn_token(what.attempt);
-            draft.effect(Effect::AbortModel { token });
+        Step::Calling { .. } | Step::Compacting { pause: None, .. } => {
+            draft.effect(Effect::AbortModel);
         }
         _ => {}
     }

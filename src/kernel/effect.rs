@@ -52,11 +52,8 @@ pub enum Effect {
         /// The messages, quoted as data.
         text: Arc<str>,
     },
-    /// Abort a model call of any kind.
-    AbortModel {
-        /// Call token.
-        token: CallToken,
-    },
+    /// Abort the model call in flight, of any kind.
+    AbortModel,
     /// Report the end of a back-off.
     RetryAt {
         /// Call token of the failed try.
@@ -73,11 +70,8 @@ pub enum Effect {
         /// Call.
         call: Arc<ToolCall>,
     },
-    /// Abort all tool calls of a query.
-    AbortTools {
-        /// Query.
-        query: QueryId,
-    },
+    /// Abort all tool calls in flight.
+    AbortTools,
     /// Start a child session with a query, or find it if it exists.
     StartChild {
         /// The parent's query.

@@ -23,7 +23,14 @@ impl Session {
     /// Returns the records that follow the copied ones, from which this state was replayed.
     #[must_use]
     pub fn forked(&self, forked: Forked, by: By, now: DecisionContext) -> Decision {
-        let (point, made) = (forked.query, made(&forked, by));
+        let point = forked.query;
+        let made = ForkMade {
+            from: forked.parent.clone(),
+            seq: forked.seq,
+            query: point,
+            turn: forked.turn,
+            by,
+        };
         let decision = self.note(SessionFact::Forked(forked), now);
         let mut decision = decision.and(self.note(ControlFact::Forked(made), now));
         for record in &mut decision.records {
@@ -54,16 +61,6 @@ impl Session {
             Phase::Running(query) => Some(query),
             Phase::Quarantined(aside) => aside.before.as_deref(),
         }
-    }
-}
-
-fn made(forked: &Forked, by: By) -> ForkMade {
-    ForkMade {
-        from: forked.parent.clone(),
-        seq: forked.seq,
-        query: forked.query,
-        turn: forked.turn,
-        by,
     }
 }
 

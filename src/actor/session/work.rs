@@ -87,7 +87,7 @@ impl SessionShell {
                 instruction,
                 text,
             } => self.work = self.compact(me, token, model, instruction, &text),
-            Effect::AbortModel { .. } => self.work = None,
+            Effect::AbortModel => self.work = None,
             Effect::RetryAt { token, at } => {
                 let (me, pause) = (me.clone(), at.since(self.services.clock.now()));
                 self.work = Some(Work::task(async move {
@@ -100,7 +100,7 @@ impl SessionShell {
                 let task = self.run_tool(me, query, turn, call);
                 self.tools.insert(id, task);
             }
-            Effect::AbortTools { .. } => self.tools.clear(),
+            Effect::AbortTools => self.tools.clear(),
             Effect::StartChild { query, start } => {
                 // Turns are limited by the profile: a child's do not count for its parent
                 // (docs/protocol.md, "Tools and sub-agents").

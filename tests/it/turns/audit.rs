@@ -244,10 +244,10 @@ impl Audit {
             Effect::CallModel { .. } => true,
             Effect::Prepare { .. }
             | Effect::Compact { .. }
-            | Effect::AbortModel { .. }
+            | Effect::AbortModel
             | Effect::RetryAt { .. }
             | Effect::RunTool { .. }
-            | Effect::AbortTools { .. }
+            | Effect::AbortTools
             | Effect::StartChild { .. }
             | Effect::SyncChildPause { .. }
             | Effect::CancelChild { .. } => false,

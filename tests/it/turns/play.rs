@@ -173,9 +173,9 @@ impl Play {
             | Effect::RunTool { .. }
             | Effect::StartChild { .. } => true,
             Effect::Prepare { .. }
-            | Effect::AbortModel { .. }
+            | Effect::AbortModel
             | Effect::RetryAt { .. }
-            | Effect::AbortTools { .. }
+            | Effect::AbortTools
             | Effect::SyncChildPause { .. }
             | Effect::CancelChild { .. } => false,
         });
