@@ -258,8 +258,9 @@ impl<'a> Checker<'a> {
     }
 
     fn number(&self, schema: &Value, number: f64, at: &str) -> Checked {
-        let bounds: [(_, _, fn(&f64, &f64) -> bool); 4] = [
-            ("minimum", "at least", f64::ge),
+        type Fits = fn(&f64, &f64) -> bool;
+        let bounds = [
+            ("minimum", "at least", f64::ge as Fits),
             ("maximum", "at most", f64::le),
             ("exclusiveMinimum", "more than", f64::gt),
             ("exclusiveMaximum", "less than", f64::lt),
