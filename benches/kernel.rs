@@ -117,7 +117,7 @@ fn session_at(turns: u32) -> Option<(Session, CallToken)> {
     };
     let classification = QueryClassification::new(QueryType::Code, 0.9, Vec::new());
     let prepared = Report::Prepared {
-        query: session.query()?.id(),
+        query: session.query()?.id,
         result: Ok((classification, prompt)),
     };
     let decision = session.observe(prepared, NOW);

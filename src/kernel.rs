@@ -64,5 +64,5 @@ pub use query::Query;
 pub use restart::Quarantine;
 pub use schema::check_schema;
 pub use session::{Phase, Session};
-pub use snapshot::{IdleState, SnapshotError};
+pub use snapshot::IdleState;
 pub use verdict::{DecisionTable, FallbackDone, Row, TurnEnd, TurnPolicy, Verdict};

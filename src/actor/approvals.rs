@@ -112,11 +112,8 @@ impl Approvals {
         let mut calls: Vec<Approval> = calls.collect();
         drop(theirs);
         self.0.remove_if(tenant, |_, theirs| theirs.is_empty());
-        calls.sort_by(|a, b| {
-            let order = |one: &Approval| (one.since, one.session.name.clone(), one.call.id.clone());
-            order(a).cmp(&order(b))
-        });
-        grants.sort_by(|a, b| a.session.name.cmp(&b.session.name));
+        calls.sort_by_cached_key(|one| (one.since, one.session.name.clone(), one.call.id.clone()));
+        grants.sort_by_cached_key(|one| one.session.name.clone());
         WaitingCalls {
             approvals: calls,
             grants,

@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use super::session::Opening;
 use crate::{
     kernel::{DelegationPolicy, Policy, SubAgentType},
-    model::{ProfileName, ToolSpec, record::Parent, tool::ToolEffect},
+    model::{ProfileName, ToolApproval, ToolSpec, record::Parent, tool::ToolEffect},
     prompt::{Composer, PreparedVariables, ToolLine, Variables},
     tool::Registry,
 };
@@ -67,8 +67,8 @@ impl Profile {
     #[must_use]
     pub fn for_child(&self, parent: &Parent) -> Self {
         let may_use = |tool: &&ToolSpec| match &parent.tools {
-            // It would find tools that its parent does not have.
-            _ if tool.name == ToolSpec::FIND => false,
+            // It would find tools that its parent does not have, or wait where nobody is asked.
+            _ if tool.name == ToolSpec::FIND || tool.approval == ToolApproval::Required => false,
             Some(names) => names.contains(&tool.name),
             None => tool.effect == ToolEffect::ReadOnly,
         };
@@ -218,29 +218,14 @@ mod tests {
     use super::*;
     use crate::{
         kernel::ModelChoice,
-        model::{QueryId, SessionName, ToolApproval, ToolNeed, ToolRepeat, ToolTrust},
+        model::{QueryId, SessionName},
         prompt::{ComposeInput, Composer, Prompts, TOKEN_BUDGET},
     };
 
-    fn tool(name: &str, effect: ToolEffect) -> ToolSpec {
-        ToolSpec {
-            name: name.into(),
-            description: "Does it.".into(),
-            schema: serde_json::json!({ "type": "object" }),
-            serves: ToolNeed::General,
-            effect,
-            repeat: ToolRepeat::Safe,
-            approval: ToolApproval::NotNeeded,
-            trust: ToolTrust::Trusted,
-        }
-    }
-
     #[test]
     fn child_gets_only_read_only_tools() {
-        let tools = [
-            tool("look", ToolEffect::ReadOnly),
-            tool("change", ToolEffect::Writes),
-        ];
+        let tool = |name| ToolSpec::new(name, "Does it.", serde_json::json!({ "type": "object" }));
+        let tools = [tool("look").read_only(), tool("change")];
         let policy = Policy::new(vec![ModelChoice::new("m/m")], tools.into());
         let registry = Arc::new(Registry::new([]).unwrap());
         let composer = Composer::new(Prompts::builtin().unwrap(), TOKEN_BUDGET);

@@ -2,7 +2,7 @@
 
 use super::approvals::{Approval, AwaitedGrant, PendingCalls};
 use crate::{
-    kernel::{Phase, Query, Session},
+    kernel::{Phase, Session},
     model::{Limits, ProfileName, QueryId, Seq, SessionKey, SignalType, Timestamp, Usage},
 };
 
@@ -59,11 +59,11 @@ impl SessionView {
         let (state, quarantine) = match session.phase() {
             Phase::Idle if session.is_closed() => ("closed", None),
             Phase::Idle => ("idle", None),
-            Phase::Running(query) => (query.step().name(), None),
+            Phase::Running(query) => (query.step.name(), None),
             Phase::Quarantined(aside) => ("quarantined", Some(aside.reason.clone())),
         };
         let question = session.question();
-        let signal = query.and_then(|query| query.signals().last_signal());
+        let signal = query.and_then(|query| query.signals.last_signal());
         let PendingCalls { calls, grant, .. } = PendingCalls::of(&key, session, last);
         Self {
             key,
@@ -72,15 +72,15 @@ impl SessionView {
             last,
             profile: session.profile().cloned(),
             question: question.map(|text| text.chars().take(QUESTION).collect()),
-            since: query.map(Query::since),
+            since: query.map(|query| query.since),
             signal: signal.map(|signal| signal.kind()),
             calls,
             grant,
             total: session.total_usage(),
-            query: query.map(|query| query.id()),
-            turns: query.map_or(0, |query| query.turns()),
-            limits: query.map(|query| query.limits()),
-            usage: query.map_or(session.usage_before(), |query| query.usage()),
+            query: query.map(|query| query.id),
+            turns: query.map_or(0, |query| query.turns),
+            limits: query.map(|query| query.limits),
+            usage: query.map_or(session.usage_before(), |query| query.usage),
             context_window: session.context_window(),
             waiting: session.waiting(),
             quarantine,

@@ -100,7 +100,12 @@ fn steer(text: String, author: Author) -> Result<Command, Refused> {
     Ok(Command::Steer { text, author })
 }
 
-fn deny(call: CallId, token: ApprovalToken, reason: Option<String>) -> Result<Command, Refused> {
+fn answer(
+    call: CallId,
+    token: ApprovalToken,
+    verdict: ApprovalVerdict,
+    reason: Option<String>,
+) -> Result<Command, Refused> {
     let length = reason.as_ref().map_or(0, |reason| reason.chars().count());
     if length > MAX_REASON {
         let what = format!("`reason` has {length} characters: use at most {MAX_REASON}");
@@ -109,7 +114,7 @@ fn deny(call: CallId, token: ApprovalToken, reason: Option<String>) -> Result<Co
     Ok(Command::AnswerApproval {
         call,
         token,
-        verdict: ApprovalVerdict::Denied,
+        verdict,
         reason: reason.filter(|reason| !reason.trim().is_empty()),
     })
 }
@@ -232,21 +237,19 @@ impl TenantController<'_> {
                 session,
                 call,
                 token,
-            } => {
-                let command = Command::AnswerApproval {
-                    call,
-                    token,
-                    verdict: ApprovalVerdict::Approved,
-                    reason: None,
-                };
-                (session, command)
-            }
+            } => (
+                session,
+                answer(call, token, ApprovalVerdict::Approved, None)?,
+            ),
             Verb::Deny {
                 session,
                 call,
                 token,
                 reason,
-            } => (session, deny(call, token, reason)?),
+            } => (
+                session,
+                answer(call, token, ApprovalVerdict::Denied, reason)?,
+            ),
             Verb::AttachTool { session, tool } => (session, Command::AttachTool { tool }),
         };
         self.command(&session, command).await

@@ -8,12 +8,11 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     capability,
     effect::Decision,
     input::{DecisionContext, Refusal},
+    offer,
     policy::Policy,
     session::{Phase, Session},
 };
@@ -22,30 +21,6 @@ use crate::model::{
     command::Author,
     record::{AddedTool, ControlFact, Steered, ToolAttached},
 };
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Attached {
-    name: String,
-    about: String,
-}
-
-impl From<&ToolAttached> for Attached {
-    fn from(attached: &ToolAttached) -> Self {
-        Self {
-            name: attached.tool.clone(),
-            about: attached.about.clone(),
-        }
-    }
-}
-
-impl From<&AddedTool> for Attached {
-    fn from(added: &AddedTool) -> Self {
-        Self {
-            name: added.tool.clone(),
-            about: added.about.clone(),
-        }
-    }
-}
 
 pub(super) fn attach(
     session: &Session,
@@ -69,37 +44,40 @@ pub(super) fn attach(
     let attached = session.note(ControlFact::ToolAttached(attached), now);
     // A query that waits for the tool goes on.
     let waits = session.awaited_grant();
-    Ok(
-        match waits.is_some_and(|(tools, _)| tools.contains(&spec.name)) {
-            true => session.and_then(attached, now, capability::proceed),
-            false => attached,
-        },
-    )
+    if waits.is_some_and(|(tools, _)| tools.contains(&spec.name)) {
+        return Ok(session.and_then(attached, now, capability::proceed));
+    }
+    Ok(attached)
 }
 
-pub(super) fn take_in(session: &mut Session, tool: &Attached) {
-    add(session, tool.clone());
-    let words = words(session.policy(), std::slice::from_ref(tool));
+pub(super) fn take_in(session: &mut Session, attached: &ToolAttached) {
+    let tool = AddedTool {
+        tool: attached.tool.clone(),
+        about: attached.about.clone(),
+    };
+    add(session, &tool);
+    let words = words(session.policy(), &[tool]);
     if let Phase::Running(query) = &mut session.phase {
         query.steers.push(words);
     }
 }
 
 /// Adds a tool to the end of the session's list.
-pub(super) fn add(session: &mut Session, tool: Attached) {
-    if session.attached.iter().any(|known| known.name == tool.name) {
+pub(super) fn add(session: &mut Session, tool: &AddedTool) {
+    if session.has_joined(&tool.tool) {
         return;
     }
-    if let Some(spec) = ready(session.policy(), &tool.name) {
+    if let Some(spec) = ready(session.policy(), &tool.tool) {
         let tools = session.policy().tools.iter().cloned().chain([spec]);
         session.offer(tools.collect());
     }
-    session.attached.push(tool);
+    session.joined.push(tool.clone());
 }
 
 impl Session {
-    pub(super) fn has_attached(&self, name: &str) -> bool {
-        self.attached.iter().any(|tool| tool.name == name)
+    /// Whether a tool was attached or found.
+    pub(super) fn has_joined(&self, name: &str) -> bool {
+        self.joined.iter().any(|tool| tool.tool == name)
     }
 
     /// Switches to another policy. Tools that the session has keep their places, those that are
@@ -107,29 +85,28 @@ impl Session {
     /// the policy that it started with.
     pub fn adopt(&mut self, policy: Arc<Policy>) {
         let before = Arc::clone(&self.policy().tools);
-        let is_new = self.opened.is_none();
         self.rules = policy.into();
-        let policy = self.policy();
-        let is_attached = |name: &str| self.attached.iter().any(|tool| tool.name == name);
-        let there = |name: &str| {
-            let mut findable = policy.findable.iter();
-            let own = policy
-                .tool(name)
-                .or_else(|| findable.find(|spec| spec.name == name));
-            let own = own.cloned();
-            own.or_else(|| ready(policy, name).filter(|_| is_attached(name)))
-        };
-        let before = before.iter().filter(|_| !is_new);
-        let mut tools: Vec<ToolSpec> = before.filter_map(|spec| there(&spec.name)).collect();
-        let own = policy.tools.iter().map(|spec| &spec.name);
-        for name in own.chain(self.attached.iter().map(|tool| &tool.name)) {
+        let before = before.iter().filter(|_| self.opened.is_some());
+        let mut tools: Vec<ToolSpec> = before
+            .filter_map(|spec| self.available(&spec.name))
+            .collect();
+        let own = self.policy().tools.iter().map(|spec| &spec.name);
+        for name in own.chain(self.joined.iter().map(|tool| &tool.tool)) {
             if tools.iter().all(|spec| spec.name != *name) {
-                tools.extend(there(name));
+                tools.extend(self.available(name));
             }
         }
-        if *tools != *policy.tools {
+        if *tools != *self.policy().tools {
             self.offer(tools.into());
         }
+    }
+
+    /// A tool of the policy, or one to find, or one to attach that has joined.
+    fn available(&self, name: &str) -> Option<ToolSpec> {
+        let policy = self.policy();
+        let mut own = policy.tools.iter().chain(policy.findable.iter());
+        let own = own.find(|spec| spec.name == name).cloned();
+        own.or_else(|| ready(policy, name).filter(|_| self.has_joined(name)))
     }
 
     fn offer(&mut self, tools: Arc<[ToolSpec]>) {
@@ -138,33 +115,35 @@ impl Session {
     }
 }
 
-pub(super) fn attached_tools(session: &Session) -> Option<Arc<Steered>> {
-    let attached = &session.attached;
-    (!attached.is_empty()).then(|| words(session.policy(), attached))
+pub(super) fn joined_tools(session: &Session) -> Option<Arc<Steered>> {
+    let joined = &session.joined;
+    (!joined.is_empty()).then(|| words(session.policy(), joined))
 }
 
-/// A tool that can be added.
+/// A tool that can be added, as the model may read it.
 fn ready(policy: &Policy, name: &str) -> Option<ToolSpec> {
     if policy.tool(name).is_some() {
         return None;
     }
     let mut ready = policy.attachable.iter().chain(policy.findable.iter());
-    ready.find(|spec| spec.name == name).cloned()
+    ready
+        .find(|spec| spec.name == name)
+        .map(offer::escaped_spec)
 }
 
 /// Always one message, because summaries refer to messages by position.
-fn words(policy: &Policy, attached: &[Attached]) -> Arc<Steered> {
-    let is_ready = |tool: &&Attached| policy.tool(&tool.name).is_some();
-    let (there, gone): (Vec<_>, Vec<_>) = attached.iter().partition(is_ready);
+fn words(policy: &Policy, joined: &[AddedTool]) -> Arc<Steered> {
+    let is_ready = |joined: &&AddedTool| policy.tool(&joined.tool).is_some();
+    let (there, gone): (Vec<_>, Vec<_>) = joined.iter().partition(is_ready);
     let mut text = String::new();
     if !there.is_empty() {
         text.push_str("These tools are available in addition to those named above:");
     }
-    for Attached { name, about } in there {
-        let _ = write!(text, "\n- {name}: {about}");
+    for AddedTool { tool, about } in there {
+        let _ = write!(text, "\n- {tool}: {about}");
     }
     if !gone.is_empty() {
-        let names: Vec<&str> = gone.iter().map(|tool| tool.name.as_str()).collect();
+        let names: Vec<&str> = gone.iter().map(|joined| joined.tool.as_str()).collect();
         let parting = if text.is_empty() { "" } else { "\n" };
         let names = names.join(", ");
         let _ = write!(text, "{parting}Currently unavailable: {names}.");

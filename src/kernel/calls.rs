@@ -16,8 +16,9 @@ use crate::model::{
     AnswerOptions, By, CallId, Outcome, Part, StopReason, ToolCall, ToolResult, ToolSpec,
     ToolStatus,
     record::{
-        ApprovalAnswered, ApprovalFact, ApprovalRequested, ApprovalVerdict, CallStarted,
-        HandedOver, RefusedWhy, Returned, ToolFact, ToolFinished, ToolRefused, ToolRequested,
+        ApprovalAnswered, ApprovalFact, ApprovalGiven, ApprovalRequested, ApprovalVerdict,
+        CallStarted, ControlFact, HandedOver, RefusedWhy, Returned, ToolFact, ToolFinished,
+        ToolRefused, ToolRequested,
     },
     tool::{ToolApproval, ToolRepeat},
 };
@@ -77,7 +78,7 @@ fn request_call(draft: &mut Draft<'_>, call: &Arc<ToolCall>) {
 }
 
 /// What a call's start records.
-fn started(call: &ToolCall) -> CallStarted {
+pub(super) fn started(call: &ToolCall) -> CallStarted {
     CallStarted {
         call: call.id.clone(),
         name: call.name.clone(),
@@ -163,13 +164,19 @@ pub(super) fn ended(mut draft: Draft<'_>, mut result: ToolResult) -> Decision {
     advance(draft)
 }
 
-pub(super) fn approval(
+pub(super) fn answered(
     mut draft: Draft<'_>,
     call: CallId,
     verdict: ApprovalVerdict,
     reason: Option<String>,
+    by: By,
 ) -> Decision {
     let slot = draft.query.step.slot(&call).cloned();
+    draft.emit(ControlFact::ApprovalAnswered(ApprovalGiven {
+        call: call.clone(),
+        verdict,
+        by,
+    }));
     let declined = match verdict {
         ApprovalVerdict::Approved | ApprovalVerdict::Withdrawn => None,
         ApprovalVerdict::Denied => Some(guidance::denied(reason.as_deref())),
@@ -310,8 +317,7 @@ pub(super) fn close(draft: &mut Draft<'_>) {
         );
     }
     if abort {
-        let query = draft.query.id;
-        draft.effect(Effect::AbortTools { query });
+        draft.effect(Effect::AbortTools);
     }
 }
 
@@ -323,7 +329,7 @@ fn open(draft: &Draft<'_>) -> Vec<ToolSlot> {
         .collect()
 }
 
-fn finish(draft: &mut Draft<'_>, call: &ToolCall, status: ToolStatus, content: &str) {
+pub(super) fn finish(draft: &mut Draft<'_>, call: &ToolCall, status: ToolStatus, content: &str) {
     let result = Arc::new(ToolResult::new(call.id.clone(), status, content));
     let name = call.name.clone();
     draft.emit(ToolFact::Finished(ToolFinished { name, result }));

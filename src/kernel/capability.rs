@@ -22,8 +22,7 @@ pub(super) fn requested(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisio
     let Some(SignalFields::NeedCapability(wish)) = draft.query.signal_fields().cloned() else {
         return guard::begin_turn(draft, notes);
     };
-    let text = format!("{} {}", wish.capability, wish.reason);
-    let (found, grantable) = offer::serving(&draft, &text);
+    let (found, grantable) = offer::serving(&draft, &wish);
     let wait = draft.policy().grant_wait;
     let waits = found.is_empty() && !grantable.is_empty() && !wait.is_zero();
     let mut asked = CapabilityRequested {
@@ -100,7 +99,7 @@ impl Session {
     /// The tools of which the running query awaits one, and the end of the wait.
     #[must_use]
     pub fn awaited_grant(&self) -> Option<(&[String], Timestamp)> {
-        match self.query()?.step() {
+        match &self.query()?.step {
             Step::AwaitingGrant(asked) => Some((&asked.grantable, asked.until?)),
             _ => None,
         }

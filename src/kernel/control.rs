@@ -12,10 +12,7 @@ use super::{
 use crate::model::{
     ApprovalToken, By, CallId, FaultCode, ForcedBy, Limits, Outcome,
     command::Author,
-    record::{
-        AgentFact, ApprovalGiven, ApprovalVerdict, BudgetSet, ChildCancel, ControlFact, Ending,
-        Steered,
-    },
+    record::{AgentFact, BudgetSet, ChildCancel, ControlFact, Ending, Steered},
 };
 
 pub(super) fn cancel_running(mut draft: Draft<'_>, by: By) -> Decision {
@@ -57,15 +54,8 @@ pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
             return draft.wait();
         }
         Step::Ending { .. } => delegation::cancel(&mut draft),
-        Step::Calling { attempt, .. } => {
-            let token = draft.token(attempt);
-            draft.effect(Effect::AbortModel { token });
-        }
-        Step::Compacting {
-            what, pause: None, ..
-        } => {
-            let token = draft.next_turn_token(what.attempt);
-            draft.effect(Effect::AbortModel { token });
+        Step::Calling { .. } | Step::Compacting { pause: None, .. } => {
+            draft.effect(Effect::AbortModel);
         }
         _ => {}
     }
@@ -112,7 +102,7 @@ pub(super) fn resume(draft: Draft<'_>) -> Decision {
         | Step::AwaitingGrant(_)
         | Step::Compacting { pause: Some(_), .. } => restart::owed(draft),
         Step::Tools { .. } => calls::advance(draft),
-        Step::Delegating { .. } => delegation::resume(draft),
+        Step::Delegating { .. } => delegation::sync_pause(draft),
         // A pause does not stop the other steps.
         _ => draft.wait(),
     }
@@ -124,23 +114,19 @@ pub(super) fn set_budget(mut draft: Draft<'_>, limits: Limits, by: By) -> Decisi
     draft.wait()
 }
 
-pub(super) fn answer_approval(
-    mut draft: Draft<'_>,
-    (call, token): (CallId, ApprovalToken),
-    (verdict, reason): (ApprovalVerdict, Option<String>),
-    by: By,
-) -> Result<Decision, Refusal> {
-    let slot = draft.query.step.slot(&call);
-    let Some(slot) = slot.filter(|slot| slot.state == CallState::AwaitingApproval) else {
-        return Err(Refusal::NotWaiting { call });
-    };
-    if slot.call.approval_token(draft.query.id, draft.query.turn) != token {
-        return Err(Refusal::OtherCall { call });
+/// Checks that an answer is for the call that waits.
+pub(super) fn approval_of<'a>(
+    draft: Draft<'a>,
+    call: &CallId,
+    token: &ApprovalToken,
+) -> Result<Draft<'a>, Refusal> {
+    let call = call.clone();
+    match draft.query.step.slot(&call) {
+        Some(slot) if slot.state == CallState::AwaitingApproval => {
+            let waits = slot.call.approval_token(draft.query.id, draft.query.turn);
+            let is_it = waits == *token;
+            is_it.then_some(draft).ok_or(Refusal::OtherCall { call })
+        }
+        _ => Err(Refusal::NotWaiting { call }),
     }
-    draft.emit(ControlFact::ApprovalAnswered(ApprovalGiven {
-        call: call.clone(),
-        verdict,
-        by,
-    }));
-    Ok(calls::approval(draft, call, verdict, reason))
 }

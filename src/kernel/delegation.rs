@@ -14,24 +14,19 @@ use super::{
     effect::{Decision, Effect},
     guard, guidance,
     phase::{ChildSlot, Step},
+    policy::SubAgentType,
 };
 use crate::model::{
     NanoUsd, QueryId, SignalFields, ToolSpec,
     record::{AgentFact, AmountBudget, ChildEnd, ChildProgress, ChildStart},
     signal::DelegationRecommended,
-    tool::ToolEffect,
+    tool::{ToolApproval, ToolEffect},
 };
 
 pub(super) fn room(draft: &Draft<'_>) -> bool {
     let (query, limits) = (&draft.query, draft.policy().delegation);
     let free = draft.session.depth() < limits.max_depth && query.children < limits.max_children;
     free && guard::spent(draft).is_none()
-}
-
-/// The rest of the tightest budget.
-fn left(budgets: Vec<AmountBudget>) -> Option<u64> {
-    let left = |budget: AmountBudget| budget.limit.saturating_sub(budget.used);
-    budgets.into_iter().map(left).min()
 }
 
 fn wish<'a>(draft: &'a Draft<'_>) -> Option<&'a DelegationRecommended> {
@@ -52,8 +47,12 @@ pub(super) fn start(mut draft: Draft<'_>) -> Decision {
     advance(draft)
 }
 
-/// Starts as many sub-agents as may run now, or begins the next turn if none runs.
+/// Starts as many sub-agents as may run now, or begins the next turn if none runs. A paused session
+/// does neither.
 pub(super) fn advance(mut draft: Draft<'_>) -> Decision {
+    if draft.session.paused {
+        return draft.wait();
+    }
     while let Some(start) = next(&draft) {
         let (query, start) = (draft.query.id, Arc::new(start));
         draft.emit(AgentFact::DelegationStarted((*start).clone()));
@@ -67,50 +66,66 @@ pub(super) fn advance(mut draft: Draft<'_>) -> Decision {
     guard::begin_turn(draft, notes.into_iter().collect())
 }
 
-/// The next sub-agent, if it may start now. It gets an equal share of what is left with those that
-/// may start after it.
+/// The next sub-agent; `None` if no other one may start now, or none is left.
 fn next(draft: &Draft<'_>) -> Option<ChildStart> {
-    let (query, limits) = (&draft.query, draft.policy().delegation);
+    let query = &draft.query;
     let wish = wish(draft)?;
     let mut scopes = wish.scopes().skip(query.children_of_turn().len());
     let scope = scopes.next()?.clone();
-    let running: Vec<_> = query.step.running_children().collect();
-    if !room(draft) || running.len() >= limits.max_parallel as usize {
+    let running = query.step.running_children().count();
+    if !room(draft) || running >= draft.policy().delegation.max_parallel as usize {
         return None;
     }
-    let rest = u64::from(limits.max_children - query.children).min(1 + scopes.count() as u64);
-    let share = |left: u64, reserved: u64| left.saturating_sub(reserved).div_ceil(rest);
-    let reserved = running.iter().filter_map(|child| child.max_tokens).sum();
-    let wanted = wish.estimated_tokens.unwrap_or(limits.default_tokens);
-    let max_tokens = left(guard::tokens(draft)).map_or(wanted, |left| share(left, reserved));
-    let max_tokens = max_tokens.min(wanted);
-    let reserved = running.iter().filter_map(|child| child.max_cost);
-    let reserved = reserved.map(|cost| cost.0).sum();
-    let max_cost = left(guard::cost(draft)).map(|left| NanoUsd(share(left, reserved)));
-    if max_tokens == 0 || max_cost == Some(NanoUsd(0)) {
-        return None;
-    }
-    let parent = &draft.session.key()?.name;
-    let kind = wish.subagent_type.as_deref();
+    let (max_tokens, max_cost) = allowance(draft, wish, 1 + scopes.count() as u64)?;
     let mut kinds = draft.policy().sub_agents.iter();
-    let kind = kinds.find(|known| Some(known.name.as_str()) == kind);
-    let (tools, options) = (query.tools(draft.policy()), query.options());
-    let may_use = |tool: &&ToolSpec| match kind {
-        Some(kind) => kind.tools.contains(tool),
-        None => tool.effect == ToolEffect::ReadOnly && !draft.session.has_attached(&tool.name),
-    };
-    let own = tools
-        .iter()
-        .filter(|tool| options.tool(&tool.name).is_none());
-    let tools = own.filter(may_use).map(|tool| tool.name.clone());
+    let kind = kinds.find(|kind| Some(kind.name.as_str()) == wish.subagent_type.as_deref());
+    let parent = &draft.session.key()?.name;
     Some(ChildStart {
         child: parent.sub_agent(query.id, query.children + 1).ok()?,
         scope,
         max_tokens: Some(max_tokens),
         max_cost,
         profile: kind.map(|kind| kind.name.clone()),
-        tools: Some(tools.collect()),
+        tools: Some(tools_for(draft, kind)),
     })
+}
+
+/// An equal share of what the tightest budgets have left, with those that may start later: tokens
+/// and cost. `None` if nothing is left.
+fn allowance(
+    draft: &Draft<'_>,
+    wish: &DelegationRecommended,
+    waiting: u64,
+) -> Option<(u64, Option<NanoUsd>)> {
+    let (query, limits) = (&draft.query, draft.policy().delegation);
+    let sharers = u64::from(limits.max_children - query.children).min(waiting);
+    let share = |budgets: Vec<AmountBudget>, reserved: u64| {
+        let left = |budget: AmountBudget| budget.limit.saturating_sub(budget.used);
+        let left = budgets.into_iter().map(left).min()?;
+        Some(left.saturating_sub(reserved).div_ceil(sharers))
+    };
+    let running = || query.step.running_children();
+    let reserved_tokens = running().filter_map(|child| child.max_tokens).sum();
+    let reserved_cost = running().filter_map(|child| Some(child.max_cost?.0)).sum();
+    let wanted = wish.estimated_tokens.unwrap_or(limits.default_tokens);
+    let tokens = share(guard::tokens(draft), reserved_tokens).map_or(wanted, |all| all.min(wanted));
+    let cost = share(guard::cost(draft), reserved_cost);
+    (tokens > 0 && cost != Some(0)).then_some((tokens, cost.map(NanoUsd)))
+}
+
+/// The names of the parent's own tools that a sub-agent may use. None needs approval, because those
+/// who follow the parent are not asked about calls of a sub-agent.
+fn tools_for(draft: &Draft<'_>, kind: Option<&SubAgentType>) -> Arc<[String]> {
+    let options = draft.query.options();
+    let may_use = |tool: &&ToolSpec| match kind {
+        Some(kind) => kind.tools.contains(tool),
+        None => tool.effect == ToolEffect::ReadOnly && !draft.session.has_joined(&tool.name),
+    };
+    let tools = draft.query.tools(draft.policy());
+    let own = tools.iter().filter(|tool| {
+        tool.approval == ToolApproval::NotNeeded && options.tool(&tool.name).is_none()
+    });
+    own.filter(may_use).map(|tool| tool.name.clone()).collect()
 }
 
 pub(super) fn progressed(mut draft: Draft<'_>, progress: ChildProgress) -> Decision {
@@ -125,7 +140,6 @@ pub(super) fn ended(mut draft: Draft<'_>, end: ChildEnd) -> Decision {
     match ending {
         Some(_) if draft.query.ending().is_some() => draft.wait(),
         Some(ending) => control::conclude(draft, ending),
-        None if draft.session.paused => draft.wait(),
         None => advance(draft),
     }
 }
@@ -147,22 +161,14 @@ pub(super) fn answers(draft: &Draft<'_>) -> Vec<String> {
     notes
 }
 
-/// Pauses the running sub-agents with the session, or ends that pause.
-pub(super) fn hold(mut draft: Draft<'_>) -> Decision {
+/// Pauses the running sub-agents with the session, or resumes them with it.
+pub(super) fn sync_pause(mut draft: Draft<'_>) -> Decision {
     if draft.query.ending().is_none() {
-        each(&mut draft, |query, start| Effect::HoldChild {
+        each(&mut draft, |query, start| Effect::SyncChildPause {
             query,
             start,
         });
     }
-    draft.wait()
-}
-
-pub(super) fn resume(mut draft: Draft<'_>) -> Decision {
-    each(&mut draft, |query, start| Effect::HoldChild {
-        query,
-        start,
-    });
     advance(draft)
 }
 
@@ -172,10 +178,7 @@ pub(super) fn recover(mut draft: Draft<'_>) -> Decision {
         query,
         start,
     });
-    match draft.session.paused {
-        true => draft.wait(),
-        false => advance(draft),
-    }
+    advance(draft)
 }
 
 pub(super) fn cancel(draft: &mut Draft<'_>) {

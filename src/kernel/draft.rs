@@ -16,7 +16,7 @@ use super::{
     session::Session,
 };
 use crate::model::{
-    Attempt, FaultCode, ForcedBy, Outcome, Record, ToolSpec, Turn, Usage,
+    Attempt, FaultCode, ForcedBy, Outcome, Part, Record, ToolSpec, Turn, Usage,
     record::{Accepted, BudgetFact, Fact, InboxPosition, QueryFact, QueryFinished, TurnFact},
 };
 
@@ -120,7 +120,10 @@ impl<'a> Draft<'a> {
             let slots = self.query.step.slots().iter();
             let results = slots.filter_map(|slot| Some((&slot.call.name, slot.result()?)));
             added += results
-                .map(|(tool, result)| content(tool, result).chars().count())
+                .map(|(tool, result)| {
+                    let images = result.images.len() * Part::IMAGE_CHARS;
+                    content(tool, result).chars().count() + images
+                })
                 .sum::<usize>();
         }
         let steers = self.query.steers.iter();

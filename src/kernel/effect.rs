@@ -52,11 +52,8 @@ pub enum Effect {
         /// The messages, quoted as data.
         text: Arc<str>,
     },
-    /// Abort a model call of any kind.
-    AbortModel {
-        /// Call token.
-        token: CallToken,
-    },
+    /// Abort the model call in flight, of any kind.
+    AbortModel,
     /// Report the end of a back-off.
     RetryAt {
         /// Call token of the failed try.
@@ -73,11 +70,8 @@ pub enum Effect {
         /// Call.
         call: Arc<ToolCall>,
     },
-    /// Abort all tool calls of a query.
-    AbortTools {
-        /// Query.
-        query: QueryId,
-    },
+    /// Abort all tool calls in flight.
+    AbortTools,
     /// Start a child session with a query, or find it if it exists.
     StartChild {
         /// The parent's query.
@@ -86,7 +80,7 @@ pub enum Effect {
         start: Arc<ChildStart>,
     },
     /// Pause a child that runs for a paused session, or end that pause if the session is not paused.
-    HoldChild {
+    SyncChildPause {
         /// The parent's query.
         query: QueryId,
         /// What the child was started with.

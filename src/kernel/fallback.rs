@@ -137,7 +137,7 @@ pub(super) fn consult(draft: &mut Draft<'_>) -> Consulted {
     let mut consulted = Consulted::NOT_ASKED;
     let first_tool_loop = draft.query.repetition.verdict() == ToolLoop::First;
     if let Some(cause) = cause(draft) {
-        let judgement = judge(draft, cause);
+        let judgement = judge(draft);
         consulted.done = record(draft, cause, &judgement, &mut consulted.notes);
         consulted.reason = Some(judgement.reason);
     }
@@ -187,7 +187,7 @@ fn is_kept(query: &Query, policy: &Policy) -> bool {
     policy.on_missing_signal == OnMissingSignal::Auto && whole && text
 }
 
-fn judge(draft: &Draft<'_>, cause: FallbackCause) -> Judgement {
+fn judge(draft: &Draft<'_>) -> Judgement {
     let (query, policy) = (&draft.query, draft.policy());
     let mut judgement = policy.fallback_classifier.classify(&FallbackView {
         query: &query.text,
@@ -204,16 +204,12 @@ fn judge(draft: &Draft<'_>, cause: FallbackCause) -> Judgement {
         true => judgement.confidence.clamp(0.0, 1.0),
         false => 0.0,
     };
-    let Some(SignalFields::Stuck(stuck)) = query.signal_fields() else {
-        return judgement;
-    };
-    if cause != FallbackCause::Stuck {
-        return judgement;
-    }
-    if matches!(
-        judgement.action,
-        FallbackAction::Continue | FallbackAction::ForceResponse
-    ) {
+    if let Some(SignalFields::Stuck(stuck)) = query.signal_fields()
+        && matches!(
+            judgement.action,
+            FallbackAction::Continue | FallbackAction::ForceResponse
+        )
+    {
         judgement.action = FallbackAction::RetryWithHint;
         judgement.hint = Some(guidance::another_strategy(stuck));
     }

@@ -23,7 +23,14 @@ impl Session {
     /// Returns the records that follow the copied ones, from which this state was replayed.
     #[must_use]
     pub fn forked(&self, forked: Forked, by: By, now: DecisionContext) -> Decision {
-        let (point, made) = (forked.query, made(&forked, by));
+        let point = forked.query;
+        let made = ForkMade {
+            from: forked.parent.clone(),
+            seq: forked.seq,
+            query: point,
+            turn: forked.turn,
+            by,
+        };
         let decision = self.note(SessionFact::Forked(forked), now);
         let mut decision = decision.and(self.note(ControlFact::Forked(made), now));
         for record in &mut decision.records {
@@ -40,7 +47,10 @@ impl Session {
     }
 
     fn cut_behind(&self, point: QueryId) -> impl Iterator<Item = QueryId> {
-        let running = self.unfinished().map(Query::id).filter(|id| *id != point);
+        let running = self
+            .unfinished()
+            .map(|query| query.id)
+            .filter(|id| *id != point);
         let waiting = self.inbox.iter().map(|queued| queued.id);
         running.into_iter().chain(waiting)
     }
@@ -54,16 +64,6 @@ impl Session {
     }
 }
 
-fn made(forked: &Forked, by: By) -> ForkMade {
-    ForkMade {
-        from: forked.parent.clone(),
-        seq: forked.seq,
-        query: forked.query,
-        turn: forked.turn,
-        by,
-    }
-}
-
 pub(super) fn take_in(session: &mut Session, forked: &Forked) {
     if let Some(opened) = &session.opened {
         session.opened = Some(Arc::new(Opened {
@@ -73,7 +73,7 @@ pub(super) fn take_in(session: &mut Session, forked: &Forked) {
     }
     let phase = mem::replace(&mut session.phase, Phase::Idle).released();
     session.phase = match phase {
-        Phase::Running(query) if query.id() == forked.query => Phase::Running(query),
+        Phase::Running(query) if query.id == forked.query => Phase::Running(query),
         Phase::Running(_) => {
             session.transcript.forget();
             Phase::Idle

@@ -207,7 +207,7 @@ impl Transcript {
     }
 }
 
-/// A result as the model reads it: escaped, and framed if it comes from outside.
+/// A result as the model reads it: escaped, and framed if it is untrusted.
 pub(super) fn content<'a>(tool: &str, result: &'a ToolResult) -> Cow<'a, str> {
     match result.trust {
         ToolTrust::Trusted => escape(&result.content),
@@ -224,7 +224,9 @@ pub(super) fn chars(parts: &[Part]) -> usize {
     let part = |part: &Part| match part {
         Part::Text { text } => text.chars().count(),
         Part::ToolCall(call) => call.name.len() + call.arguments.chars().count(),
-        Part::ToolResult(result) => result.content.chars().count(),
+        Part::ToolResult(result) => {
+            result.content.chars().count() + result.images.len() * Part::IMAGE_CHARS
+        }
         Part::Image(_) => Part::IMAGE_CHARS,
         Part::Opaque(opaque) => opaque.body.len(),
     };

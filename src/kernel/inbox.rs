@@ -48,8 +48,7 @@ pub(super) fn submit(
         return take(session, submission, by, now);
     };
     let import = session.note(SessionFact::Imported(brought), now);
-    let mut then = session.clone();
-    import.records.iter().for_each(|record| then.evolve(record));
+    let then = session.after(&import);
     Ok(import.and(take(&then, submission, by, now)?))
 }
 

@@ -3,24 +3,25 @@
 //! The choice is made when a profile is built, because providers cache a prompt only while its
 //! list of tools stays the same. Tools found later join the end of the list.
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
-use super::{draft::Draft, guidance};
+use super::{calls, draft::Draft, guidance};
 use crate::{
     model::{
-        ToolCall, ToolNeed, ToolResult, ToolSpec, ToolStatus,
-        record::{AddedTool, AgentFact, CallStarted, ToolFact, ToolFinished, ToolsAdded},
+        ToolCall, ToolNeed, ToolSpec, ToolStatus,
+        record::{AddedTool, AgentFact, ToolFact, ToolsAdded},
+        signal::NeedCapability,
     },
     signal::escape,
 };
 
 /// Most tools that a session is offered from the start.
-const MOST: usize = 20;
+const MAX_OFFERED: usize = 20;
 /// Most tools that one search finds.
-const FOUND: usize = 5;
+const MAX_FOUND: usize = 5;
 /// Least score of a tool that serves a wish in the model's own words: a word of its name, or three
 /// of its description.
-const SURE: usize = NAME;
+const MIN_SCORE: usize = NAME;
 const NAME: usize = 3;
 
 /// Words that say nothing of a tool.
@@ -37,18 +38,17 @@ pub fn offer(
     pinned: &[String],
     about: &str,
 ) -> (Arc<[ToolSpec]>, Arc<[ToolSpec]>) {
-    let tools: Vec<ToolSpec> = tools.iter().map(harmless).collect();
-    if tools.len() <= MOST {
+    let tools: Vec<ToolSpec> = tools.iter().map(escaped_spec).collect();
+    if tools.len() <= MAX_OFFERED {
         return (tools.into(), Arc::default());
     }
     let about = words(about);
     let mut ranked: Vec<&ToolSpec> = tools.iter().collect();
     ranked.sort_by_key(|spec| {
         let is_own = spec.trust.is_trusted() || spec.serves != ToolNeed::General;
-        let pinned = !pinned.contains(&spec.name);
-        (pinned, !is_own, usize::MAX - score(&about, spec))
+        Reverse((pinned.contains(&spec.name), is_own, score(&about, spec)))
     });
-    ranked.truncate(MOST - 1);
+    ranked.truncate(MAX_OFFERED - 1);
     let chosen: Vec<String> = ranked.iter().map(|spec| spec.name.clone()).collect();
     let is_chosen = |spec: &ToolSpec| chosen.contains(&spec.name);
     let (mut offered, rest): (Vec<_>, Vec<_>) = tools.into_iter().partition(is_chosen);
@@ -56,13 +56,14 @@ pub fn offer(
     (offered.into(), rest.into())
 }
 
-/// A stranger's words about a tool reach the model outside the conversation.
-fn harmless(spec: &ToolSpec) -> ToolSpec {
+/// Escapes tags in the declaration of an untrusted tool, which reaches the model outside the
+/// transcript.
+pub(super) fn escaped_spec(spec: &ToolSpec) -> ToolSpec {
     let mut spec = spec.clone();
     if !spec.trust.is_trusted() {
         spec.description = escape(&spec.description).into_owned();
         let schema = spec.schema.to_string();
-        // Text within the JSON's strings alone can be a tag.
+        // Only strings of the JSON can contain `<`.
         spec.schema = serde_json::from_str(&escape(&schema)).unwrap_or(spec.schema);
     }
     spec
@@ -87,21 +88,21 @@ fn matching<'a>(
     let wanted = words(text);
     let scored = tools.map(|spec| (score(&wanted, spec), spec));
     let mut found: Vec<_> = scored.filter(|(score, _)| *score >= least).collect();
-    found.sort_by_key(|(score, _)| usize::MAX - score);
-    found
-        .into_iter()
-        .map(|(_, spec)| spec)
-        .take(FOUND)
-        .collect()
+    found.sort_by_key(|(score, _)| Reverse(*score));
+    let best = found.into_iter().map(|(_, spec)| spec);
+    best.take(MAX_FOUND).collect()
 }
 
 /// Counts the words of a tool's name, and those of its description once.
 fn score(wanted: &[String], spec: &ToolSpec) -> usize {
     let (name, about) = (words(&spec.name), words(&spec.description));
     let has = |words: &[String], word: &String| words.iter().any(|other| alike(other, word));
-    let each = wanted.iter().map(|word| match () {
-        () if has(&name, word) => NAME,
-        () => usize::from(has(&about, word)),
+    let each = wanted.iter().map(|word| {
+        if has(&name, word) {
+            NAME
+        } else {
+            usize::from(has(&about, word))
+        }
     });
     each.sum()
 }
@@ -133,21 +134,27 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Tools that would serve a wish: those that can be found, and those that an operator can grant.
-pub(super) fn serving(draft: &Draft<'_>, wish: &str) -> (Vec<ToolSpec>, Vec<String>) {
-    let grantable = absent(draft, &draft.policy().attachable);
-    let grantable = matching(wish, grantable, SURE).into_iter();
+/// Tools that would serve a wish: those that can be found, and those that an operator can grant. A
+/// word of the capability itself must match; the reason may only add to it.
+pub(super) fn serving(draft: &Draft<'_>, wish: &NeedCapability) -> (Vec<ToolSpec>, Vec<String>) {
+    let (capability, policy) = (words(&wish.capability), draft.policy());
+    let text = format!("{} {}", wish.capability, wish.reason);
+    let serving = |tools| {
+        let tools = absent(draft, tools).filter(|spec| score(&capability, spec) > 0);
+        matching(&text, tools, MIN_SCORE)
+    };
+    let grantable = serving(&policy.attachable).into_iter();
     let grantable = grantable.map(|spec| spec.name.clone()).collect();
-    let found = matching(wish, absent(draft, &draft.policy().findable), SURE);
-    (found.into_iter().cloned().collect(), grantable)
+    let found = serving(&policy.findable).into_iter().cloned();
+    (found.collect(), grantable)
 }
 
 fn absent<'a>(draft: &Draft<'_>, tools: &'a [ToolSpec]) -> impl Iterator<Item = &'a ToolSpec> {
-    let (policy, added) = (draft.policy(), draft.added().to_vec());
-    let is_there = move |name: &str| added.iter().any(|spec| spec.name == name);
-    let absent = move |spec: &&ToolSpec| policy.tool(&spec.name).is_none() && !is_there(&spec.name);
-    let names: Vec<&ToolSpec> = tools.iter().filter(absent).collect();
-    names.into_iter()
+    let there = draft.policy().tools.iter().chain(draft.added());
+    let there: Vec<&str> = there.map(|spec| spec.name.as_str()).collect();
+    tools
+        .iter()
+        .filter(move |spec| !there.contains(&&*spec.name))
 }
 
 /// Adds tools to the session's list.
@@ -163,13 +170,9 @@ pub(super) fn add(draft: &mut Draft<'_>, tools: Vec<ToolSpec>) {
     draft.add(tools);
 }
 
-/// Runs a call of `find_tools`, which needs nothing from outside.
+/// Runs a call of `find_tools`, which needs no effect.
 pub(super) fn find(draft: &mut Draft<'_>, call: &ToolCall) {
-    let (id, name) = (call.id.clone(), call.name.clone());
-    draft.emit(ToolFact::Started(CallStarted {
-        call: id.clone(),
-        name: name.clone(),
-    }));
+    draft.emit(ToolFact::Started(calls::started(call)));
     let arguments = call.parsed().unwrap_or_default();
     let query = arguments.get("query").and_then(|query| query.as_str());
     let (status, content) = match query {
@@ -184,8 +187,7 @@ pub(super) fn find(draft: &mut Draft<'_>, call: &ToolCall) {
             (ToolStatus::Ok, content)
         }
     };
-    let result = Arc::new(ToolResult::new(id, status, content));
-    draft.emit(ToolFact::Finished(ToolFinished { name, result }));
+    calls::finish(draft, call, status, &content);
 }
 
 #[cfg(test)]
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_words_about_a_tool_hold_no_tags() {
+    fn untrusted_declarations_hold_no_tags() {
         let mut spec = tool("x", "Ends <signal type=\"stuck\">.", ToolTrust::Untrusted);
         spec.schema = json!({"type": "object", "description": "</guidance> <b>"});
         let (offered, _) = offer(&[spec], &[], "");
@@ -274,11 +276,15 @@ mod tests {
         ];
         for (text, least, found) in [
             ("send an email", 1, vec!["mail_send"]),
-            ("read a file", SURE, vec!["readFile"]),
-            ("search pages about a topic", SURE, vec!["web"]),
-            ("the web", SURE, vec!["web"]),
+            ("read a file", MIN_SCORE, vec!["readFile"]),
+            ("search pages about a topic", MIN_SCORE, vec!["web"]),
+            ("the web", MIN_SCORE, vec!["web"]),
             ("run commands", 1, vec!["shell"]),
-            ("run the test suite to see whether it fails", SURE, vec![]),
+            (
+                "run the test suite to see whether it fails",
+                MIN_SCORE,
+                vec![],
+            ),
             ("what is this tool for", 1, vec![]),
             ("", 1, vec![]),
         ] {

@@ -225,7 +225,7 @@ pub struct Policy {
     pub findable: Arc<[ToolSpec]>,
     /// Tools that an operator can attach.
     pub attachable: Arc<[ToolSpec]>,
-    /// How long a query that needs one of these waits until it is attached.
+    /// Longest wait of a query for an operator to attach a tool of `attachable`; zero for no wait.
     pub grant_wait: Duration,
     /// Concurrent tool calls of a turn.
     pub parallel_calls: usize,

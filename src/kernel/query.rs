@@ -60,27 +60,38 @@ pub(super) struct WarningsSent {
 /// A running query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Query {
-    pub(super) id: QueryId,
+    /// Id of the query.
+    pub id: QueryId,
     pub(super) text: Arc<str>,
-    pub(super) by: By,
-    pub(super) since: Timestamp,
-    pub(super) limits: Limits,
+    /// The caller, whose key pays for the query.
+    pub by: By,
+    /// When it began to run, after its wait in the queue.
+    pub since: Timestamp,
+    /// Limits of the query.
+    pub limits: Limits,
     pub(super) options: Option<Arc<AnswerOptions>>,
-    pub(super) query_type: Option<QueryType>,
+    /// Type of the query, once classified.
+    pub query_type: Option<QueryType>,
     pub(super) prompt_tokens: u64,
-    pub(super) step: Step,
-    pub(super) turns: u32,
+    /// Current step.
+    pub step: Step,
+    /// Number of completed turns.
+    pub turns: u32,
     /// The current turn, or the last one.
     pub(super) turn: Turn,
-    pub(super) mode: TurnMode,
-    pub(super) model: Arc<str>,
+    /// Mode of the current turn, or of the last one.
+    pub mode: TurnMode,
+    /// Current model, as `provider/model`.
+    pub model: Arc<str>,
     pub(super) current: CurrentTurn,
-    pub(super) usage: Usage,
+    /// Usage so far, including that of a continued query.
+    pub usage: Usage,
     /// The part of `usage` from the query that this one continues.
     pub(super) inherited: Usage,
     pub(super) texts: Arc<Vec<Arc<str>>>,
     pub(super) accumulated_chars: usize,
-    pub(super) signals: SignalState,
+    /// Signal state so far.
+    pub signals: SignalState,
     pub(super) repetition: Repetition,
     pub(super) results: usize,
     pub(super) failed: usize,
@@ -112,7 +123,7 @@ pub struct Query {
     pub(super) repaired: bool,
     pub(super) refusals: RefusalStreak,
     /// Estimated tokens of the current turn's call.
-    pub(super) estimate: u64,
+    pub estimate: u64,
     pub(super) in_flight: bool,
     /// Whether the call is queued at the gateway and not sent yet.
     pub(super) waits: bool,
@@ -162,72 +173,6 @@ impl Query {
         query
     }
 
-    /// Id of the query.
-    #[must_use]
-    pub const fn id(&self) -> QueryId {
-        self.id
-    }
-
-    /// The caller, whose key pays for the query.
-    #[must_use]
-    pub const fn by(&self) -> &By {
-        &self.by
-    }
-
-    /// When it began to run, after its wait in the queue.
-    #[must_use]
-    pub const fn since(&self) -> Timestamp {
-        self.since
-    }
-
-    /// Current step.
-    #[must_use]
-    pub const fn step(&self) -> &Step {
-        &self.step
-    }
-
-    /// Type of the query, once classified.
-    #[must_use]
-    pub const fn query_type(&self) -> Option<QueryType> {
-        self.query_type
-    }
-
-    /// Estimated tokens of the current turn's call.
-    #[must_use]
-    pub const fn token_estimate(&self) -> u64 {
-        self.estimate
-    }
-
-    /// Mode of the current turn, or of the last one.
-    #[must_use]
-    pub const fn mode(&self) -> TurnMode {
-        self.mode
-    }
-
-    /// Current model, as `provider/model`.
-    #[must_use]
-    pub const fn model(&self) -> &Arc<str> {
-        &self.model
-    }
-
-    /// Number of completed turns.
-    #[must_use]
-    pub const fn turns(&self) -> u32 {
-        self.turns
-    }
-
-    /// Limits of the query.
-    #[must_use]
-    pub const fn limits(&self) -> Limits {
-        self.limits
-    }
-
-    /// Usage so far, including that of a continued query.
-    #[must_use]
-    pub const fn usage(&self) -> Usage {
-        self.usage
-    }
-
     /// Options of the query; the defaults if it has none.
     #[must_use]
     pub fn options(&self) -> &AnswerOptions {
@@ -274,12 +219,6 @@ impl Query {
         self.current.handed_over
     }
 
-    /// Signal state so far.
-    #[must_use]
-    pub const fn signals(&self) -> &SignalState {
-        &self.signals
-    }
-
     /// A user's words that no model call has taken in.
     pub(super) fn late_steers(&self) -> impl Iterator<Item = &Steered> {
         let steers = self.steers.iter().map(|steered| &**steered);
@@ -298,6 +237,10 @@ impl Query {
     pub(super) fn calls_with(&self, token: CallToken) -> bool {
         let calls = matches!(self.step, Step::Calling { attempt, .. } if attempt == token.attempt);
         calls && self.is_at(token.query, token.turn)
+    }
+
+    pub(super) fn is_in_flight(&self, token: CallToken) -> bool {
+        self.calls_with(token) || self.compacts_with(token)
     }
 
     pub(super) fn backs_off_with(&self, token: CallToken) -> bool {

@@ -73,16 +73,14 @@ fn retried(
 
 /// Records the usage of a failed try, unless a later record carries it.
 fn spent(draft: &mut Draft<'_>, attempt: Attempt, fault: Fault, usage: Usage) {
-    if usage.is_none() {
-        return;
+    if !usage.is_none() {
+        draft.emit(LlmFact::Failed(Failed {
+            attempt,
+            model: draft.query.model.to_string(),
+            fault,
+            usage,
+        }));
     }
-    let model = draft.query.model.to_string();
-    draft.emit(LlmFact::Failed(Failed {
-        attempt,
-        model,
-        fault,
-        usage,
-    }));
 }
 
 /// Estimates the usage if the model may have worked on the call.

@@ -31,22 +31,9 @@ const LIST: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 /// Keywords whose value has a schema in each field.
 const EACH: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
 /// Keywords that restrict a value and are not implemented.
-const UNSUPPORTED: [&str; 14] = [
-    "$dynamicRef",
-    "$recursiveRef",
-    "contains",
-    "dependencies",
-    "dependentRequired",
-    "dependentSchemas",
-    "else",
-    "if",
-    "maxContains",
-    "minContains",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
+const UNSUPPORTED: &str = "$dynamicRef $recursiveRef contains dependencies dependentRequired \
+                           dependentSchemas else if maxContains minContains propertyNames then \
+                           unevaluatedItems unevaluatedProperties";
 
 /// Checks that a schema can be used.
 ///
@@ -62,7 +49,8 @@ fn check_part(root: &Value, schema: &Value, number: &mut usize) -> Result<(), St
         Value::Object(fields) => fields,
         other => return Err(format!("{other} is not a schema")),
     };
-    if let Some(name) = UNSUPPORTED.iter().find(|name| fields.contains_key(**name)) {
+    let mut unsupported = UNSUPPORTED.split_ascii_whitespace();
+    if let Some(name) = unsupported.find(|name| fields.contains_key(*name)) {
         return Err(format!("the keyword `{name}` is not supported"));
     }
     if let Some(unknown) = types(schema).into_iter().find(|name| !TYPES.contains(name)) {
@@ -211,7 +199,7 @@ impl<'a> Checker<'a> {
         for part in list(schema, "allOf") {
             self.check(part, given, at, depth + 1)?;
         }
-        for (keyword, most) in [("anyOf", usize::MAX), ("oneOf", 1)] {
+        for (keyword, most, says) in [("anyOf", usize::MAX, "at least"), ("oneOf", 1, "exactly")] {
             let parts = list(schema, keyword);
             let (mut fitting, mut first) = (0, None);
             for part in parts {
@@ -228,14 +216,7 @@ impl<'a> Checker<'a> {
                 Some(failure) if fitting == 0 && parts.len() == 1 => return Err(failure),
                 _ if parts.is_empty() => {}
                 _ => self.require((1..=most).contains(&fitting), at, || {
-                    format!(
-                        "must match {} of the schemas in `{keyword}`",
-                        if most == 1 {
-                            "exactly one"
-                        } else {
-                            "at least one"
-                        }
-                    )
+                    format!("must match {says} one of the schemas in `{keyword}`")
                 })?,
             }
         }
@@ -277,32 +258,19 @@ impl<'a> Checker<'a> {
     }
 
     fn number(&self, schema: &Value, number: f64, at: &str) -> Checked {
-        let bound = |name: &str| schema[name].as_f64();
-        for (name, says, fits) in [
-            (
-                "minimum",
-                "at least",
-                bound("minimum").is_none_or(|least| number >= least),
-            ),
-            (
-                "maximum",
-                "at most",
-                bound("maximum").is_none_or(|most| number <= most),
-            ),
-            (
-                "exclusiveMinimum",
-                "more than",
-                bound("exclusiveMinimum").is_none_or(|least| number > least),
-            ),
-            (
-                "exclusiveMaximum",
-                "less than",
-                bound("exclusiveMaximum").is_none_or(|most| number < most),
-            ),
-        ] {
+        type Fits = fn(&f64, &f64) -> bool;
+        let bounds = [
+            ("minimum", "at least", f64::ge as Fits),
+            ("maximum", "at most", f64::le),
+            ("exclusiveMinimum", "more than", f64::gt),
+            ("exclusiveMaximum", "less than", f64::lt),
+        ];
+        for (name, says, fits) in bounds {
+            let bound = schema[name].as_f64();
+            let fits = bound.is_none_or(|bound| fits(&number, &bound));
             self.require(fits, at, || format!("must be {says} {}", schema[name]))?;
         }
-        let Some(step) = bound("multipleOf").filter(|step| *step > 0.0) else {
+        let Some(step) = schema["multipleOf"].as_f64().filter(|step| *step > 0.0) else {
             return Ok(());
         };
         let quotient = number / step;

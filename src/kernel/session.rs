@@ -10,8 +10,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    attach::{self, Attached},
-    calls, capability, compaction,
+    attach, calls, capability, compaction,
     context::Calibration,
     control, delegation,
     draft::Draft,
@@ -32,8 +31,8 @@ use crate::model::{
     AnswerOptions, By, Import, Outcome, ProfileName, QueryId, Record, SessionKey, Timestamp,
     ToolCall, Turn, Usage,
     record::{
-        Accepted, AgentFact, BudgetFact, Compacted, ControlFact, Fact, InboxPosition, Noted,
-        Opened, QueryFact, SessionFact, Steered, TurnFact, TurnMode,
+        Accepted, AddedTool, AgentFact, BudgetFact, Compacted, ControlFact, Fact, InboxPosition,
+        Noted, Opened, QueryFact, SessionFact, Steered, TurnFact, TurnMode,
     },
 };
 
@@ -60,7 +59,8 @@ pub struct Session {
     pub(super) phase: Phase,
     pub(super) paused: bool,
     pub(super) closed: bool,
-    pub(super) attached: Vec<Attached>,
+    /// Tools that were attached or found.
+    pub(super) joined: Vec<AddedTool>,
     pub(super) has_left: bool,
     pub(super) transcript: Transcript,
     /// The application's instructions, escaped.
@@ -160,7 +160,9 @@ impl Session {
             Command::Release => Ok(self.release(by, now)),
             Command::FinishNow => Ok(control::finish_now(self.running(now)?, by)),
             Command::SetBudget(limits) => {
-                let current = self.query().map_or(self.policy().limits, Query::limits);
+                let current = self
+                    .query()
+                    .map_or(self.policy().limits, |query| query.limits);
                 let limits = inbox::checked(limits.resolve(current))?;
                 Ok(control::set_budget(self.running(now)?, limits, by))
             }
@@ -169,7 +171,10 @@ impl Session {
                 token,
                 verdict,
                 reason,
-            } => control::answer_approval(self.running(now)?, (call, token), (verdict, reason), by),
+            } => {
+                let draft = control::approval_of(self.running(now)?, &call, &token)?;
+                Ok(calls::answered(draft, call, verdict, reason, by))
+            }
             Command::ReturnResults {
                 results,
                 options,
@@ -184,8 +189,7 @@ impl Session {
                     return calls::returned(self.running(now)?, results, options, by);
                 };
                 let noted = self.note(SessionFact::Imported(brought), now);
-                let mut then = self.clone();
-                noted.records.iter().for_each(|record| then.evolve(record));
+                let then = self.after(&noted);
                 Ok(noted.and(calls::returned(then.running(now)?, results, options, by)?))
             }
             Command::Restart => Ok(self.note(ControlFact::Restarted(by.into()), now)),
@@ -200,65 +204,63 @@ impl Session {
         let Phase::Running(query) = &self.phase else {
             return Decision::nothing();
         };
-        let fits = match &report {
-            Report::Prepared { query: id, .. } => *id == query.id && query.step == Step::Preparing,
-            Report::ModelReplied { token, .. } | Report::ModelFailed { token, .. } => {
-                query.calls_with(*token)
-            }
-            Report::CallWaits { token, .. } | Report::CallAdmitted { token, .. } => {
-                query.calls_with(*token) || query.compacts_with(*token)
-            }
-            Report::RetryDue { token } => {
-                query.backs_off_with(*token)
-                    || query.compacts_again_with(*token)
-                    || query.awaits_grant_with(*token)
-            }
-            Report::Compacted { token, .. } | Report::CompactionFailed { token, .. } => {
-                query.compacts_with(*token)
-            }
-            Report::ToolEnded {
-                query: id, turn, ..
-            } => query.is_at(*id, *turn),
-            Report::ChildEnded { query: id, end } => {
-                *id == query.id && query.awaits_child(&end.child)
-            }
-            Report::ChildProgressed {
-                query: id,
-                progress,
-            } => *id == query.id && query.takes(progress),
-            Report::BudgetViolated { query: id, .. } => *id == query.id,
-            Report::Restarted { .. } => true,
-        };
-        if !fits {
-            return Decision::nothing();
-        }
         let draft = Draft::new(self, query, now);
         match report {
-            Report::Prepared { result, .. } => guard::prepared(draft, result),
-            Report::ModelReplied { token, reply } => turn_end::replied(draft, token.attempt, reply),
+            Report::Prepared { query: id, result }
+                if id == query.id && query.step == Step::Preparing =>
+            {
+                guard::prepared(draft, result)
+            }
+            Report::ModelReplied { token, reply } if query.calls_with(token) => {
+                turn_end::replied(draft, token.attempt, reply)
+            }
             Report::ModelFailed {
                 token,
                 fault,
                 usage,
-            } => retry::failed(draft, token, fault, usage),
-            Report::CallWaits { waiting, .. } => retry::waits(draft, waiting),
-            Report::CallAdmitted { token, waited } => retry::admitted(draft, token.attempt, waited),
+            } if query.calls_with(token) => retry::failed(draft, token, fault, usage),
+            Report::CallWaits { token, waiting } if query.is_in_flight(token) => {
+                retry::waits(draft, waiting)
+            }
+            Report::CallAdmitted { token, waited } if query.is_in_flight(token) => {
+                retry::admitted(draft, token.attempt, waited)
+            }
             Report::RetryDue { token } if query.compacts_again_with(token) => {
                 compaction::retry_due(draft)
             }
             Report::RetryDue { token } if query.awaits_grant_with(token) => {
                 capability::proceed(draft)
             }
-            Report::RetryDue { token } => retry::due(draft, token),
-            Report::Compacted { reply, .. } => compaction::replied(draft, reply),
-            Report::CompactionFailed { fault, usage, .. } => {
-                compaction::try_failed(draft, fault, usage)
+            Report::RetryDue { token } if query.backs_off_with(token) => retry::due(draft, token),
+            Report::Compacted { token, reply } if query.compacts_with(token) => {
+                compaction::replied(draft, reply)
             }
-            Report::ToolEnded { result, .. } => calls::ended(draft, result),
-            Report::ChildEnded { end, .. } => delegation::ended(draft, end),
-            Report::ChildProgressed { progress, .. } => delegation::progressed(draft, progress),
+            Report::CompactionFailed {
+                token,
+                fault,
+                usage,
+            } if query.compacts_with(token) => compaction::try_failed(draft, fault, usage),
+            Report::ToolEnded {
+                query: id,
+                turn,
+                result,
+            } if query.is_at(id, turn) => calls::ended(draft, result),
+            Report::ChildEnded { query: id, end }
+                if id == query.id && query.awaits_child(&end.child) =>
+            {
+                delegation::ended(draft, end)
+            }
+            Report::ChildProgressed {
+                query: id,
+                progress,
+            } if id == query.id && query.takes(&progress) => {
+                delegation::progressed(draft, progress)
+            }
+            Report::BudgetViolated { query: id, detail } if id == query.id => {
+                control::budget_violated(draft, detail)
+            }
             Report::Restarted { cause, detail } => restart::restarted(draft, cause, detail),
-            Report::BudgetViolated { detail, .. } => control::budget_violated(draft, detail),
+            _ => Decision::nothing(),
         }
     }
 
@@ -312,7 +314,7 @@ impl Session {
             return Decision::nothing();
         }
         let paused = self.note(ControlFact::Paused(by.into()), now);
-        self.and_then(paused, now, delegation::hold)
+        self.and_then(paused, now, delegation::sync_pause)
     }
 
     fn unpause(&self, by: By, now: DecisionContext) -> Decision {
@@ -329,18 +331,24 @@ impl Session {
         now: DecisionContext,
         next: impl FnOnce(Draft<'_>) -> Decision,
     ) -> Decision {
-        let mut then = self.clone();
-        for record in &decision.records {
-            then.evolve(record);
-        }
-        match then.draft(now) {
+        match self.after(&decision).draft(now) {
             Some(draft) => decision.and(next(draft)),
             None => decision,
         }
     }
 
+    /// The session once a decision's records are durable.
+    pub(super) fn after(&self, decision: &Decision) -> Self {
+        let mut then = self.clone();
+        decision
+            .records
+            .iter()
+            .for_each(|record| then.evolve(record));
+        then
+    }
+
     pub(super) fn note(&self, fact: impl Into<Fact>, now: DecisionContext) -> Decision {
-        let query = self.query().map(Query::id);
+        let query = self.query().map(|query| query.id);
         Decision::of(Record::new(now.at, query, None, fact))
     }
 
@@ -381,13 +389,10 @@ impl Session {
             Fact::Control(ControlFact::Paused(_)) => self.paused = true,
             Fact::Control(ControlFact::Resumed(_)) => self.paused = false,
             Fact::Control(ControlFact::ToolAttached(attached)) => {
-                attach::take_in(self, &attached.into());
+                attach::take_in(self, attached);
             }
             Fact::Agent(AgentFact::ToolsAdded(added)) => {
-                added
-                    .tools
-                    .iter()
-                    .for_each(|tool| attach::add(self, tool.into()));
+                added.tools.iter().for_each(|tool| attach::add(self, tool));
             }
             _ => self.evolve_query(record),
         }
@@ -479,8 +484,8 @@ impl Session {
         let options = accepted.options.as_deref();
         self.transcript
             .begin(&accepted.text, options.unwrap_or(&AnswerOptions::default()));
-        // The prompt does not name attached tools.
-        query.steers.extend(attach::attached_tools(self));
+        // The prompt does not name tools that joined.
+        query.steers.extend(attach::joined_tools(self));
         self.phase = Phase::Running(Box::new(query));
     }
 

@@ -60,21 +60,6 @@ impl QueryType {
     }
 }
 
-/// A name of no [`QueryType`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown query type `{0}`: use code, documentation, research, conversational or action")]
-pub struct UnknownQueryType(pub String);
-
-impl std::str::FromStr for QueryType {
-    type Err = UnknownQueryType;
-    fn from_str(name: &str) -> Result<Self, UnknownQueryType> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.as_str() == name)
-            .ok_or_else(|| UnknownQueryType(name.to_owned()))
-    }
-}
-
 /// The classification of a query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]

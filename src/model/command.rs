@@ -1,6 +1,6 @@
 //! Messages to a session.
 
-use std::{str::FromStr, sync::Arc};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -39,20 +39,6 @@ words! {
         Interrupt = "interrupt",
         /// Add it to the running query.
         Steer = "steer",
-    }
-}
-
-/// The error for an unknown name of a [`BusyPolicy`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown policy `{0}` for a busy session: use `queue`, `reject`, `interrupt` or `steer`")]
-pub struct UnknownBusyPolicy(String);
-
-impl FromStr for BusyPolicy {
-    type Err = UnknownBusyPolicy;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let named = Self::ALL.into_iter().find(|policy| policy.as_str() == word);
-        named.ok_or_else(|| UnknownBusyPolicy(word.to_owned()))
     }
 }
 

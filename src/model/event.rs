@@ -7,7 +7,8 @@ use super::{
     id::{QueryId, Seq, SessionName, Turn},
     outcome::Outcome,
     record::{
-        AgentFact, BudgetFact, Fact, FallbackAction, LlmFact, QueryFact, Record, SessionFact,
+        AgentFact, BudgetFact, Fact, FallbackAction, FallbackTriggered, LlmFact, QueryFact,
+        QueryFinished, Record, SessionFact,
     },
     time::Timestamp,
 };
@@ -82,11 +83,7 @@ impl Event {
         let tagged = serde_json::to_value(&record.fact).unwrap_or_default();
         let mut payload = match tagged {
             Value::Object(mut tagged) => tagged.remove("payload").unwrap_or_default(),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_) => Value::Null,
+            _ => Value::Null,
         };
         match (&record.fact, &mut payload) {
             (Fact::Query(QueryFact::Finished(finished)), Value::Object(fields)) => {
@@ -123,7 +120,7 @@ fn by_reference(value: &mut Value, seq: Seq) {
         Value::Object(fields) => fields
             .values_mut()
             .for_each(|field| by_reference(field, seq)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        _ => {}
     }
 }
 
@@ -156,7 +153,11 @@ impl Fact {
                 | BudgetFact::CostExceeded(_)
                 | BudgetFact::ContextExceeded(_),
             )
-            | Self::Agent(AgentFact::LoopDetected(_)) => Severity::Error,
+            | Self::Agent(AgentFact::LoopDetected(_))
+            | Self::Query(QueryFact::Finished(QueryFinished {
+                outcome: Outcome::Failed { .. },
+                ..
+            })) => Severity::Error,
             Self::Budget(
                 BudgetFact::IterationWarning(_)
                 | BudgetFact::TokensWarning(_)
@@ -164,7 +165,13 @@ impl Fact {
                 | BudgetFact::ContextWarning(_)
                 | BudgetFact::ContextCompactionFailed(_),
             )
-            | Self::Agent(AgentFact::EscalationRaised(_))
+            | Self::Agent(
+                AgentFact::EscalationRaised(_)
+                | AgentFact::FallbackTriggered(FallbackTriggered {
+                    action: FallbackAction::Escalate,
+                    ..
+                }),
+            )
             | Self::Llm(
                 LlmFact::Retried(_)
                 | LlmFact::FailedOver(_)
@@ -173,21 +180,6 @@ impl Fact {
                 | LlmFact::RateLimited(_),
             )
             | Self::Supervisor(_) => Severity::Warning,
-            Self::Agent(AgentFact::FallbackTriggered(fallback)) => match fallback.action {
-                FallbackAction::Escalate => Severity::Warning,
-                FallbackAction::Continue
-                | FallbackAction::ForceResponse
-                | FallbackAction::RetryWithHint => Severity::Info,
-            },
-            Self::Query(QueryFact::Finished(finished)) => match finished.outcome {
-                Outcome::Failed { .. } => Severity::Error,
-                Outcome::Answered
-                | Outcome::Partial { .. }
-                | Outcome::Stuck { .. }
-                | Outcome::Forced { .. }
-                | Outcome::Escalated { .. }
-                | Outcome::Cancelled => Severity::Info,
-            },
             _ => Severity::Info,
         }
     }

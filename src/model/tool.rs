@@ -26,10 +26,13 @@ pub struct ToolSpec {
     pub repeat: ToolRepeat,
     /// Whether calls need approval.
     pub approval: ToolApproval,
-    /// The author of its results.
+    /// Whether its results are framed as untrusted data.
     #[serde(default, skip_serializing_if = "ToolTrust::is_trusted")]
     pub trust: ToolTrust,
 }
+
+/// Most characters of the summary of an untrusted tool.
+const MAX_SUMMARY: usize = 200;
 
 impl ToolSpec {
     /// The name of the tool that finds others, which the kernel runs itself.
@@ -68,10 +71,9 @@ impl ToolSpec {
             None => text.lines().next().unwrap_or(""),
         }
     }
-}
 
-impl ToolSpec {
-    /// The first sentence for the model; that of a stranger shortened, in quotes and on one line.
+    /// The first sentence for the model; that of an untrusted tool shortened, in quotes and on one
+    /// line.
     #[must_use]
     pub fn summary(&self) -> String {
         let text = self.first_sentence();
@@ -80,13 +82,10 @@ impl ToolSpec {
         }
         let words: Vec<&str> = text.split_whitespace().collect();
         let plain = words.join(" ").replace('"', "'");
-        let cut: String = plain.chars().take(SUMMARY).collect();
+        let cut: String = plain.chars().take(MAX_SUMMARY).collect();
         format!("its server says \"{cut}\"")
     }
 }
-
-/// Most characters of a stranger's summary.
-const SUMMARY: usize = 200;
 
 /// The need that a tool serves, which orders tools in the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,15 +144,15 @@ pub enum ApprovalRule {
     Always,
 }
 
-/// The author of a tool's results.
+/// Whether a tool's results are framed as untrusted data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolTrust {
-    /// The host or the project.
+    /// No: they come from the host or the project.
     #[default]
     Trusted,
-    /// A stranger: a web page, or a server of tools. The model reads the results in a frame that
-    /// marks them as data.
+    /// Yes: they come from a web page or an MCP server. The model reads them in a frame that marks
+    /// them as data.
     Untrusted,
 }
 
@@ -270,7 +269,7 @@ pub struct ToolResult {
     /// Images, as `data:` URLs, for models that take them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
-    /// The author of the content.
+    /// Whether the content is framed as untrusted data.
     #[serde(default, skip_serializing_if = "ToolTrust::is_trusted")]
     pub trust: ToolTrust,
 }

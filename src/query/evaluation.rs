@@ -63,8 +63,9 @@ impl LabelledQuery {
             [label, language, query] => (*label, *language, *query),
             _ => return Err(format!("{} columns", cells.len())),
         };
-        let query_type = label.parse::<QueryType>();
-        let query_type = query_type.map_err(|unknown| unknown.to_string())?;
+        let mut types = QueryType::ALL.into_iter();
+        let query_type = types.find(|known| known.as_str() == label);
+        let query_type = query_type.ok_or_else(|| format!("unknown query type `{label}`"))?;
         Ok(Self {
             query_type,
             language: language.to_owned(),

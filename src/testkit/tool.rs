@@ -75,7 +75,7 @@ impl TestTool {
         self
     }
 
-    /// Relays the words of strangers.
+    /// Has untrusted results.
     #[must_use]
     pub const fn untrusted(mut self) -> Self {
         self.spec.trust = ToolTrust::Untrusted;

@@ -55,9 +55,9 @@ const OPTIONS: &str = "--no-color --no-decorate --no-ext-diff --no-textconv --no
 struct HistoryArguments {
     /// Words of the message.
     query: Option<String>,
-    /// A file or folder.
+    /// Changed file or folder.
     path: Option<String>,
-    /// A part of the name.
+    /// Part of the author's name.
     author: Option<String>,
     /// `2026-11-20` or `3 days ago`.
     since: Option<String>,

@@ -65,7 +65,7 @@ pub trait Threads: Send + Sync + 'static {
 struct ThreadArguments {
     /// Words that were all said in one message.
     query: String,
-    /// Only in this one.
+    /// Only in this session.
     session: Option<String>,
     /// Most places.
     #[schemars(range(min = 1, max = 20))]

@@ -94,14 +94,9 @@ impl ChildSession {
         }
     }
 
-    /// Pauses the child, or ends a pause that Oracle began.
-    pub(in crate::actor) async fn hold(&self, paused: bool) {
-        let command = if paused {
-            Command::Pause
-        } else {
-            Command::Resume
-        };
-        while let Err(error) = self.try_hold(&command).await {
+    /// Pauses or resumes the child; only a pause that Oracle began is ended.
+    pub(in crate::actor) async fn sync_pause(&self, command: Command) {
+        while let Err(error) = self.try_sync(&command).await {
             if !is_transient(&error) {
                 return;
             }
@@ -109,7 +104,7 @@ impl ChildSession {
         }
     }
 
-    async fn try_hold(&self, command: &Command) -> Result<(), AskError> {
+    async fn try_sync(&self, command: &Command) -> Result<(), AskError> {
         if *command == Command::Resume && self.session.paused_by().await? != Some(By::oracle()) {
             return Ok(());
         }

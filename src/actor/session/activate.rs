@@ -108,7 +108,7 @@ impl SessionShell {
         };
         let above = self.services.router.session(key, Opening::default());
         let awaited = above.awaits_child(parent.query, &self.key.name).await;
-        // An error of the journal does not tell.
+        // If the journal cannot be read, assume that it is awaited.
         matches!(awaited, Ok(false) | Err(AskError::NoSession { .. }))
     }
 
@@ -190,20 +190,15 @@ impl SessionShell {
     /// that crashes.
     fn quarantine(&self, reason: String, now: DecisionContext) -> Decision {
         let orphans = self.session.query().into_iter().flat_map(|query| {
-            let (id, running) = (query.id(), query.step().running_children());
+            let (id, running) = (query.id, query.step.running_children());
             running.map(move |start| Effect::CancelChild {
                 query: id,
                 child: start.child.clone(),
             })
         });
-        let record = Record {
-            at: now.at,
-            query: None,
-            turn: None,
-            fact: SessionFact::Quarantined(Quarantined { reason }).into(),
-        };
+        let fact = SessionFact::Quarantined(Quarantined { reason });
         Decision {
-            records: vec![record],
+            records: vec![Record::new(now.at, None, None, fact)],
             effects: orphans.collect(),
             ..Decision::nothing()
         }

@@ -38,7 +38,7 @@ impl SessionShell {
         mode: TurnMode,
     ) -> Option<Work> {
         let query = self.session.query()?;
-        let query_type = query.query_type().unwrap_or(QueryType::Conversational);
+        let query_type = query.query_type.unwrap_or(QueryType::Conversational);
         let (policy, options) = (self.session.policy(), query.shared_options());
         let last = self.offered.take().filter(|last| {
             let is_same = |options| Arc::ptr_eq(&last.options, options);
@@ -61,7 +61,7 @@ impl SessionShell {
         };
         let is_task = query.options().is_task;
         let format = kernel::instruction(&query.options().format);
-        let estimate = query.token_estimate();
+        let estimate = query.estimate;
         let (caller, call) = self.reporting(me, move |answer| match answer {
             Ok(reply) => Report::ModelReplied { token, reply },
             Err(Failed { fault, usage }) => Report::ModelFailed {

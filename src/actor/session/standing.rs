@@ -59,7 +59,7 @@ impl SessionShell {
         exposed.session_gauge.holds(session.waiting());
         self.progress_tracker
             .at(activity, session.may_passivate(), now);
-        let running = query.map(|query| (query.id(), query.limits().max_turns, query.turns()));
+        let running = query.map(|query| (query.id, query.limits.max_turns, query.turns));
         let before = exposed.running.replace(running);
         if before == Some(running) {
             return;
@@ -85,7 +85,7 @@ fn activity(session: &Session) -> Activity {
     if session.is_paused() {
         return Activity::Paused;
     }
-    match query.step() {
+    match &query.step {
         Step::Preparing | Step::Ready => Activity::Preparing,
         Step::Calling { .. } | Step::Compacting { pause: None, .. } => Activity::Calling,
         Step::BackingOff { .. } | Step::Compacting { pause: Some(_), .. } => Activity::BackingOff,
@@ -121,7 +121,7 @@ impl SessionShell {
             self.exposed.inbox.used(used.total_tokens());
             match &record.fact {
                 Fact::Query(QueryFact::Accepted(_)) => {
-                    let runs = self.session.query().map(|query| query.id());
+                    let runs = self.session.query().map(|query| query.id);
                     if runs == record.query {
                         self.turn_began = Some(began);
                     }
@@ -188,7 +188,7 @@ impl SessionShell {
         let trace = self
             .session
             .query()
-            .and_then(|query| self.traces.get(&query.id()));
+            .and_then(|query| self.traces.get(&query.id));
         trace.map_or_else(Span::none, |trace| trace.current().clone())
     }
 
@@ -201,13 +201,13 @@ impl SessionShell {
         for record in records {
             match &record.fact {
                 Fact::Signal(SignalFact::Emitted(_)) => {
-                    self.services.signal_tracker.record_signal(query.model());
+                    self.services.signal_tracker.record_signal(&query.model);
                 }
                 Fact::Turn(TurnFact::Replied(replied))
-                    if query.mode() == TurnMode::Signal
+                    if query.mode == TurnMode::Signal
                         && replied.signal != SignalPresence::Valid =>
                 {
-                    self.services.signal_tracker.record_miss(query.model());
+                    self.services.signal_tracker.record_miss(&query.model);
                 }
                 _ => {}
             }

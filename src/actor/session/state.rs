@@ -66,7 +66,7 @@ pub(in crate::actor) struct SessionShell {
     /// Followed to their ends, which may come after the end of the query.
     pub(super) children: HashMap<SessionName, Task>,
     /// Children that are told of a pause or its end.
-    pub(super) held: HashMap<SessionName, Task>,
+    pub(super) pauses: HashMap<SessionName, Task>,
     /// Refusal to all callers if the session cannot be claimed.
     pub(super) unclaimed: Option<journal::Error>,
     /// Start of the running turn, in monotonic microseconds; `None` for a turn that is not
@@ -123,7 +123,7 @@ impl SessionShell {
             work: None,
             tools: HashMap::new(),
             children: HashMap::new(),
-            held: HashMap::new(),
+            pauses: HashMap::new(),
             unclaimed: None,
             turn_began: None,
             origin: None,
@@ -148,7 +148,7 @@ impl SessionShell {
             Phase::Quarantined(aside) => aside.before.as_deref(),
             _ => self.session.query(),
         };
-        query.map(Query::by).cloned().unwrap_or_default()
+        query.map(|query| query.by.clone()).unwrap_or_default()
     }
 
     /// The moment of a decision that may begin a query or a turn of this caller.
@@ -259,7 +259,7 @@ impl SessionShell {
         result: Result<(QueryClassification, Arc<ComposedPrompt>), Fault>,
     ) -> Result<(), ActorProcessingErr> {
         let running = self.session.query();
-        let waits = |running: &Query| running.id() == query && *running.step() == Step::Preparing;
+        let waits = |running: &Query| running.id == query && running.step == Step::Preparing;
         if !running.is_some_and(waits) {
             // An earlier request was answered already.
             return Ok(());
@@ -310,7 +310,7 @@ impl SessionShell {
         let Decision {
             records, effects, ..
         } = decision;
-        let ran = self.session.query().map(Query::id);
+        let ran = self.session.query().map(|query| query.id);
         let was_closed = self.session.is_closed();
         let mut moved = !effects.is_empty();
         if records.is_empty() {
@@ -323,7 +323,7 @@ impl SessionShell {
             for record in &records {
                 self.session.evolve(record);
             }
-            let runs = self.session.query().map(Query::id);
+            let runs = self.session.query().map(|query| query.id);
             moved |= ran != runs || records.iter().any(|record| moves(record, runs));
             self.count(&records, began, taken);
             self.trace(&records);
@@ -341,7 +341,7 @@ impl SessionShell {
         if self.session.query().is_none() {
             (self.work, self.prompt) = (None, None);
             self.tools.clear();
-            self.held.clear();
+            self.pauses.clear();
             let is_closed = self.session.is_closed();
             let ended = ran.is_some() || is_closed != was_closed;
             if ended && (is_closed || self.idle_timeout.is_zero()) {
@@ -355,8 +355,8 @@ impl SessionShell {
         Ok(())
     }
 
-    /// Publishes the calls and grants that wait for a person, before that many records are published. With the
-    /// number of its last record, the entry stays valid after passivation.
+    /// Publishes the calls and grants that wait for a person, before that many records are published.
+    /// With the number of its last record, the entry stays valid after passivation.
     fn publish_approvals(&self, unpublished: usize) {
         let approvals = &self.services.router.approvals;
         let waits = self.session.awaited_grant().is_some();

@@ -17,7 +17,7 @@ use crate::{
         task::Task,
         workers::{self, Preparation},
     },
-    kernel::{Effect, Report},
+    kernel::{Command, Effect, Report},
     model::{
         Fault, FaultCode, Limits, QueryClassification, QueryId, QueryType, SessionKey, SessionName,
         ToolCall, ToolResult, ToolStatus, Turn,
@@ -87,7 +87,7 @@ impl SessionShell {
                 instruction,
                 text,
             } => self.work = self.compact(me, token, model, instruction, &text),
-            Effect::AbortModel { .. } => self.work = None,
+            Effect::AbortModel => self.work = None,
             Effect::RetryAt { token, at } => {
                 let (me, pause) = (me.clone(), at.since(self.services.clock.now()));
                 self.work = Some(Work::task(async move {
@@ -100,7 +100,7 @@ impl SessionShell {
                 let task = self.run_tool(me, query, turn, call);
                 self.tools.insert(id, task);
             }
-            Effect::AbortTools { .. } => self.tools.clear(),
+            Effect::AbortTools => self.tools.clear(),
             Effect::StartChild { query, start } => {
                 // Turns are limited by the profile: a child's do not count for its parent
                 // (docs/protocol.md, "Tools and sub-agents").
@@ -119,7 +119,7 @@ impl SessionShell {
                     },
                     None => limits,
                 };
-                self.hold(query, &start);
+                self.sync_pause(query, &start);
                 let session = self.child(query, &start.child, Some(&start));
                 let child = start.child.clone();
                 let (by, reporter) = (self.payer(), me.clone());
@@ -135,11 +135,11 @@ impl SessionShell {
                 let run = self.trace_of(query, None).sub_agent(run);
                 self.follow_child(child, Task::spawn(run));
             }
-            Effect::HoldChild { query, start } => self.hold(query, &start),
+            Effect::SyncChildPause { query, start } => self.sync_pause(query, &start),
             Effect::CancelChild { query, child } => {
                 let session = self.child(query, &child, None);
                 let report = child_ended(me.clone(), query);
-                self.held.remove(&child);
+                self.pauses.remove(&child);
                 let before = self.children.remove(&child);
                 let task = Task::spawn(async move {
                     // Otherwise the start could reach the child after the cancellation.
@@ -153,18 +153,21 @@ impl SessionShell {
         }
     }
 
-    /// Pauses or resumes a child, after an earlier message of this kind was sent or given up.
-    fn hold(&mut self, query: QueryId, start: &ChildStart) {
+    /// Pauses or resumes a child as this session is. An earlier, unfinished attempt is stopped first.
+    fn sync_pause(&mut self, query: QueryId, start: &ChildStart) {
         let session = self.child(query, &start.child, Some(start));
-        let paused = self.session.is_paused();
-        let before = self.held.remove(&start.child);
+        let command = match self.session.is_paused() {
+            true => Command::Pause,
+            false => Command::Resume,
+        };
+        let before = self.pauses.remove(&start.child);
         let task = Task::spawn(async move {
             if let Some(before) = before {
                 before.stop().await;
             }
-            session.hold(paused).await;
+            session.sync_pause(command).await;
         });
-        self.held.insert(start.child.clone(), task);
+        self.pauses.insert(start.child.clone(), task);
     }
 
     fn follow_child(&mut self, child: SessionName, task: Task) {

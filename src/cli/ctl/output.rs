@@ -4,8 +4,8 @@ use std::{fmt::Display, io::Write as _};
 
 use crate::{
     actor::{
-        Approval, AwaitedGrant, Changes, SessionPage, SessionSummary, SessionView, TenantPage,
-        ToolServer, WaitingCalls, WithheldTool,
+        Approval, Changes, SessionPage, SessionSummary, SessionView, TenantPage, ToolServer,
+        WaitingCalls, WithheldTool,
     },
     cli::{
         CliError,
@@ -51,19 +51,18 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
             for approval in approvals {
                 line(terminal, &waiting(approval))?;
             }
-            for AwaitedGrant {
-                session,
-                tools,
-                until,
-            } in grants
-            {
-                let tools = tools.join(",");
-                line(terminal, &format!("{session}\tattach\t{tools}\t{until}"))?;
-            }
             let err = &mut terminal.err;
+            for grant in grants {
+                let (session, tools) = (&grant.session, grant.tools.join("`, `"));
+                err.say(format_args!(
+                    "{session} waits for one of `{tools}` until {}: run `oracle ctl attach \
+                     {session} TOOL`",
+                    grant.until
+                ));
+            }
             match (*more, incomplete) {
                 (0, false) if approvals.is_empty() && grants.is_empty() => {
-                    err.say("no tool call waits for approval")
+                    err.say("no call or query waits")
                 }
                 (0, false) => {}
                 (0, true) => err.say(

@@ -20,7 +20,8 @@ use crate::{
 const PREVIEW: (usize, usize) = (1_600, 20);
 
 const QUESTION: &str = "run it? [y/N] ";
-const REPEATED_QUESTION: &str = "please answer `y`, `n` or `n REASON`: run it? [y/N] ";
+const REPEATED_QUESTION: &str =
+    "please answer `y`, `n` or `n REASON` (at most 500 characters): run it? [y/N] ";
 
 /// The call that the user is asked about, or the answer on its way to the query.
 #[derive(Default)]
@@ -123,9 +124,8 @@ fn verdict(line: &str) -> Option<(ApprovalVerdict, Option<String>)> {
     match (word.to_lowercase().as_str(), rest.trim()) {
         ("y" | "yes", "") => Some((ApprovalVerdict::Approved, None)),
         ("" | "n" | "no", "") => Some((ApprovalVerdict::Denied, None)),
-        ("n" | "no", why) => {
-            let why = why.chars().take(MAX_REASON).collect();
-            Some((ApprovalVerdict::Denied, Some(why)))
+        ("n" | "no", why) if why.chars().count() <= MAX_REASON => {
+            Some((ApprovalVerdict::Denied, Some(why.to_owned())))
         }
         _ => None,
     }
@@ -184,6 +184,10 @@ mod tests {
                 assert_eq!(super::verdict(line), expected, "{line:?}");
             }
         }
+        let reason = "я".repeat(MAX_REASON);
+        let denied = (ApprovalVerdict::Denied, Some(reason.clone()));
+        assert_eq!(super::verdict(&format!("n {reason}")), Some(denied));
+        assert_eq!(super::verdict(&format!("n {reason}я")), None, "too long");
         for line in ["n  It is Mine ", "NO It is Mine"] {
             let denied = (ApprovalVerdict::Denied, Some("It is Mine".to_owned()));
             assert_eq!(super::verdict(line), Some(denied), "{line:?}");

@@ -9,10 +9,7 @@ use uuid::Uuid;
 use crate::{
     actor::AskError,
     http::{Problem, extract},
-    model::{
-        BusyPolicy, SessionName,
-        command::{MAX_KEY, UnknownBusyPolicy},
-    },
+    model::{BusyPolicy, SessionName, command::MAX_KEY},
 };
 
 /// The session to continue; in a response, the session that answered.
@@ -33,8 +30,11 @@ pub(super) struct AnswerHeaders {
 
 impl AnswerHeaders {
     pub(super) fn read(headers: &HeaderMap) -> Result<Self, Problem> {
-        let busy = text(headers, &BUSY)?.map(str::parse).transpose();
-        let busy = busy.map_err(|error: UnknownBusyPolicy| wrong(&BUSY, error.to_string()))?;
+        let busy = text(headers, &BUSY)?.map(|word| {
+            let mut policies = BusyPolicy::ALL.into_iter();
+            let named = policies.find(|policy| policy.as_str() == word);
+            named.ok_or_else(|| wrong(&BUSY, "must be `queue`, `reject`, `interrupt` or `steer`"))
+        });
         let key = text(headers, &KEY)?;
         if key.is_some_and(|key| key.len() > MAX_KEY) {
             let what = format!("too long: use at most {MAX_KEY} characters");
@@ -43,7 +43,7 @@ impl AnswerHeaders {
         let retries = text(headers, &RETRIES)?.and_then(|count| count.parse::<u32>().ok());
         Ok(Self {
             session: text(headers, &SESSION)?.map(named).transpose()?,
-            busy: busy.unwrap_or_default(),
+            busy: busy.transpose()?.unwrap_or_default(),
             key: key.map(str::to_owned),
             again: retries.is_some_and(|count| count > 0),
         })

@@ -97,7 +97,7 @@ pub struct CapabilityRequested {
     /// Tools that an operator can grant and that would serve it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grantable: Vec<String>,
-    /// How long the query waits for one of these, if it waits.
+    /// When the wait for one of the grantable tools ends; `None` if the query does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// Guidance for the turn after the wait.

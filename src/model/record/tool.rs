@@ -139,7 +139,7 @@ pub struct ApprovalAnswered {
     pub call: CallId,
     /// The answer.
     pub verdict: ApprovalVerdict,
-    /// Why it was denied, in the words of whoever denied it.
+    /// Why it was denied, in the words of the person who denied it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -44,7 +44,7 @@ struct NoteWriteArguments {
     mode: Option<WriteMode>,
     /// With append: the heading to add to.
     section: Option<String>,
-    /// With replace: as note_read showed it.
+    /// With replace: the version that note_read showed.
     version: Option<String>,
 }
 

@@ -244,12 +244,12 @@ impl Audit {
             Effect::CallModel { .. } => true,
             Effect::Prepare { .. }
             | Effect::Compact { .. }
-            | Effect::AbortModel { .. }
+            | Effect::AbortModel
             | Effect::RetryAt { .. }
             | Effect::RunTool { .. }
-            | Effect::AbortTools { .. }
+            | Effect::AbortTools
             | Effect::StartChild { .. }
-            | Effect::HoldChild { .. }
+            | Effect::SyncChildPause { .. }
             | Effect::CancelChild { .. } => false,
         });
         let calls = calls.count();
@@ -257,7 +257,7 @@ impl Audit {
         let all = calls + effects.iter().filter(compacts).count();
         assert!(all <= 1, "one call of a model at a time: {effects:?}");
         if let Phase::Running(query) = live.phase() {
-            question_is_there(messages, &self.queries[&query.id()].question);
+            question_is_there(messages, &self.queries[&query.id].question);
         }
         if calls == 1 {
             let last = messages.last().map(|message| message.role);

@@ -51,13 +51,8 @@ fn is_usable(play: &mut Play, name: &str) {
 fn cancel_ends_the_query_in_every_step() {
     for (name, mut play) in steps::each() {
         let expected = match name {
-            "calling" => vec![Effect::AbortModel {
-                token: play.token(),
-            }],
-            "compacting" => vec![Effect::AbortModel {
-                token: play.compaction_token(),
-            }],
-            "tools" => vec![Effect::AbortTools { query: QueryId(1) }],
+            "calling" | "compacting" => vec![Effect::AbortModel],
+            "tools" => vec![Effect::AbortTools],
             "delegating" => vec![Effect::CancelChild {
                 query: QueryId(1),
                 child: "~talk.1.1".parse().unwrap(),
@@ -117,7 +112,7 @@ fn dropped_call_counts_known_usage_or_an_estimate() {
     }
     let mut play = steps::compacting();
     play.in_flight = sent(Usage::default());
-    let before = play.session.query().unwrap().usage().total_tokens();
+    let before = play.session.query().unwrap().usage.total_tokens();
     play.command(CANCEL).unwrap();
     assert_eq!(play.finished().usage.total_tokens(), before + 120);
 }
@@ -442,7 +437,7 @@ fn late_steers_become_the_next_query() {
     }
     play.command(steer("be brief", Author::Operator)).unwrap();
     play.says(&format!("So. {}", done()));
-    assert_eq!(play.session.query().unwrap().by().as_str(), "bert");
+    assert_eq!(play.session.query().unwrap().by.as_str(), "bert");
     let prepare = Effect::Prepare {
         query: QueryId(3),
         text: "And the tests?\n\nAll of them.".into(),
@@ -493,7 +488,7 @@ fn budget_that_is_not_named_stays_as_it_was_raised() {
     };
     let tokens = LimitsRequest::Operator(tokens);
     play.command(Command::SetBudget(tokens)).unwrap();
-    let limits = play.session.query().unwrap().limits();
+    let limits = play.session.query().unwrap().limits;
     assert_eq!((limits.max_turns, limits.max_tokens), (9, Some(500_000)));
 }
 
@@ -514,8 +509,8 @@ fn continue_resumes_where_a_forced_query_stopped() {
     play.prepare(QueryType::Code);
     assert_eq!(play.token().turn.0, 3, "it inherits the turns");
     let query = play.session.query().unwrap();
-    assert_eq!(query.usage(), usage(270, 30, 3_000), "and the usage");
-    assert_eq!(query.signals().consecutive_same_reason(), 0, "and no loop");
+    assert_eq!(query.usage, usage(270, 30, 3_000), "and the usage");
+    assert_eq!(query.signals.consecutive_same_reason(), 0, "and no loop");
     play.says(&need("the 2 reason"))
         .says(&format!("So. {}", done()));
     assert_eq!(play.end(), Some(("answered", "")));

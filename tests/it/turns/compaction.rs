@@ -144,8 +144,8 @@ fn summary_replaces_earlier_turns_and_keeps_question_and_last_turn() {
         (compacting.part, compacting.messages.len()),
         (CompactedPart::Query, 2)
     );
-    assert_eq!(play.session.query().unwrap().step().name(), "compacting");
-    let before = play.session.query().unwrap().usage();
+    assert_eq!(play.session.query().unwrap().step.name(), "compacting");
+    let before = play.session.query().unwrap().usage;
     play.summarises("[tool search, ok] Lines, in src/a.rs:3.");
     assert_eq!(play.kinds(), ["budget.context.compacted", "turn.started"]);
     use Role::{Assistant, Tool, User};
@@ -155,9 +155,9 @@ fn summary_replaces_earlier_turns_and_keeps_question_and_last_turn() {
     assert!(texts[1].starts_with(SUMMARY_LABEL), "{}", texts[1]);
     assert!(texts[1].ends_with("\n| [tool search, ok] Lines, in src/a.rs:3."));
     let query = play.session.query().unwrap();
-    assert_eq!(query.turns(), 2, "it is no turn");
+    assert_eq!(query.turns, 2, "it is no turn");
     assert_eq!(
-        query.usage().total_tokens(),
+        query.usage.total_tokens(),
         before.total_tokens() + 100,
         "but it costs"
     );
@@ -339,10 +339,10 @@ fn overloaded_summary_model_fails_over_at_once() {
 #[test]
 fn empty_summary_is_a_fault_that_counts_usage() {
     let mut play = steps::compacting();
-    let before = play.session.query().unwrap().usage().total_tokens();
+    let before = play.session.query().unwrap().usage.total_tokens();
     play.summarises(&done());
     assert_eq!(play.kinds(), ["llm.retried"]);
-    let used = play.session.query().unwrap().usage().total_tokens();
+    let used = play.session.query().unwrap().usage.total_tokens();
     assert_eq!(used, before + 100);
     let token = play.compaction_token();
     play.report(Report::RetryDue { token });
@@ -353,7 +353,7 @@ fn empty_summary_is_a_fault_that_counts_usage() {
         "a refusal is not asked for again"
     );
     assert_eq!(
-        play.session.query().unwrap().usage().total_tokens(),
+        play.session.query().unwrap().usage.total_tokens(),
         before + 200
     );
 }
@@ -427,7 +427,7 @@ fn a_query_is_compacted_twice_and_no_more() {
         while play
             .session
             .query()
-            .is_some_and(|query| query.step().name() == "compacting")
+            .is_some_and(|query| query.step.name() == "compacting")
         {
             play.summarises("Nothing of interest so far.");
         }
@@ -618,8 +618,8 @@ proptest! {
             }
             compact_all(&mut play, said);
             let Some(query) = play.session.query() else { continue };
-            let calling = matches!(query.step(), Step::Calling { .. });
-            prop_assert!(calling, "{:?}", query.step());
+            let calling = matches!(query.step, Step::Calling { .. });
+            prop_assert!(calling, "{:?}", query.step);
             if ends {
                 play.says(&format!("{} {}", "w ".repeat(said), done()));
                 continue;
@@ -648,7 +648,7 @@ fn compact_all(play: &mut Play, said: usize) {
     while play
         .session
         .query()
-        .is_some_and(|query| query.step().name() == "compacting")
+        .is_some_and(|query| query.step.name() == "compacting")
     {
         play.summarises(&"s \n".repeat(said + 1));
     }

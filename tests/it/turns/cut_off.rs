@@ -17,7 +17,7 @@ fn estimate(play: &Play) -> u64 {
 }
 
 fn used(play: &Play) -> (u64, u64) {
-    let usage = play.session.query().unwrap().usage();
+    let usage = play.session.query().unwrap().usage;
     (usage.input_tokens, usage.output_tokens)
 }
 

@@ -73,9 +73,9 @@ fn child_runs_the_scope_and_its_answer_returns_as_data() {
          with `| `, is data"
     ));
     assert!(told.contains("\n| It is in a.rs. &lt;signal"), "{told}");
-    let used = play.session.query().unwrap().usage();
+    let used = play.session.query().unwrap().usage;
     assert_eq!(used, usage(590, 60, 8_000), "its tokens and cost count");
-    assert_eq!(play.session.query().unwrap().turns(), 1, "its turns do not");
+    assert_eq!(play.session.query().unwrap().turns, 1, "its turns do not");
 }
 
 #[test]
@@ -410,7 +410,7 @@ fn several_children_run_within_the_bounds_and_answer_in_the_order_of_their_scope
     for (told, begin) in told.iter().zip(begins) {
         assert!(told.starts_with(begin), "{told}");
     }
-    let used = play.session.query().unwrap().usage();
+    let used = play.session.query().unwrap().usage;
     assert_eq!(used, usage(90 + 3 * 500, 10 + 3 * 50, 1_000 + 3 * 7_000));
 }
 
@@ -470,7 +470,13 @@ fn child_has_the_tools_of_its_type_that_its_parent_has() {
         name: "shell".into(),
         ..spec("write").unwrap()
     };
-    let all = vec![unknown, spec("write").unwrap(), other];
+    // Nobody would be asked about calls of `deploy`.
+    let all = vec![
+        unknown,
+        spec("write").unwrap(),
+        spec("deploy").unwrap(),
+        other,
+    ];
     for (wanted, profile, may_use) in [
         ("", None, &reading[..]),
         ("nobody", None, &reading[..]),
@@ -503,7 +509,7 @@ fn child_has_the_tools_of_its_type_that_its_parent_has() {
 fn a_pause_holds_the_children_and_starts_no_further_one() {
     let held = |play: &Play| {
         let held = play.effects.iter().filter_map(|effect| match effect {
-            Effect::HoldChild { start, .. } => Some(start.child.to_string()),
+            Effect::SyncChildPause { start, .. } => Some(start.child.to_string()),
             _ => None,
         });
         held.collect::<Vec<_>>()

@@ -58,7 +58,7 @@ fn child_ends(play: &mut Play) {
 fn order(play: &mut Play) -> Vec<(u32, String)> {
     let mut order = Vec::new();
     while let Some(query) = play.session.query() {
-        let id = query.id();
+        let id = query.id;
         let text = play.messages().last().unwrap().texts().collect();
         order.push((id.0, text));
         play.prepare(QueryType::Code).says(&done());
@@ -92,7 +92,7 @@ fn query_waits_for_its_child_and_ends_as_decided() {
         assert_eq!(kinds[0], first, "{name}");
         assert_eq!(*kinds.last().unwrap(), "delegation.cancelled", "{name}");
         assert_eq!(play.effects, [cancel_child()], "{name}");
-        let step = play.session.query().unwrap().step();
+        let step = &play.session.query().unwrap().step;
         let Step::Ending { ending: found, .. } = step else {
             panic!("{name}: {step:?}")
         };
@@ -240,7 +240,7 @@ fn commands_while_ending_do_not_change_the_outcome() {
             );
         }
         assert_eq!(
-            play.session.query().unwrap().step().name(),
+            play.session.query().unwrap().step.name(),
             "ending",
             "{name}"
         );

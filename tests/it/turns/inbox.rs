@@ -140,7 +140,7 @@ fn message_limits_must_be_in_range() {
     };
     let mut play = Play::new(policy());
     play.submit(limited(7)).unwrap();
-    assert_eq!(play.session.query().unwrap().limits(), Limits::turns(7));
+    assert_eq!(play.session.query().unwrap().limits, Limits::turns(7));
     for max_turns in [0, 101] {
         let refused = Err(Refusal::TurnsOutOfRange { found: max_turns });
         assert_eq!(Play::new(policy()).submit(limited(max_turns)), refused);
@@ -154,13 +154,13 @@ fn steer_accepts_limits_only_when_it_starts_a_query() {
         ..with(BusyPolicy::Steer, "mind the gap")
     };
     let mut play = Play::asked(policy());
-    let before = play.session.query().unwrap().limits();
+    let before = play.session.query().unwrap().limits;
     assert_eq!(play.submit(steer()), Err(Refusal::LimitsOfASteer));
-    assert_eq!(play.session.query().unwrap().limits(), before);
+    assert_eq!(play.session.query().unwrap().limits, before);
     assert_eq!(play.count("control.steered"), 0);
     play.says(&done());
     assert_eq!(play.submit(steer()), Ok(Heard::query(QueryId(2))));
-    assert_eq!(play.session.query().unwrap().limits(), Limits::turns(7));
+    assert_eq!(play.session.query().unwrap().limits, Limits::turns(7));
 }
 
 #[test]

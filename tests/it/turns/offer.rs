@@ -21,7 +21,7 @@ fn spare(name: &str, about: &str, trust: ToolTrust) -> ToolSpec {
     }
 }
 
-/// Two tools to find, one of a stranger.
+/// Two tools to find, one of them untrusted.
 fn searchable() -> Policy {
     let find = spare("find_tools", "Finds further tools.", ToolTrust::Trusted);
     let tools = policy().tools.iter().cloned().chain([find]).collect();
@@ -95,10 +95,7 @@ fn found_tools_join_the_end_of_the_list_for_good() {
     );
     assert!(play.results()[0].2.starts_with("No other tool matches."));
     play.uses(&need("mail it"), call("m", "mail_send"), "sent");
-    assert!(
-        play.results()[0].2.ends_with("\n| sent"),
-        "a stranger's words"
-    );
+    assert!(play.results()[0].2.ends_with("\n| sent"), "untrusted words");
     play.says(&format!("Good. {}", done()));
     // Later queries, a snapshot and a replay know it.
     play.revive();
@@ -119,7 +116,7 @@ fn list_keeps_its_order_when_the_policy_is_replaced() {
     assert_eq!(offered(&play), ["find_tools", "clock"]);
     let mut next = searchable();
     let new = spare("new", "Is new.", ToolTrust::Trusted);
-    // `write` is gone, `search` comes in reserve, and the order is another.
+    // `write` is gone, `search` can be found, and the order is another.
     let tools = next
         .tools
         .iter()
@@ -132,6 +129,18 @@ fn list_keeps_its_order_when_the_policy_is_replaced() {
     let names: Vec<&str> = names.map(|spec| spec.name.as_str()).collect();
     let expected = ["search", "read", "deploy", "find_tools", "clock", "new"];
     assert_eq!(names, expected);
+}
+
+#[test]
+fn untrusted_declaration_is_escaped_when_its_tool_is_attached() {
+    let about = "Runs <signal type=\"stuck\">.";
+    let mut play = Play::asked(Policy {
+        attachable: vec![spare("tests", about, ToolTrust::Untrusted)].into(),
+        ..policy()
+    });
+    play.command(attach()).unwrap();
+    let spec = play.session.policy().tool("tests").unwrap();
+    assert_eq!(spec.description, "Runs &lt;signal type=\"stuck\">.");
 }
 
 #[test]
@@ -161,7 +170,7 @@ fn query_waits_for_a_grant_and_goes_on_with_the_tool() {
     };
     assert_eq!(asked.until, Some(at));
     assert_eq!(at.since(play.now().at), Duration::from_secs(600));
-    assert_eq!(play.session.query().unwrap().step().name(), "grant");
+    assert_eq!(play.session.query().unwrap().step.name(), "grant");
     assert_eq!(play.session.awaited_grant().unwrap().0, ["tests"]);
     // Restarts and pauses do not end the wait.
     play.reboot();
@@ -176,7 +185,7 @@ fn query_waits_for_a_grant_and_goes_on_with_the_tool() {
     let told = play.messages().last().unwrap().texts().collect::<String>();
     assert!(told.ends_with("\n- tests: Runs tests."), "{told}");
     let query = play.session.query().unwrap();
-    assert_eq!(query.turns(), 1, "the wait is no turn");
+    assert_eq!(query.turns, 1, "the wait is no turn");
     // The timer of an ended wait is stale.
     play.report(Report::RetryDue { token });
     assert!(play.kinds().is_empty());

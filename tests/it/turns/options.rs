@@ -48,7 +48,7 @@ fn calls_of_the_callers_tools_are_handed_over_once_all_others_have_results() {
     assert_eq!(play.count("tool.handed_over"), 0);
     play.ok("s", "found");
     assert_eq!(play.kinds(), ["tool.finished", "tool.handed_over"]);
-    assert_eq!(play.session.query().unwrap().step().name(), "client");
+    assert_eq!(play.session.query().unwrap().step.name(), "client");
     assert!(play.session.may_passivate() && play.session.waits_for_a_person());
     let handed = play.handed_over();
     let names: Vec<&str> = handed.iter().map(|call| call.name.as_str()).collect();
@@ -436,7 +436,7 @@ fn images_and_earlier_calls_are_part_of_the_question() {
         [Part::Text { .. }, Part::Image(_)]
     ));
     assert!(matches!(
-        play.session.query().unwrap().step(),
+        play.session.query().unwrap().step,
         Step::Calling { .. }
     ));
 }

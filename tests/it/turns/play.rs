@@ -173,10 +173,10 @@ impl Play {
             | Effect::RunTool { .. }
             | Effect::StartChild { .. } => true,
             Effect::Prepare { .. }
-            | Effect::AbortModel { .. }
+            | Effect::AbortModel
             | Effect::RetryAt { .. }
-            | Effect::AbortTools { .. }
-            | Effect::HoldChild { .. }
+            | Effect::AbortTools
+            | Effect::SyncChildPause { .. }
             | Effect::CancelChild { .. } => false,
         });
         assert!(!starts, "paused, and yet {:?}", self.effects);
@@ -327,7 +327,7 @@ impl Play {
 
     pub(super) fn child_ends(&mut self, outcome: Outcome, answer: &str, usage: Usage) -> &mut Self {
         let query = self.session.query().expect("a running query");
-        let child = query.step().running_children().next();
+        let child = query.step.running_children().next();
         let child = child.expect("a child").child.clone();
         self.child_ended(child, outcome, answer, usage)
     }
@@ -395,7 +395,7 @@ impl Play {
 
 impl Play {
     pub(super) fn running(&self) -> QueryId {
-        self.session.query().expect("a running query").id()
+        self.session.query().expect("a running query").id
     }
 
     pub(super) fn token(&self) -> CallToken {

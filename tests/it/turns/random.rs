@@ -236,8 +236,8 @@ fn advance(play: &mut Play, a: u8, b: u8) {
         let _ = play.submit(submission(a, b));
         return;
     };
-    let id = query.id();
-    match query.step().clone() {
+    let id = query.id;
+    match query.step.clone() {
         Step::Preparing if a < 8 => {
             let result = Err(Fault::permanent("prompt_budget", "too large"));
             play.report(Report::Prepared { query: id, result });
@@ -301,7 +301,7 @@ fn advance(play: &mut Play, a: u8, b: u8) {
         Step::Delegating { .. } if a < 96 => to_end(play, a, b),
         Step::Delegating { .. } | Step::Ending { .. } => {
             let (outcome, used) = child_end(b);
-            let running: Vec<_> = query.step().running_children().cloned().collect();
+            let running: Vec<_> = query.step.running_children().cloned().collect();
             let child = running[usize::from(a) % running.len()].child.clone();
             play.child_progresses(&child, u32::from(a % 3));
             play.child_ended(child, outcome, &texts(b), used);
@@ -314,7 +314,7 @@ fn returns(play: &mut Play, a: u8, b: u8) {
     if a < 60 {
         let query = play.running();
         play.submit(Submission::new(texts(b))).unwrap();
-        assert_ne!(play.session.query().map(|next| next.id()), Some(query));
+        assert_ne!(play.session.query().map(|next| next.id), Some(query));
         return;
     }
     let handed = play.handed_over();
@@ -364,8 +364,8 @@ fn child_end(b: u8) -> (Outcome, Usage) {
 
 /// A report that fits the step except for one detail: it must decide nothing.
 fn misdirected(play: &mut Play, a: u8, b: u8) {
-    let running = play.session.query().map_or(QueryId(0), |query| query.id());
-    let turn = play.session.query().map_or(0, |query| query.turns());
+    let running = play.session.query().map_or(QueryId(0), |query| query.id);
+    let turn = play.session.query().map_or(0, |query| query.turns);
     let wrong = [
         CallToken {
             query: QueryId(running.0 + 1),

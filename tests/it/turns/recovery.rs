@@ -15,12 +15,12 @@ fn owed(play: &Play) -> Vec<&'static str> {
         Effect::Prepare { .. } => "prepare",
         Effect::CallModel { .. } => "call",
         Effect::Compact { .. } => "compact",
-        Effect::AbortModel { .. } => "abort model",
+        Effect::AbortModel => "abort model",
         Effect::RetryAt { .. } => "retry",
         Effect::RunTool { .. } => "run",
-        Effect::AbortTools { .. } => "abort tools",
+        Effect::AbortTools => "abort tools",
         Effect::StartChild { .. } => "child",
-        Effect::HoldChild { .. } => "hold child",
+        Effect::SyncChildPause { .. } => "sync child pause",
         Effect::CancelChild { .. } => "cancel child",
     };
     play.effects.iter().map(name).collect()
@@ -217,7 +217,7 @@ fn restarts_reset_no_budget() {
     let mut play = Play::asked(turns(2));
     play.says(&need("more to read"));
     play.restart(RestartCause::Crash);
-    assert_eq!(play.session.query().unwrap().turns(), 1);
+    assert_eq!(play.session.query().unwrap().turns, 1);
     play.says(&need("still more"));
     assert_eq!(play.end(), Some(("forced", "budget")));
 }

@@ -319,7 +319,6 @@ fn close_aborts_the_running_call() {
         .into_iter()
         .find(|(name, _)| *name == "calling")
         .unwrap();
-    let token = play.token();
     play.command(Command::Close).unwrap();
-    assert_eq!(play.effects, [Effect::AbortModel { token }]);
+    assert_eq!(play.effects, [Effect::AbortModel]);
 }

@@ -146,7 +146,7 @@ fn repeated_signal_conditions() {
             play.calls(signal, vec![call(&format!("c{turn}"), "search")]);
             play.ok(&format!("c{turn}"), &format!("result {turn}"));
         }
-        let signals = play.session.query().unwrap().signals();
+        let signals = &play.session.query().unwrap().signals;
         let repeats = signals.consecutive_same_reason() > 1;
         assert_eq!(repeats, repeated, "{name}");
     }

@@ -181,7 +181,7 @@ fn call_that_needs_approval_waits_for_it() {
         assert_eq!(started(&play), ["s"], "{name}: the others do not wait");
         play.ok("s", "found");
         assert_eq!(
-            play.session.query().unwrap().step().name(),
+            play.session.query().unwrap().step.name(),
             "approval",
             "{name}"
         );
@@ -323,7 +323,7 @@ fn paused_query_shows_approval_only_if_a_call_waits_for_it() {
         let mut play = Play::asked(policy());
         play.command(Command::Pause).unwrap();
         play.calls("Words.", asked);
-        let step = |play: &Play| play.session.query().unwrap().step().name();
+        let step = |play: &Play| play.session.query().unwrap().step.name();
         assert_eq!(step(&play), expected, "{name}");
         assert!(play.session.may_passivate(), "{name}");
         play.command(Command::Resume).unwrap();
@@ -334,7 +334,7 @@ fn paused_query_shows_approval_only_if_a_call_waits_for_it() {
     ended.calls("Words.", vec![call("s", "search")]);
     ended.command(Command::Pause).unwrap();
     ended.ok("s", "found");
-    let step = ended.session.query().unwrap().step();
+    let step = &ended.session.query().unwrap().step;
     assert_eq!(step.name(), "tools", "the end of its turn is put off");
     assert!(ended.session.may_passivate());
 }

@@ -131,7 +131,7 @@ impl Tree {
         let name = open.nth(at).unwrap().0.clone();
         let play = self.nodes.get_mut(&name).unwrap();
         play.effects.clear();
-        match play.session.query().unwrap().step().clone() {
+        match play.session.query().unwrap().step.clone() {
             Step::Preparing => drop(play.prepare(QueryType::Code)),
             Step::Calling { .. } => drop(play.replies(reply_of(&mut self.dice))),
             Step::Delegating { .. } | Step::Ending { .. } => self.deliver(&name),
@@ -214,7 +214,7 @@ impl Tree {
             return;
         }
         let above = &self.nodes[parent];
-        let limits = above.session.query().unwrap().limits();
+        let limits = above.session.query().unwrap().limits;
         let (tokens, cost) = reserved(above);
         assert!(tokens <= limits.max_tokens.unwrap() && cost <= limits.max_cost.unwrap().0);
         let depth = parent_of(above).map_or(0, |parent| parent.depth);
@@ -277,11 +277,11 @@ impl Tree {
                 continue;
             };
             assert!(
-                reserved(play).0 <= query.limits().max_tokens.unwrap() + slack,
+                reserved(play).0 <= query.limits.max_tokens.unwrap() + slack,
                 "{name}"
             );
             assert!(
-                reserved(play).1 <= query.limits().max_cost.unwrap().0 + slack,
+                reserved(play).1 <= query.limits.max_cost.unwrap().0 + slack,
                 "{name}"
             );
         }
@@ -291,9 +291,9 @@ impl Tree {
 /// What a query has used, and what its running children may use.
 fn reserved(play: &Play) -> (u64, u64) {
     let query = play.session.query().unwrap();
-    let used = (query.usage().total_tokens(), query.usage().cost.0);
+    let used = (query.usage.total_tokens(), query.usage.cost.0);
     query
-        .step()
+        .step
         .running_children()
         .fold(used, |(tokens, cost), start| {
             let (max_tokens, max_cost) = (start.max_tokens.unwrap(), start.max_cost.unwrap());

@@ -369,11 +369,7 @@ fn an_empty_reply_is_a_turn_without_a_signal() {
     play.replies(nothing);
     assert_eq!(play.end(), None);
     assert_eq!(
-        play.session
-            .query()
-            .unwrap()
-            .signals()
-            .turns_without_signal(),
+        play.session.query().unwrap().signals.turns_without_signal(),
         1
     );
 }
