@@ -387,9 +387,12 @@ async fn changed_tool_is_withheld_until_an_operator_approves_it_and_new_ones_com
     assert_eq!(call(&system, "answer").await, Ok("fine".to_owned()));
     eventually("it is recorded", async || {
         let log = oracle.session("system").unwrap();
-        let page = log.page(Seq(0), 100).await.unwrap();
-        let mut kinds = page.entries.iter().map(|entry| entry.record.fact.kind());
-        kinds.any(|kind| kind == "control.tool_approved")
+        // Before its first record, the log does not exist.
+        let page = log.page(Seq(0), 100).await;
+        page.is_ok_and(|page| {
+            let mut kinds = page.entries.iter().map(|entry| entry.record.fact.kind());
+            kinds.any(|kind| kind == "control.tool_approved")
+        })
     })
     .await;
     system.shut_down(Duration::ZERO).await;

@@ -37,6 +37,7 @@ impl<'a, T: Clone, const N: usize> Store<'a, T, N> where T: Default {
     const ZERO: char = '}';
 
     /// Gets it.
+    #[must_use]
     pub const fn get(&self, at: usize) -> Option<&T> {
         let brace = '{';
         let text = r#"fn raw() { "quoted" }"#;
