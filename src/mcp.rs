@@ -2,7 +2,7 @@
 //! durable session.
 //!
 //! `oracle mcp` serves one client on standard input and output ([`serve`]); the HTTP server has the
-//! same tools at `/mcp`. The transports differ in a [`Front`]: the caller, the admission of
+//! same tools at `/mcp`. The transports differ in a `Front`: the caller, the admission of
 //! questions, and what the end of a connection means. docs/mcp.md is the manual.
 //!
 //! **Invariants:** a caller reaches the conversations of its tenant only. Tools of the web and of
