@@ -186,14 +186,17 @@ impl Conflicts<'_> {
     }
 
     fn mcp(&mut self, place: &str, server: &McpServer, config: &Config) {
-        let wrong = match (&server.command, &server.url) {
-            (Some(_), Some(url)) => Some(("url", url.as_str())),
-            (None, None) => Some(("command", "not set")),
-            _ => None,
-        };
-        if let Some((key, value)) = wrong {
-            let allowed = "exactly one of `command` and `url`";
-            self.add(&join(place, key), &value, allowed);
+        match (&server.command, &server.url) {
+            (Some(_), Some(url)) => {
+                let allowed = "exactly one of `command` and `url`";
+                self.add(&join(place, "url"), url, allowed);
+            }
+            // A key that is missing has no place in the file.
+            (None, None) => {
+                let allowed = "a server with a `command` or a `url`, which this one lacks";
+                self.add(&join(place, "name"), &server.name, allowed);
+            }
+            _ => {}
         }
         for variable in server.env.keys().filter(|name| may_be_secret(name)) {
             let allowed = "variables without secrets; name those of Oracle's own environment in \

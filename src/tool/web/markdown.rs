@@ -1,8 +1,9 @@
 //! HTML of untrusted pages to Markdown.
 //!
 //! html5ever's tree builder and htmd trust their input: deep nesting exhausts the stack, unclosed
-//! formatting multiplies elements, wide tables multiply spaces (so rows become lines). So a page is cleaned first: only
-//! the elements that matter to Markdown are left, closed and with few attributes.
+//! formatting multiplies elements, wide tables multiply spaces. So a page is cleaned first: only the
+//! elements that matter to Markdown are left, closed and with few attributes, and rows of tables
+//! become lines.
 //!
 //! **Invariant:** time, memory and output are linear in the page, because [`MAX_TAGS`] and
 //! [`MAX_DEPTH`] bound the cleaned one.
