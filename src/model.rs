@@ -21,7 +21,6 @@ macro_rules! words {
             $vis const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
 
             /// The word.
-            #[must_use]
             $vis const fn as_str(self) -> &'static str {
                 match self {
                     $( Self::$variant => $word, )+

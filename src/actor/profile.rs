@@ -30,7 +30,6 @@ pub struct Profile {
 
 impl Profile {
     /// Creates a profile whose prompts use these values and name the policy's tools.
-    #[must_use]
     pub fn new(
         policy: Policy,
         variables: Variables,
@@ -64,7 +63,6 @@ impl Profile {
 
     /// Returns the profile for a sub-agent: only tools that its parent allows it, and no delegation
     /// beyond the depth that the policy allows.
-    #[must_use]
     pub fn for_child(&self, parent: &Parent) -> Self {
         let may_use = |tool: &&ToolSpec| match &parent.tools {
             // It would find tools that its parent does not have, or wait where nobody is asked.
@@ -133,7 +131,6 @@ pub struct Profiles {
 
 impl Profiles {
     /// Creates a set with only the profile `oracle`.
-    #[must_use]
     pub fn new(default: Profile) -> Self {
         Self {
             default,
@@ -150,7 +147,6 @@ impl Profiles {
 
     /// Returns a profile by its name, or the default one if the name is not (or no longer)
     /// configured, so that its sessions stay reachable.
-    #[must_use]
     pub fn get(&self, name: &ProfileName) -> &Profile {
         self.named.get(name).unwrap_or(&self.default)
     }

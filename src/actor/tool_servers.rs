@@ -55,7 +55,6 @@ impl Oracle {
     }
 
     /// The servers of tools.
-    #[must_use]
     pub fn tool_servers(&self) -> Vec<ToolServer> {
         let servers = self.servers.get();
         servers.map(|servers| servers.list()).unwrap_or_default()

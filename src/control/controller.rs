@@ -25,7 +25,6 @@ pub struct Controller {
 
 impl Controller {
     /// Creates a controller for this system.
-    #[must_use]
     pub const fn new(oracle: Oracle) -> Self {
         Self { oracle }
     }

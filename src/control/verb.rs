@@ -298,7 +298,6 @@ impl Verb {
     }
 
     /// The session that the verb acts on, if it acts on one.
-    #[must_use]
     pub const fn session(&self) -> Option<&Subject> {
         match self {
             Self::Inspect { session }

@@ -15,7 +15,6 @@ impl BasisPoints {
     pub const ONE: Self = Self(10_000);
 
     /// Creates a share from ten-thousandths, at most the whole.
-    #[must_use]
     pub const fn new(points: u16) -> Self {
         Self(if points > Self::ONE.0 {
             Self::ONE.0
@@ -25,13 +24,11 @@ impl BasisPoints {
     }
 
     /// floor(`whole` × this).
-    #[must_use]
     pub const fn floor_of(self, whole: u64) -> u64 {
         (whole as u128 * self.0 as u128 / Self::ONE.0 as u128) as u64
     }
 
     /// The nearest fraction, for comparisons with a model's confidence.
-    #[must_use]
     pub fn as_fraction(self) -> f64 {
         f64::from(self.0) / f64::from(Self::ONE.0)
     }

@@ -97,7 +97,6 @@ impl Query {
 
 impl Session {
     /// The tools of which the running query awaits one, and the end of the wait.
-    #[must_use]
     pub fn awaited_grant(&self) -> Option<(&[String], Timestamp)> {
         match &self.query()?.step {
             Step::AwaitingGrant(asked) => Some((&asked.grantable, asked.until?)),

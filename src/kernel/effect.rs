@@ -114,7 +114,6 @@ pub enum CommandReply {
 
 impl CommandReply {
     /// Creates a reply without a sequence number.
-    #[must_use]
     pub const fn query(query: QueryId) -> Self {
         Self::Query { query, at: None }
     }
@@ -133,7 +132,6 @@ pub struct Decision {
 
 impl Decision {
     /// Returns the reply once the records are appended after record `last`.
-    #[must_use]
     pub fn reply_after(&self, last: Seq) -> CommandReply {
         let CommandReply::Query { query, .. } = self.reply else {
             return self.reply;
@@ -167,7 +165,6 @@ impl Decision {
     }
 
     /// Creates an empty decision.
-    #[must_use]
     pub const fn nothing() -> Self {
         Self {
             records: Vec::new(),

@@ -21,7 +21,6 @@ use crate::model::{
 
 impl Session {
     /// Returns the records that follow the copied ones, from which this state was replayed.
-    #[must_use]
     pub fn forked(&self, forked: Forked, by: By, now: DecisionContext) -> Decision {
         let point = forked.query;
         let made = ForkMade {

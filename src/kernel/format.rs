@@ -21,7 +21,6 @@ use crate::model::{
 const LONGEST_PROBLEM: usize = 500;
 
 /// The instructions for a format, which follow the prompt.
-#[must_use]
 pub fn instruction(format: &AnswerFormat) -> Option<String> {
     let (what, schema) = match format {
         AnswerFormat::Text => return None,

@@ -30,13 +30,11 @@ pub struct Transcript {
 
 impl Transcript {
     /// Messages, oldest first.
-    #[must_use]
     pub fn messages(&self) -> &Arc<Vec<Arc<Message>>> {
         &self.messages
     }
 
     /// Estimated tokens: floor(characters / 4).
-    #[must_use]
     pub const fn token_estimate(&self) -> u64 {
         (self.chars / 4) as u64
     }

@@ -78,7 +78,6 @@ impl Session {
     }
 
     /// Instructions of the profile and of the application, escaped.
-    #[must_use]
     pub fn all_instructions(&self) -> Option<Arc<str>> {
         let profile = self.policy().instructions.as_ref();
         let profile = profile.and_then(|text| harmless(text));
@@ -90,7 +89,6 @@ impl Session {
     }
 
     /// Joins the composed prompt and the instructions into the system prompt.
-    #[must_use]
     pub fn system(prompt: &Arc<str>, instructions: Option<&str>) -> Arc<str> {
         match instructions {
             None => Arc::clone(prompt),

@@ -78,7 +78,6 @@ impl InFlight {
 
 impl DecisionContext {
     /// Creates a moment without jitter.
-    #[must_use]
     pub const fn at(at: Timestamp) -> Self {
         Self {
             at,

@@ -32,7 +32,6 @@ const COMMON: &str = "a an and any are as at be by call can do for from get has 
 /// Splits the tools into those offered from the start and those that `find_tools` finds. At most
 /// twenty are offered: those `pinned`, then the host's own, then those that fit what the profile
 /// is `about`.
-#[must_use]
 pub fn offer(
     tools: &[ToolSpec],
     pinned: &[String],

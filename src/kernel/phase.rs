@@ -119,7 +119,6 @@ pub enum CallState {
 
 impl ToolSlot {
     /// Returns the result, if the call is complete.
-    #[must_use]
     pub fn result(&self) -> Option<&Arc<ToolResult>> {
         match &self.state {
             CallState::Done(result) => Some(result),
@@ -130,7 +129,6 @@ impl ToolSlot {
 
 impl Step {
     /// Name for display.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Preparing => "preparing",
@@ -158,7 +156,6 @@ impl Step {
     }
 
     /// The sub-agents of the step.
-    #[must_use]
     pub fn children(&self) -> &[ChildSlot] {
         match self {
             Self::Delegating { children } | Self::Ending { children, .. } => children,

@@ -85,7 +85,6 @@ pub struct ModelChoice {
 
 impl ModelChoice {
     /// Creates a model of unknown window and price.
-    #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
             name: name.into(),
@@ -239,7 +238,6 @@ pub struct Policy {
 
 impl Policy {
     /// Creates the default policy for these models and tools.
-    #[must_use]
     pub fn new(models: Vec<ModelChoice>, tools: Arc<[ToolSpec]>) -> Self {
         Self {
             limits: Limits::default(),
@@ -266,13 +264,11 @@ impl Policy {
     }
 
     /// Finds a tool by name.
-    #[must_use]
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
     /// The longest wait for this model before the next one is called or the query fails.
-    #[must_use]
     pub fn longest_wait(&self, model: &str) -> Duration {
         match self.after(model) {
             Some(_) => self.retry.longest,
@@ -281,7 +277,6 @@ impl Policy {
     }
 
     /// The price of a model, if known.
-    #[must_use]
     pub fn price(&self, model: &str) -> Option<Price> {
         let mut asked = self.models.iter().filter(|choice| *choice.name == *model);
         asked.find_map(|model| model.price)

@@ -174,21 +174,18 @@ impl Query {
     }
 
     /// Options of the query; the defaults if it has none.
-    #[must_use]
     pub fn options(&self) -> &AnswerOptions {
         static NONE: LazyLock<AnswerOptions> = LazyLock::new(AnswerOptions::default);
         self.options.as_deref().unwrap_or(&NONE)
     }
 
     /// Options of the query, shared; `None` for the defaults.
-    #[must_use]
     pub const fn shared_options(&self) -> Option<&Arc<AnswerOptions>> {
         self.options.as_ref()
     }
 
     /// The tools that the query offers: the session's and the caller's, or only the caller's if it
     /// demands a call. A task has none.
-    #[must_use]
     pub fn tools(&self, policy: &Policy) -> Arc<[ToolSpec]> {
         let options = self.options();
         if options.is_task {
@@ -207,14 +204,12 @@ impl Query {
     }
 
     /// Whether a turn offers tools: also the last one if the caller demands a call.
-    #[must_use]
     pub fn offers_tools(&self, mode: TurnMode) -> bool {
         let demanded = self.options().tool_choice != ClientToolChoice::Auto;
         mode == TurnMode::Normal || mode == TurnMode::Last && demanded
     }
 
     /// Whether the query waits only for results of the caller's own tools.
-    #[must_use]
     pub const fn awaits_client(&self) -> bool {
         self.current.handed_over
     }

@@ -55,7 +55,6 @@ impl Phase {
 
 impl Session {
     /// Whether the session may be passivated: nothing is in flight, except pending approvals.
-    #[must_use]
     pub fn may_passivate(&self) -> bool {
         match &self.phase {
             Phase::Idle | Phase::Quarantined(_) => true,
@@ -71,7 +70,6 @@ impl Session {
 
     /// Whether a query waits for a person alone, to approve a call or end a pause, or for the results
     /// of the caller's own tools.
-    #[must_use]
     pub fn waits_for_a_person(&self) -> bool {
         let returns = self.query().is_some_and(Query::awaits_client);
         let asked = self.paused || returns || self.waiting_calls().next().is_some();
@@ -80,7 +78,6 @@ impl Session {
 
     /// Passivates the session. Records the usage of calls in flight, which are repeated after
     /// recovery.
-    #[must_use]
     pub fn leave(&self, now: DecisionContext) -> Decision {
         let decision = self.draft(now).map_or_else(Decision::nothing, |mut draft| {
             retry::count_cut_off(&mut draft);
@@ -91,7 +88,6 @@ impl Session {
 
     /// Returns the records of a recovery, after the replay. [`Self::resume`] returns the effects
     /// that are owed.
-    #[must_use]
     pub fn awake(&self, now: DecisionContext) -> Decision {
         if self.has_left || self.waits_for_a_person() || self.awaited_grant().is_some() {
             return self.revived(now);
@@ -103,7 +99,6 @@ impl Session {
     }
 
     /// Returns the smallest record of a recovery.
-    #[must_use]
     pub fn revived(&self, now: DecisionContext) -> Decision {
         self.note(SessionFact::Revived(Noted {}), now)
     }

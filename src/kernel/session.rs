@@ -114,7 +114,6 @@ impl fmt::Debug for Rules {
 
 impl Session {
     /// Creates a session without records.
-    #[must_use]
     pub fn new(policy: Arc<Policy>) -> Self {
         Self {
             rules: policy.into(),
@@ -199,7 +198,6 @@ impl Session {
     }
 
     /// Decides on an event. A stale event decides nothing.
-    #[must_use]
     pub fn observe(&self, report: Report, now: DecisionContext) -> Decision {
         let Phase::Running(query) = &self.phase else {
             return Decision::nothing();
@@ -265,14 +263,12 @@ impl Session {
     }
 
     /// Returns the effects that the state owes after a replay.
-    #[must_use]
     pub fn resume(&self, now: DecisionContext) -> Decision {
         self.draft(now)
             .map_or_else(Decision::nothing, restart::owed)
     }
 
     /// Prepends the record that opens a new session to the decision `then`.
-    #[must_use]
     pub fn opening(&self, opened: Opened, then: Decision, now: DecisionContext) -> Decision {
         self.note(SessionFact::Opened(opened), now).and(then)
     }
@@ -517,13 +513,11 @@ impl Session {
 
 impl Session {
     /// Current phase.
-    #[must_use]
     pub const fn phase(&self) -> &Phase {
         &self.phase
     }
 
     /// Running query, if any.
-    #[must_use]
     pub fn query(&self) -> Option<&Query> {
         match &self.phase {
             Phase::Running(query) => Some(query),
@@ -532,25 +526,21 @@ impl Session {
     }
 
     /// Whether new model and tool calls are held back.
-    #[must_use]
     pub const fn is_paused(&self) -> bool {
         self.paused
     }
 
     /// Whether the session is closed.
-    #[must_use]
     pub const fn is_closed(&self) -> bool {
         self.closed
     }
 
     /// The conversation as the model gets it.
-    #[must_use]
     pub const fn transcript(&self) -> &Transcript {
         &self.transcript
     }
 
     /// Instructions of the application, escaped.
-    #[must_use]
     pub const fn instructions(&self) -> Option<&Arc<str>> {
         self.instructions.as_ref()
     }
@@ -568,20 +558,17 @@ impl Session {
     }
 
     /// Tenant and name, once the session is open.
-    #[must_use]
     pub fn key(&self) -> Option<&SessionKey> {
         self.opened.as_deref().map(|opened| &opened.key)
     }
 
     /// Number of queued messages.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         self.inbox.len()
     }
 
     /// Number of accepted messages whose queries have not finished: those that wait, and the query
     /// that runs or was interrupted by the quarantine.
-    #[must_use]
     pub fn open_queries(&self) -> usize {
         let interrupted =
             matches!(&self.phase, Phase::Quarantined(aside) if aside.before.is_some());
@@ -595,13 +582,11 @@ impl Session {
     }
 
     /// The policy that the session runs under.
-    #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.rules.policy
     }
 
     /// How long the running query has waited for a model that is down (`outage`) or overloaded.
-    #[must_use]
     pub(crate) fn waited(&self, now: Timestamp, outage: bool) -> Duration {
         let refusals = self.query().map(|query| query.refusals);
         refusals.unwrap_or_default().lasting(now, outage)
@@ -622,20 +607,17 @@ impl Session {
     }
 
     /// Profile, once the session is open.
-    #[must_use]
     pub fn profile(&self) -> Option<&ProfileName> {
         self.opened.as_deref().map(|opened| &opened.profile)
     }
 
     /// The question of the running query, or of the last one.
-    #[must_use]
     pub fn question(&self) -> Option<&str> {
         let last = self.last_question.as_deref();
         self.query().map(|query| &*query.text).or(last)
     }
 
     /// Usage of all queries, the running one included.
-    #[must_use]
     pub fn total_usage(&self) -> Usage {
         let mut total = self.usage;
         total += self.query().map(Query::own_usage).unwrap_or_default();
@@ -643,7 +625,6 @@ impl Session {
     }
 
     /// Usage of all ended queries.
-    #[must_use]
     pub const fn usage_before(&self) -> Usage {
         self.usage
     }

@@ -57,7 +57,6 @@ impl IdleState {
     }
 
     /// The record that opened the session.
-    #[must_use]
     pub fn opened(&self) -> Option<&Opened> {
         self.session.opened.as_deref()
     }
@@ -65,7 +64,6 @@ impl IdleState {
 
 impl Session {
     /// Takes a snapshot, if the session is idle.
-    #[must_use]
     pub fn resting(&self) -> Option<IdleState> {
         (self.phase == Phase::Idle).then(|| IdleState {
             version: VERSION,
@@ -74,7 +72,6 @@ impl Session {
     }
 
     /// Restores a session from a snapshot.
-    #[must_use]
     pub fn rested(policy: Arc<Policy>, resting: IdleState) -> Self {
         let mut session = resting.session;
         session.adopt(policy);

@@ -100,7 +100,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// Whether the verdict ends the query.
-    #[must_use]
     pub const fn ends_the_query(self) -> bool {
         matches!(
             self,
@@ -159,7 +158,6 @@ impl TurnPolicy for DecisionTable {
 
 impl DecisionTable {
     /// Returns the matching row and its verdict.
-    #[must_use]
     pub fn look_up(&self, turn: &TurnEnd<'_>) -> (Row, Verdict) {
         match turn.mode {
             TurnMode::Final => (Row(1), final_turn(turn)),

@@ -29,25 +29,21 @@ impl By {
     }
 
     /// The user of the command line or the library.
-    #[must_use]
     pub fn local() -> Self {
         Self::new("local")
     }
 
     /// Oracle itself.
-    #[must_use]
     pub fn oracle() -> Self {
         Self::new("oracle")
     }
 
     /// The name.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Whether the principal has no key.
-    #[must_use]
     pub fn is_local(&self) -> bool {
         *self == Self::local()
     }
@@ -86,7 +82,6 @@ pub struct Principal {
 
 impl Principal {
     /// The local user, in the role `admin`.
-    #[must_use]
     pub fn local() -> Self {
         Self {
             name: "local".into(),
@@ -97,7 +92,6 @@ impl Principal {
     }
 
     /// Whether it may use this profile.
-    #[must_use]
     pub fn may_use(&self, profile: &ProfileName) -> bool {
         self.profiles.is_empty() || self.profiles.contains(profile)
     }

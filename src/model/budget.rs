@@ -19,13 +19,11 @@ pub struct Day(pub i64);
 
 impl Day {
     /// The day of a time.
-    #[must_use]
     pub const fn of(at: Timestamp) -> Self {
         Self(at.as_millis().div_euclid(MILLIS))
     }
 
     /// Its first moment.
-    #[must_use]
     pub const fn start(self) -> Timestamp {
         Timestamp::from_millis(self.0.saturating_mul(MILLIS))
     }
@@ -43,7 +41,6 @@ words! {
 
 impl Period {
     /// The first day of the period that contains `day`, and the first day of the next one.
-    #[must_use]
     pub fn around(self, day: Day) -> (Day, Day) {
         let (before, length) = match self {
             Self::Day => (0, 1),
@@ -101,7 +98,6 @@ pub struct DayUsage {
 
 impl DayUsage {
     /// Usage at a time, without what was counted before as an estimate.
-    #[must_use]
     pub fn new(at: Timestamp, usage: &Usage, estimate: &Usage) -> Self {
         let signed = |amount| i64::try_from(amount).unwrap_or(i64::MAX);
         Self {
@@ -123,7 +119,6 @@ pub struct Charge {
 
 impl Charge {
     /// Usage of a caller's query in a session of a tenant, for each of its payers.
-    #[must_use]
     pub fn of(tenant: &TenantId, by: &By, usage: DayUsage) -> Vec<Self> {
         let charges = Payer::of(tenant, by).map(|payer| Self { payer, usage });
         charges.collect()
@@ -158,7 +153,6 @@ pub struct PeriodBudget {
 
 impl PeriodBudget {
     /// The amount left.
-    #[must_use]
     pub const fn left(&self) -> u64 {
         self.limit.saturating_sub(self.used)
     }
@@ -193,7 +187,6 @@ impl Allowance {
     };
 
     /// The spent budget that is renewed last.
-    #[must_use]
     pub fn spent(&self) -> Option<PeriodBudget> {
         let budgets = [self.tokens, self.cost].into_iter().flatten();
         let spent = budgets.filter(|budget| budget.left() == 0);

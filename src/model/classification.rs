@@ -33,7 +33,6 @@ pub struct Needs {
 
 impl QueryType {
     /// The sources of the type.
-    #[must_use]
     pub const fn needs(self) -> Needs {
         let (needs_code, needs_vault, needs_web) = match self {
             Self::Code => (true, false, false),
@@ -49,7 +48,6 @@ impl QueryType {
     }
 
     /// The prompt segment of the type.
-    #[must_use]
     pub const fn segment(self) -> &'static str {
         match self {
             Self::Code => "code",
@@ -77,7 +75,6 @@ pub struct QueryClassification {
 
 impl QueryClassification {
     /// Creates a classification; sorts and deduplicates the keywords.
-    #[must_use]
     pub fn new(query_type: QueryType, confidence: f64, mut keywords_matched: Vec<String>) -> Self {
         keywords_matched.sort_unstable();
         keywords_matched.dedup();

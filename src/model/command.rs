@@ -123,7 +123,6 @@ pub struct Import {
 
 impl Import {
     /// Size of its texts, images and calls, in bytes.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         let said = self.messages.iter().map(ImportedMessage::bytes);
         said.sum::<usize>() + self.instructions.as_ref().map_or(0, String::len)
@@ -166,7 +165,6 @@ impl ImportedMessage {
     }
 
     /// Bytes of its text, images and calls.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         let images = self.images.iter().map(|image| image.url.len());
         let calls = self.calls.iter();

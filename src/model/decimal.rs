@@ -4,7 +4,6 @@ use serde::{Deserialize, Deserializer};
 
 /// Parses a decimal number, scaled: `1.25` with 4 places is 12,500. `None` unless the text is
 /// `digits` or `digits.digits`, and for more decimals than `places` and overflow.
-#[must_use]
 pub fn scaled(text: &str, places: u32) -> Option<u64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
     let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());

@@ -70,7 +70,6 @@ pub struct Event {
 
 impl Event {
     /// Projects a record to its event; long texts become references.
-    #[must_use]
     pub fn of(session: &SessionName, seq: Seq, record: &Record) -> Self {
         let mut event = Self::with_whole_texts(session, seq, record);
         by_reference(&mut event.payload, seq);
@@ -78,7 +77,6 @@ impl Event {
     }
 
     /// Projects a record to its event with all texts in full, for exports.
-    #[must_use]
     pub fn with_whole_texts(session: &SessionName, seq: Seq, record: &Record) -> Self {
         let tagged = serde_json::to_value(&record.fact).unwrap_or_default();
         let mut payload = match tagged {
@@ -126,7 +124,6 @@ fn by_reference(value: &mut Value, seq: Seq) {
 
 impl Fact {
     /// The origin of the fact.
-    #[must_use]
     pub const fn source(&self) -> Source {
         match self {
             Self::Session(
@@ -143,7 +140,6 @@ impl Fact {
     }
 
     /// The severity of the fact.
-    #[must_use]
     pub const fn severity(&self) -> Severity {
         match self {
             Self::Session(SessionFact::Quarantined(_))

@@ -37,7 +37,6 @@ pub enum FaultClass {
 
 impl FaultClass {
     /// The minimum wait, if given.
-    #[must_use]
     pub fn after(self) -> Option<Duration> {
         match self {
             Self::Retryable { after_ms }
@@ -63,7 +62,6 @@ macro_rules! fault_codes {
 
         impl FaultCode {
             /// The code in JSON, in the journal and in messages.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {
                     $( Self::$variant => $code, )+
@@ -234,14 +232,12 @@ impl Fault {
     }
 
     /// Whether the server is unavailable, rather than limiting the rate.
-    #[must_use]
     pub fn is_outage(&self) -> bool {
         matches!(self.class, FaultClass::Unavailable { .. }) && self.code != FaultCode::RateLimited
     }
 
     /// Whether the provider may have charged for the request, because its reply broke off, was late
     /// or was unreadable.
-    #[must_use]
     pub fn may_have_cost(&self) -> bool {
         use FaultCode as Code;
         matches!(

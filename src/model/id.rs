@@ -93,7 +93,6 @@ macro_rules! name_type {
             }
 
             /// The name as text.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -155,7 +154,6 @@ name_type!(
 
 impl TenantId {
     /// The tenant of the command line: `default`.
-    #[must_use]
     pub fn local() -> Self {
         Self("default".into())
     }
@@ -163,7 +161,6 @@ impl TenantId {
 
 impl ProfileName {
     /// The profile that always exists: `oracle`.
-    #[must_use]
     pub fn oracle() -> Self {
         Self("oracle".into())
     }
@@ -177,25 +174,21 @@ const SUB_AGENT: char = '~';
 
 impl SessionName {
     /// The reserved session for records that belong to no session; it takes no messages.
-    #[must_use]
     pub fn system() -> Self {
         Self("system".into())
     }
 
     /// The reserved session of a probe for durable writes.
-    #[must_use]
     pub fn probe() -> Self {
         Self("system-probe".into())
     }
 
     /// The reserved session that records the usage of in-memory sessions.
-    #[must_use]
     pub fn usage() -> Self {
         Self("usage".into())
     }
 
     /// Whether Oracle reserves this name.
-    #[must_use]
     pub fn is_reserved(&self) -> bool {
         [Self::system(), Self::probe(), Self::usage()].contains(self)
     }
@@ -214,19 +207,16 @@ impl SessionName {
     }
 
     /// Whether the name is reserved for a sub-agent.
-    #[must_use]
     pub fn is_sub_agent(&self) -> bool {
         self.0.starts_with(SUB_AGENT)
     }
 
     /// A name for an in-memory session, from a UUID (version 7).
-    #[must_use]
     pub fn ephemeral(id: uuid::Uuid) -> Self {
         Self(format!("{EPHEMERAL}{}", id.hyphenated()).into())
     }
 
     /// The in-memory session of this name, or the one whose sub-agent has it.
-    #[must_use]
     pub fn ephemeral_root(&self) -> Option<Self> {
         const ID: usize = uuid::fmt::Hyphenated::LENGTH;
         let plain = self.0.trim_start_matches(SUB_AGENT);
@@ -241,13 +231,11 @@ impl SessionName {
     }
 
     /// Whether an in-memory session or one of its sub-agents has this name.
-    #[must_use]
     pub fn is_ephemeral(&self) -> bool {
         self.ephemeral_root().is_some()
     }
 
     /// A name for an unnamed session, from a UUID.
-    #[must_use]
     pub fn from_uuid(id: uuid::Uuid) -> Self {
         Self(id.hyphenated().to_string().into())
     }
@@ -265,7 +253,6 @@ pub struct SessionKey {
 
 impl SessionKey {
     /// A session of the local tenant.
-    #[must_use]
     pub fn local(name: SessionName) -> Self {
         Self {
             tenant: TenantId::local(),
@@ -343,7 +330,6 @@ pub struct CallId(pub Arc<str>);
 
 impl CallId {
     /// An id as received.
-    #[must_use]
     pub fn new(id: &str) -> Self {
         Self(id.into())
     }

@@ -25,7 +25,6 @@ pub struct Limits {
 
 impl Limits {
     /// Limits the turns only.
-    #[must_use]
     pub const fn turns(max_turns: u32) -> Self {
         Self {
             max_turns,
@@ -85,7 +84,6 @@ pub enum LimitsRequest {
 
 impl LimitsRequest {
     /// The budgets under a profile with these limits.
-    #[must_use]
     pub fn resolve(self, profile: Limits) -> Limits {
         let (wanted, is_user) = match self {
             Self::Exact(limits) => return limits,

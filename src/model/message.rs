@@ -99,7 +99,6 @@ impl Message {
 
     /// Whether this message summarizes earlier ones. A forged label can only lower the message's
     /// rank.
-    #[must_use]
     pub fn is_summary(&self) -> bool {
         let first = self.texts().next();
         self.role == Role::User && first.is_some_and(|text| text.starts_with(SUMMARY_LABEL))

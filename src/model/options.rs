@@ -64,7 +64,6 @@ impl Capabilities {
     };
 
     /// Whether the model takes this parameter with this value, which must be in OpenAI's range.
-    #[must_use]
     pub fn takes(&self, parameter: Parameter, value: &Value) -> bool {
         let is_too_high = |value: f64| value > f64::from(self.max_temperature);
         self.parameters.contains(&parameter)
@@ -115,7 +114,6 @@ pub struct AnswerOptions {
 
 impl AnswerOptions {
     /// The caller's tool of this name.
-    #[must_use]
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| tool.name == name)
     }
@@ -166,7 +164,6 @@ pub enum AnswerFormat {
 
 impl AnswerFormat {
     /// Whether the answer is plain text.
-    #[must_use]
     pub const fn is_text(&self) -> bool {
         matches!(self, Self::Text)
     }
@@ -184,7 +181,6 @@ pub struct Image {
 
 impl Image {
     /// The media type and the base64 text of a `data:` URL.
-    #[must_use]
     pub fn data(&self) -> Option<(&str, &str)> {
         self.url.strip_prefix("data:")?.split_once(";base64,")
     }

@@ -33,7 +33,6 @@ impl ForcedBy {
     }
 
     /// An explanation for people.
-    #[must_use]
     pub fn sentence(self, turns: u32) -> String {
         match self {
             Self::Budget => format!(
@@ -95,7 +94,6 @@ pub enum Outcome {
 
 impl Outcome {
     /// The name on the wire.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Answered => "answered",
@@ -109,7 +107,6 @@ impl Outcome {
     }
 
     /// The cause, code, gap or obstacle.
-    #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Answered | Self::Cancelled => None,
@@ -122,7 +119,6 @@ impl Outcome {
     }
 
     /// The answer for display: [`ForcedBy::sentence`] replaces the mark of a forced end.
-    #[must_use]
     pub fn readable(&self, answer: &str, turns: u32) -> String {
         let Self::Forced { by } = *self else {
             return answer.to_owned();

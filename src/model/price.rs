@@ -18,7 +18,6 @@ pub struct Price {
 impl Price {
     /// The cost of a call, rounded up to a billionth of a dollar, so that rounding overdraws no
     /// budget.
-    #[must_use]
     pub fn of(&self, usage: &Usage) -> NanoUsd {
         const MILLION: u128 = 1_000_000;
         let cached = usage.cached_tokens.min(usage.input_tokens);

@@ -87,13 +87,11 @@ impl Record {
     }
 
     /// Text for the search over conversations: questions, additions and answers.
-    #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.utterance().map(|(_, text)| text)
     }
 
     /// Usage of the model call in this record; sub-agents record theirs in their own sessions.
-    #[must_use]
     pub fn usage(&self) -> Usage {
         match &self.fact {
             Fact::Turn(TurnFact::Replied(replied)) => replied.usage,
@@ -108,7 +106,6 @@ impl Record {
     }
 
     /// The text of [`Self::text`], with its kind.
-    #[must_use]
     pub fn utterance(&self) -> Option<(Utterance, &str)> {
         let (kind, text) = match &self.fact {
             Fact::Query(QueryFact::Accepted(accepted)) => (Utterance::Question, &accepted.text),
@@ -163,7 +160,6 @@ pub enum Fact {
 
 impl Fact {
     /// The name on the wire.
-    #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Session(fact) => fact.kind(),
@@ -202,7 +198,6 @@ macro_rules! facts {
             pub const KINDS: &[&str] = &[$($kind),+];
 
             /// The name on the wire.
-            #[must_use]
             pub const fn kind(&self) -> &'static str {
                 match self {
                     $( Self::$variant(_) => $kind, )+

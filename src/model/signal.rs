@@ -40,7 +40,6 @@ pub enum SignalClass {
 
 impl SignalType {
     /// Parses a type name in any letter case.
-    #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -48,7 +47,6 @@ impl SignalType {
     }
 
     /// Its class.
-    #[must_use]
     pub const fn class(self) -> SignalClass {
         match self {
             Self::ContextSufficient | Self::Stuck | Self::PartialAnswer => SignalClass::Terminal,
@@ -176,7 +174,6 @@ impl DelegationRecommended {
 
 impl SignalFields {
     /// Its type.
-    #[must_use]
     pub const fn kind(&self) -> SignalType {
         match self {
             Self::NeedTurn(_) => SignalType::NeedTurn,
@@ -189,7 +186,6 @@ impl SignalFields {
     }
 
     /// Its reason, obstacle or gap, if its type has one.
-    #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::NeedTurn(need) => Some(&need.reason),
@@ -218,7 +214,6 @@ pub struct Signal {
 
 impl Signal {
     /// Its type.
-    #[must_use]
     pub const fn kind(&self) -> SignalType {
         self.fields.kind()
     }

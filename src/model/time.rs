@@ -10,19 +10,16 @@ pub struct Timestamp(i64);
 
 impl Timestamp {
     /// From milliseconds since 1970-01-01 UTC.
-    #[must_use]
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
 
     /// Milliseconds since 1970-01-01 UTC.
-    #[must_use]
     pub const fn as_millis(self) -> i64 {
         self.0
     }
 
     /// Time since `earlier`, or zero.
-    #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }

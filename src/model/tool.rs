@@ -63,7 +63,6 @@ impl ToolSpec {
     }
 
     /// The description up to and with its first full stop.
-    #[must_use]
     pub fn first_sentence(&self) -> &str {
         let text = self.description.trim();
         match text.find(". ").or_else(|| text.find(".\n")) {
@@ -74,7 +73,6 @@ impl ToolSpec {
 
     /// The first sentence for the model; that of an untrusted tool shortened, in quotes and on one
     /// line.
-    #[must_use]
     pub fn summary(&self) -> String {
         let text = self.first_sentence();
         if self.trust.is_trusted() {
@@ -158,7 +156,6 @@ pub enum ToolTrust {
 
 impl ToolTrust {
     /// Whether the results need no frame.
-    #[must_use]
     pub const fn is_trusted(&self) -> bool {
         matches!(self, Self::Trusted)
     }
@@ -190,7 +187,6 @@ impl ToolCall {
 
     /// The id under which a call of the caller's own tool is handed over: unlike that of the model,
     /// it is the only one of its kind.
-    #[must_use]
     pub fn client_id(&self, session: &SessionKey, query: QueryId, turn: Turn) -> CallId {
         let names = [
             &*session.tenant.to_string(),
@@ -202,7 +198,6 @@ impl ToolCall {
     }
 
     /// The token under which this call of a turn is put up for approval.
-    #[must_use]
     pub fn approval_token(&self, query: QueryId, turn: Turn) -> ApprovalToken {
         let hash = hash(query, turn, &[&*self.id.0, &self.name, &self.arguments]);
         ApprovalToken(hash[..16].to_owned())
@@ -245,7 +240,6 @@ pub enum ToolStatus {
 
 impl ToolStatus {
     /// Whether the fallback counts it as failed.
-    #[must_use]
     pub const fn counts_as_failed(self) -> bool {
         match self {
             Self::Failed | Self::Refused | Self::Unknown => true,

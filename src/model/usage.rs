@@ -42,13 +42,11 @@ pub struct Usage {
 
 impl Usage {
     /// Tokens sent and received, as token budgets count.
-    #[must_use]
     pub const fn total_tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
     /// Whether it is zero.
-    #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }

@@ -17,7 +17,6 @@ pub enum SearchService {
 
 impl SearchService {
     /// Its usual base URL, and the environment variable that usually has its key.
-    #[must_use]
     pub const fn usual(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Tavily => Some(("https://api.tavily.com", "TAVILY_API_KEY")),

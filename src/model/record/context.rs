@@ -26,13 +26,11 @@ pub struct MessageRange {
 
 impl MessageRange {
     /// The length.
-    #[must_use]
     pub const fn len(self) -> usize {
         self.to.saturating_sub(self.from)
     }
 
     /// Whether it is empty.
-    #[must_use]
     pub const fn is_empty(self) -> bool {
         self.len() == 0
     }

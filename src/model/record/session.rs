@@ -27,7 +27,6 @@ pub struct Parent {
 
 impl Parent {
     /// Whether both name the same query of the same session.
-    #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         (&self.session, self.query, self.depth) == (&other.session, other.query, other.depth)
     }

@@ -64,7 +64,6 @@ struct Hit {
 }
 
 /// The tool `web_search`, which calls a service by this client.
-#[must_use]
 pub fn web_search(client: Client, settings: SearchSettings) -> FnTool {
     let spec = spec::<SearchArguments>("web_search", "Searches the web.");
     FnTool::new(spec, move |wanted: SearchArguments, _| {
