@@ -25,6 +25,8 @@ pub struct Profile {
     pub composer: Arc<Composer>,
     /// Purpose of the profile, shown to users who choose one.
     pub description: Option<Arc<str>>,
+    /// The profiles whose sessions may have sub-agents of this one.
+    pub sub_agent_of: Arc<[ProfileName]>,
     variables: Arc<Variables>,
 }
 
@@ -43,6 +45,7 @@ impl Profile {
             tools,
             composer,
             description: None,
+            sub_agent_of: Arc::default(),
             variables: Arc::new(named),
         }
     }
@@ -151,20 +154,26 @@ impl Profiles {
         self.named.get(name).unwrap_or(&self.default)
     }
 
-    /// Makes the named profiles known to all of them, as types of sub-agents.
+    /// Tells each profile which ones its sub-agents may have.
     fn with_types(mut self) -> Self {
-        let types = self.named.iter().map(|(name, profile)| SubAgentType {
-            name: name.clone(),
-            description: profile.description.clone(),
-            tools: Arc::clone(&profile.policy.tools),
-        });
-        let types: Arc<[SubAgentType]> = types.collect();
-        for profile in iter::once(&mut self.default).chain(self.named.values_mut()) {
-            let sub_agents = Arc::clone(&types);
-            *profile = profile.with_policy(Policy {
-                sub_agents,
-                ..(*profile.policy).clone()
+        let named = self.named.clone();
+        let typed = |profile: &Profile, name: &ProfileName| {
+            let types = named
+                .iter()
+                .filter(|(_, kind)| kind.sub_agent_of.contains(name));
+            let types = types.map(|(name, kind)| SubAgentType {
+                name: name.clone(),
+                description: kind.description.clone(),
+                tools: Arc::clone(&kind.policy.tools),
             });
+            profile.with_policy(Policy {
+                sub_agents: types.collect(),
+                ..(*profile.policy).clone()
+            })
+        };
+        self.default = typed(&self.default, &ProfileName::oracle());
+        for (name, profile) in &mut self.named {
+            *profile = typed(profile, name);
         }
         self
     }
@@ -218,14 +227,46 @@ mod tests {
         prompt::{ComposeInput, Composer, Prompts, TOKEN_BUDGET},
     };
 
+    fn profile(tools: &[ToolSpec]) -> Profile {
+        let policy = Policy::new(vec![ModelChoice::new("m/m")], tools.into());
+        let registry = Arc::new(Registry::new([]).unwrap());
+        let composer = Composer::new(Prompts::builtin().unwrap(), TOKEN_BUDGET);
+        Profile::new(policy, Variables::default(), registry, composer.into())
+    }
+
+    #[test]
+    fn profile_is_a_type_of_sub_agent_only_where_it_says_so() {
+        let [oracle, a, b, c] =
+            ["oracle", "a", "b", "c"].map(|name| ProfileName::new(name).unwrap());
+        let of = |parents: &[&ProfileName]| Profile {
+            sub_agent_of: parents.iter().copied().cloned().collect(),
+            ..profile(&[])
+        };
+        let profiles = Profiles::new(profile(&[]))
+            .with(a.clone(), of(&[&oracle, &b]))
+            .with(b.clone(), of(&[&b]))
+            .with(c.clone(), of(&[]));
+        let profiles = profiles.with_types();
+        for (parent, types) in [
+            (oracle, vec![&a]),
+            (a.clone(), vec![]),
+            (b.clone(), vec![&a, &b]),
+            (c, vec![]),
+        ] {
+            let found = profiles.get(&parent).policy.sub_agents.iter();
+            assert_eq!(
+                found.map(|kind| &kind.name).collect::<Vec<_>>(),
+                types,
+                "{parent}"
+            );
+        }
+    }
+
     #[test]
     fn child_gets_only_read_only_tools() {
         let tool = |name| ToolSpec::new(name, "Does it.", serde_json::json!({ "type": "object" }));
         let tools = [tool("look").read_only(), tool("change")];
-        let policy = Policy::new(vec![ModelChoice::new("m/m")], tools.into());
-        let registry = Arc::new(Registry::new([]).unwrap());
-        let composer = Composer::new(Prompts::builtin().unwrap(), TOKEN_BUDGET);
-        let profile = Profile::new(policy, Variables::default(), registry, composer.into());
+        let profile = profile(&tools);
         let session = SessionName::new("p").unwrap();
         let parent = Parent {
             session,

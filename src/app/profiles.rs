@@ -121,6 +121,7 @@ impl ProfileFactory {
             if let Some(description) = &wanted.description {
                 profile = profile.described(description);
             }
+            profile.sub_agent_of = wanted.sub_agent_of.clone().into();
             profiles = profiles.with(wanted.name.clone(), profile);
         }
         Ok(profiles)

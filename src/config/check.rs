@@ -13,7 +13,11 @@ use super::{
     load::{mask_secret, may_be_secret},
     rule::{ROOT, Rule, format_span, join, path},
 };
-use crate::{llm::Dialect, model::usage::usd, tool::SearchService};
+use crate::{
+    llm::Dialect,
+    model::{ProfileName, usage::usd},
+    tool::SearchService,
+};
 
 impl Config {
     /// Checks a configuration made in code; [`load`](super::load) has already checked its result.
@@ -155,6 +159,14 @@ impl Conflicts<'_> {
 
     fn profiles(&mut self, config: &Config) {
         for (at, profile) in config.profiles.iter().enumerate() {
+            let is_unknown = |name: &&ProfileName| {
+                let mut others = config.profiles.iter();
+                **name != ProfileName::oracle() && !others.any(|other| other.name == **name)
+            };
+            if let Some(name) = profile.sub_agent_of.iter().find(is_unknown) {
+                let place = format!("profiles.{at}.sub_agent_of");
+                self.add(&place, name, "`oracle` or names of [[profiles]]");
+            }
             // A profile without lists of its own inherits those of the section.
             let Some(tool) = in_both(&profile.over(config)) else {
                 continue;

@@ -352,6 +352,7 @@ const ALIAS: Form = form(
     "model names of 1 to 128 characters without white space",
     |text| (1..=128).contains(&text.len()) && !text.contains(char::is_whitespace),
 );
+pub(super) const PROFILES: Form = form("a list of distinct names of profiles", ANY_PROFILE.allows);
 const ANY_PROFILE: Form = form("names of profiles", |text| ProfileName::new(text).is_ok());
 const HEADER: Form = form("header names of letters, digits and `-`", |text| {
     is_of("-", text)

@@ -367,6 +367,8 @@ tables! {
         name: ProfileName = ProfileName::oracle(), Text(rule::PROFILE);
         /// Its purpose.
         description: Option<String> = None, Text(rule::LINE);
+        /// The profiles whose sub-agents may have this one.
+        sub_agent_of: Vec<ProfileName> = Vec::new(), Texts(rule::PROFILES);
         instructions: Option<String> = None, Text(rule::INSTRUCTIONS);
         prompt_dir: Option<PathBuf> = None, PATH;
         prompt_context: Option<PathBuf> = None, PATH;

@@ -129,9 +129,11 @@ impl TestOracle {
         };
         let (classifier, composer) = parts()?;
         let profile = Profile::new(policy, variables, tools, composer);
+        let mut sub_agent = profile.clone();
+        sub_agent.sub_agent_of = [ProfileName::oracle()].into();
         let named = self.profiles.into_iter();
         let profiles = named.fold(Profiles::new(profile.clone()), |profiles, name| {
-            profiles.with(name, profile.clone())
+            profiles.with(name, sub_agent.clone())
         });
         Ok(SystemArgs {
             settings: self.settings,

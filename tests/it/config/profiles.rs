@@ -39,7 +39,7 @@ fn every_profile_key_overrides_a_section_key() {
     let lines = body.lines().filter_map(|line| line.strip_prefix('#'));
     let settings: Vec<&str> = lines.filter(|line| !line.starts_with(' ')).collect();
     for setting in settings {
-        if ["name = ", "description = "]
+        if ["name = ", "description = ", "sub_agent_of = "]
             .iter()
             .any(|key| setting.starts_with(key))
         {
@@ -110,6 +110,12 @@ fn profile_problems_are_one_line_each_and_reported_together() {
             "[tools]\nonly = ['a']\nattachable = ['a']\n",
             "oracle.toml:3: `tools.attachable` is `a`, expected a tool that is not both available \
              from the start and in `attachable`",
+        ),
+        (
+            "a parent that does not exist",
+            "[[profiles]]\nname = 'x'\nsub_agent_of = ['oracle', 'x', 'y']\n",
+            "oracle.toml:3: `profiles.sub_agent_of` is `y`, expected `oracle` or names of \
+             [[profiles]]",
         ),
         (
             "a blank instruction",
