@@ -76,7 +76,7 @@ fn documented_profile_explains_every_key() {
     for key in &known {
         explains("[[profiles]]", body, key, "#");
     }
-    assert_eq!(known.len(), 20, "{known:?}");
+    assert_eq!(known.len(), 21, "{known:?}");
     let set = |line: &&str| line.starts_with('#') && !line.starts_with("# ");
     assert_eq!(
         body.lines().filter(set).count(),
