@@ -18,7 +18,7 @@ mod run;
 mod serve;
 mod stored;
 
-use super::BuildError;
+use super::{BuildError, Builder};
 #[cfg(feature = "server")]
 use crate::{access::KeyFile, actor::Clock};
 use crate::{
@@ -42,6 +42,7 @@ pub fn run(
     environment: &Environment,
     terminal: &mut Terminal,
 ) -> Result<u8, CliError> {
+    terminal.json = args.options.json;
     for (name, near) in config::near_misses(environment.pairs()) {
         let why = format!("`{name}` is not a setting and is ignored: did you mean `{near}`?");
         match args.command {
@@ -51,113 +52,111 @@ pub fn run(
             _ => terminal.err.say(format_args!("warning: {why}")),
         }
     }
-    let load = || configuration(args, environment);
+    let context = CommandContext {
+        args,
+        environment,
+        terminal,
+    };
     let done = match &args.command {
-        Command::Dev(command) | Command::Bare(command) => {
-            return dev(command, args, environment, terminal);
-        }
-        Command::Completions { shell } => cli::completions(*shell, terminal),
+        Command::Dev(command) | Command::Bare(command) => return dev(command, context),
+        Command::Completions { shell } => cli::completions(*shell, context.terminal),
         Command::Config(config) => match *config {
             ConfigCommand::Init => {
                 let named = args.options.config.clone();
                 let file = named.or_else(|| usual_file(environment)).ok_or_else(|| {
                     CliError::usage("no home directory for the file; name one with --config FILE")
                 })?;
-                cli::config::init(&file, args.options.json, terminal)
+                cli::config::init(&file, context.terminal)
             }
             ConfigCommand::Show { all } => {
-                cli::config::show(&load()?, all, args.options.json, terminal)
+                cli::config::show(&context.load()?, all, context.terminal)
             }
-            ConfigCommand::Check => return check(args, environment, terminal),
+            ConfigCommand::Check => return check(context),
         },
-        Command::Ask(ask) => {
-            let config = ollama::with_local_model(load()?, environment, terminal).config;
-            return run::ask(ask, &config, (args, environment, terminal));
-        }
-        Command::Chat(chat) => {
-            let config = ollama::with_local_model(load()?, environment, terminal).config;
-            return run::chat(chat, &config, (args, environment, terminal));
-        }
+        Command::Ask(ask) => return run::ask(ask, context),
+        Command::Chat(chat) => return run::chat(chat, context),
         #[cfg(feature = "mcp")]
-        Command::Mcp => {
-            let config = ollama::with_local_model(load()?, environment, terminal).config;
-            return run::mcp(&config, args, environment);
-        }
+        Command::Mcp => run::mcp(context),
         #[cfg(feature = "server")]
-        Command::Serve(serve) => {
-            return serve::serve(args, &serve.settings(), environment, terminal);
-        }
+        Command::Serve(serve) => serve::serve(&serve.settings(), context),
         #[cfg(feature = "server")]
         Command::Keys(keys) => {
-            let file = KeyFile::within(&stored::directory(&load()?.config, environment)?);
-            let (now, json) = (Clock::system().now(), args.options.json);
-            cli::keys::run(keys, &file, now, json, terminal)
+            let file = KeyFile::within(&context.directory()?);
+            cli::keys::run(keys, &file, Clock::system().now(), context.terminal)
         }
         #[cfg(feature = "server")]
-        Command::Ctl(ctl) => return ctl::ctl(ctl, &load()?.config, (args, environment, terminal)),
+        Command::Ctl(ctl) => ctl::ctl(ctl, context),
         #[cfg(feature = "tui")]
-        Command::Top(top) => return ctl::top(top, &load()?.config, (args, environment, terminal)),
-        Command::Sessions(sessions) => {
-            return stored::sessions(sessions, &load()?.config, (args, environment, terminal));
-        }
-        Command::Usage { by } => {
-            return stored::usage(*by, &load()?.config, (args, environment, terminal));
-        }
-        Command::Models => {
-            let loaded = ollama::with_local_model(load()?, environment, terminal);
-            return models::models(&loaded, args.options.json, environment, terminal);
-        }
-        Command::Doctor => {
-            let FoundConfig { file, loaded } = find(args, environment, [&[], &[]]);
-            let loaded =
-                ollama::with_local_model(loaded.map_err(CliError::all)?, environment, terminal);
-            return doctor::doctor(args, &loaded, file.as_deref(), environment, terminal);
-        }
+        Command::Top(top) => ctl::top(top, context),
+        Command::Sessions(sessions) => stored::sessions(sessions, context),
+        Command::Usage { by } => stored::usage(*by, context),
+        Command::Models => models::models(context),
+        Command::Doctor => return doctor::doctor(context),
     };
     done.map(|()| cli::exit::DONE)
 }
 
-fn dev(
-    command: &DevCommand,
-    args: &Args,
-    environment: &Environment,
-    terminal: &mut Terminal,
-) -> Result<u8, CliError> {
-    let config = || configuration(args, environment).map(|loaded| loaded.config);
+fn dev(command: &DevCommand, context: CommandContext<'_>) -> Result<u8, CliError> {
     let done = match command {
         #[cfg(feature = "mock")]
-        DevCommand::MockModel(mock) => run::mock_model(mock, terminal),
+        DevCommand::MockModel(mock) => run::mock_model(mock, context.terminal),
         DevCommand::Man { folder } => cli::manual(folder),
-        DevCommand::Signal(signal) => cli::signal::run(signal, terminal),
+        DevCommand::Signal(signal) => cli::signal::run(signal, context.terminal),
         DevCommand::Classify(classify) => {
-            let classifier = super::classifier(&config()?)?;
-            cli::classify::run(classify, &classifier, terminal)
+            let classifier = super::classifier(&context.load()?.config)?;
+            cli::classify::run(classify, &classifier, context.terminal)
         }
         DevCommand::Prompt(subject) => {
-            let prompt = compose(&config()?, environment, &args.options.project, subject)?;
-            cli::prompt::print(&prompt, args.options.json, terminal)
+            let (config, project) = (context.load()?.config, &context.args.options.project);
+            let prompt = compose(&config, context.environment, project, subject)?;
+            cli::prompt::print(&prompt, context.terminal)
         }
-        DevCommand::Replay { scenario } => {
-            return run::replay(scenario, (args, environment, terminal));
-        }
-        DevCommand::Journal(journal) => {
-            return stored::journal(*journal, &config()?, (args, environment, terminal));
-        }
+        DevCommand::Replay { scenario } => return run::replay(scenario, context),
+        DevCommand::Journal(journal) => return stored::journal(*journal, context),
     };
     done.map(|()| cli::exit::DONE)
 }
 
-type CommandContext<'a> = (&'a Args, &'a Environment, &'a mut Terminal);
+/// What all commands are given.
+struct CommandContext<'a> {
+    args: &'a Args,
+    environment: &'a Environment,
+    terminal: &'a mut Terminal,
+}
+
+impl CommandContext<'_> {
+    fn load(&self) -> Result<Loaded, CliError> {
+        let found = find(self.args, self.environment, [&[], &[]]);
+        found.loaded.map_err(CliError::all)
+    }
+
+    /// Loads the configuration, with the model of a running Ollama if no other one is chosen.
+    fn load_with_local_model(&mut self) -> Result<Loaded, CliError> {
+        let loaded = self.load()?;
+        Ok(ollama::with_local_model(
+            loaded,
+            self.environment,
+            self.terminal,
+        ))
+    }
+
+    /// The data directory.
+    fn directory(&self) -> Result<PathBuf, CliError> {
+        stored::directory(&self.load()?.config, self.environment)
+    }
+}
+
+/// A builder with the settings that all commands have in common.
+fn builder(config: &Config, args: &Args, environment: &Environment) -> Builder {
+    Oracle::builder()
+        .config(config.clone())
+        .environment(environment.pairs().iter().cloned())
+        .project(&args.options.project)
+}
 
 struct FoundConfig {
     file: Option<PathBuf>,
     loaded: Result<Loaded, Vec<Problem>>,
-}
-
-fn configuration(args: &Args, environment: &Environment) -> Result<Loaded, CliError> {
-    find(args, environment, [&[], &[]])
-        .loaded
-        .map_err(CliError::all)
 }
 
 /// Loads the configuration. A file named by an option has to exist; the default one does not.
@@ -206,19 +205,14 @@ fn is_missing(path: &Path) -> bool {
     }
 }
 
-fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, CliError> {
+fn check(context: CommandContext<'_>) -> Result<u8, CliError> {
+    let (args, environment) = (context.args, context.environment);
     let FoundConfig { file, loaded } = find(args, environment, [&[], &[]]);
     let problems: Vec<String> = match loaded {
         Err(problems) => problems.iter().map(Problem::to_string).collect(),
-        Ok(Loaded { config, .. }) => {
-            let builder = Oracle::builder().config(config.clone());
-            let builder = builder
-                .environment(environment.pairs().iter().cloned())
-                .project(&args.options.project);
-            builder.problems()
-        }
+        Ok(loaded) => builder(&loaded.config, args, environment).problems(),
     };
-    cli::config::report(file.as_deref(), &problems, args.options.json, terminal)
+    cli::config::report(file.as_deref(), &problems, context.terminal)
 }
 
 fn compose(

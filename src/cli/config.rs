@@ -32,7 +32,7 @@ pub enum ConfigCommand {
 const STARTER: &str = include_str!("../../config/starter.toml");
 
 /// Writes a short configuration file; one that exists stays as it is.
-pub fn init(file: &Path, json: bool, terminal: &mut Terminal) -> Result<(), CliError> {
+pub fn init(file: &Path, terminal: &mut Terminal) -> Result<(), CliError> {
     let failed = |error: io::Error| {
         let reason = match error.kind() {
             io::ErrorKind::AlreadyExists => {
@@ -47,7 +47,7 @@ pub fn init(file: &Path, json: bool, terminal: &mut Terminal) -> Result<(), CliE
     }
     let created = File::create_new(file).map_err(failed)?;
     (&created).write_all(STARTER.as_bytes()).map_err(failed)?;
-    if json {
+    if terminal.json {
         return terminal.out.json(&json!({ "file": file }));
     }
     writeln!(terminal.out, "created `{}`", file.display())?;
@@ -55,13 +55,8 @@ pub fn init(file: &Path, json: bool, terminal: &mut Terminal) -> Result<(), CliE
 }
 
 /// Prints the settings with their sources: those that are set, or all; as JSON always all.
-pub fn show(
-    loaded: &Loaded,
-    all: bool,
-    json: bool,
-    terminal: &mut Terminal,
-) -> Result<(), CliError> {
-    if json {
+pub fn show(loaded: &Loaded, all: bool, terminal: &mut Terminal) -> Result<(), CliError> {
+    if terminal.json {
         return terminal.out.json(&sourced(loaded)?);
     }
     let text = loaded.show(all).map_err(|error| {
@@ -119,10 +114,9 @@ fn source(loaded: &Loaded, place: &str) -> String {
 pub fn report(
     file: Option<&Path>,
     problems: &[String],
-    json: bool,
     terminal: &mut Terminal,
 ) -> Result<u8, CliError> {
-    if json {
+    if terminal.json {
         terminal
             .out
             .json(&json!({ "file": file, "problems": problems }))?;

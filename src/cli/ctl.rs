@@ -60,7 +60,6 @@ pub async fn run(
     command: &CtlCommand,
     servers: &[Server],
     owner: impl Fn(&SessionKey) -> Option<Owner>,
-    json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
     let servers = Servers {
@@ -69,7 +68,7 @@ pub async fn run(
     };
     let verb = match command.step().map_err(CliError::no_json)? {
         Step::Do(verb) => verb,
-        Step::Watch(wanted) => return servers.watch(&wanted, json, terminal).await,
+        Step::Watch(wanted) => return servers.watch(&wanted, terminal).await,
         Step::Budget(session, budgets) => {
             let inspect = Verb::Inspect {
                 session: session.clone(),
@@ -79,7 +78,7 @@ pub async fn run(
         }
     };
     let answer = servers.carry_out(&verb).await?;
-    output::answer(&answer, json, terminal)
+    output::answer(&answer, terminal)
 }
 
 /// The budgets of the running query with these changes.

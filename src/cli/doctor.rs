@@ -73,7 +73,6 @@ impl Finding {
 /// Collects findings and prints them.
 pub struct Report<'a> {
     terminal: &'a mut Terminal,
-    json: bool,
     /// The subject of the next findings.
     subject: String,
     findings: Vec<Finding>,
@@ -82,10 +81,9 @@ pub struct Report<'a> {
 
 impl<'a> Report<'a> {
     /// Creates an empty report.
-    pub fn new(json: bool, terminal: &'a mut Terminal) -> Self {
+    pub fn new(terminal: &'a mut Terminal) -> Self {
         Self {
             terminal,
-            json,
             subject: String::new(),
             findings: Vec::new(),
             used: Usage::default(),
@@ -95,7 +93,7 @@ impl<'a> Report<'a> {
     /// Sets the subject of the next findings.
     pub fn about(&mut self, subject: &str) -> Result<(), CliError> {
         subject.clone_into(&mut self.subject);
-        if !self.json {
+        if !self.terminal.json {
             self.terminal.line(subject)?;
         }
         Ok(())
@@ -108,7 +106,7 @@ impl<'a> Report<'a> {
 
     /// Adds a finding.
     pub fn add(&mut self, finding: Finding) -> Result<(), CliError> {
-        if !self.json {
+        if !self.terminal.json {
             self.terminal.line(&line(&finding))?;
         }
         self.findings.push(Finding {
@@ -126,7 +124,7 @@ impl<'a> Report<'a> {
     /// Prints the total and returns the exit code.
     pub fn finish(self) -> Result<u8, CliError> {
         self.terminal.clear_status();
-        if self.json {
+        if self.terminal.json {
             self.terminal.out.json(&json!({
                 "findings": self.findings,
                 "usage": self.used,

@@ -18,8 +18,8 @@ pub enum JournalCommand {
 }
 
 /// Prints the problems found and returns the exit code.
-pub fn verified(problems: &[Problem], json: bool, terminal: &mut Terminal) -> Result<u8, CliError> {
-    if json {
+pub fn verified(problems: &[Problem], terminal: &mut Terminal) -> Result<u8, CliError> {
+    if terminal.json {
         terminal.out.json(&json!({ "problems": problems }))?;
     } else if problems.is_empty() {
         writeln!(terminal.out, "no corruption found")?;
@@ -40,8 +40,8 @@ pub fn verified(problems: &[Problem], json: bool, terminal: &mut Terminal) -> Re
 }
 
 /// Prints the figures.
-pub fn counted(stats: &Stats, json: bool, terminal: &mut Terminal) -> Result<(), CliError> {
-    if json {
+pub fn counted(stats: &Stats, terminal: &mut Terminal) -> Result<(), CliError> {
+    if terminal.json {
         return terminal.out.json(stats);
     }
     let out = &mut terminal.out;

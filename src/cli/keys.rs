@@ -90,13 +90,12 @@ pub fn run(
     command: &KeysCommand,
     file: &KeyFile,
     now: Timestamp,
-    json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
     match command {
-        KeysCommand::Create(args) => create(args, file, now, json, terminal),
-        KeysCommand::List => list(file, now, json, terminal),
-        KeysCommand::Revoke { key } => revoke(key, file, now, json, terminal),
+        KeysCommand::Create(args) => create(args, file, now, terminal),
+        KeysCommand::List => list(file, now, terminal),
+        KeysCommand::Revoke { key } => revoke(key, file, now, terminal),
     }
 }
 
@@ -104,7 +103,6 @@ fn create(
     args: &CreateArgs,
     file: &KeyFile,
     now: Timestamp,
-    json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
     let key = Key::generate().map_err(CliError::failed)?;
@@ -116,7 +114,7 @@ fn create(
         expires: args.expires.map(|span| now.plus(span)),
     };
     let entry = file.change(|book| Ok::<_, CliError>(book.add(&key, new, now)?))?;
-    if json {
+    if terminal.json {
         let mut made = public_properties(&entry, now);
         made["key"] = key.reveal().into();
         return terminal.out.json(&made);
@@ -133,14 +131,9 @@ fn create(
     Ok(())
 }
 
-fn list(
-    file: &KeyFile,
-    now: Timestamp,
-    json: bool,
-    terminal: &mut Terminal,
-) -> Result<(), CliError> {
+fn list(file: &KeyFile, now: Timestamp, terminal: &mut Terminal) -> Result<(), CliError> {
     let book = file.read()?.unwrap_or_default();
-    if json {
+    if terminal.json {
         let mut keys = book.keys().iter();
         return keys.try_for_each(|entry| terminal.out.json(&public_properties(entry, now)));
     }
@@ -181,7 +174,6 @@ fn revoke(
     key: &str,
     file: &KeyFile,
     now: Timestamp,
-    json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
     let entry = match file.read()? {
@@ -189,7 +181,7 @@ fn revoke(
         // Looking for a key must not create the file.
         None => return Err(KeySetError::Unknown(key.to_owned()).into()),
     };
-    if json {
+    if terminal.json {
         return terminal.out.json(&public_properties(&entry, now));
     }
     let StoredKey { id, name, .. } = &entry;

@@ -81,8 +81,8 @@ pub struct ListedModel {
 }
 
 /// Prints the list.
-pub fn print(overview: &Overview, json: bool, terminal: &mut Terminal) -> Result<(), CliError> {
-    if json {
+pub fn print(overview: &Overview, terminal: &mut Terminal) -> Result<(), CliError> {
+    if terminal.json {
         return terminal.out.json(&as_json(overview));
     }
     for provider in &overview.providers {

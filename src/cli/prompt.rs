@@ -18,8 +18,8 @@ pub struct Subject {
 }
 
 /// Prints a prompt as text or JSON.
-pub fn print(prompt: &ComposedPrompt, json: bool, terminal: &mut Terminal) -> Result<(), CliError> {
-    if json {
+pub fn print(prompt: &ComposedPrompt, terminal: &mut Terminal) -> Result<(), CliError> {
+    if terminal.json {
         return terminal.out.json(prompt);
     }
     for warning in &prompt.warnings {

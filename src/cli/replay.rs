@@ -35,7 +35,6 @@ pub async fn run(
     oracle: &Oracle,
     scenario: &Scenario,
     session: SessionName,
-    json: bool,
     terminal: &mut Terminal,
 ) -> Result<u8, CliError> {
     let session = oracle.session_by_key(SessionKey::local(session));
@@ -52,7 +51,7 @@ pub async fn run(
         turns: turns(&log),
         events: events.collect(),
     };
-    if json {
+    if terminal.json {
         terminal.out.json(&report)?;
     } else if terminal.out_is_terminal() {
         terminal.write(&harmless(&report.to_text()))?;

@@ -242,13 +242,12 @@ pub(super) fn lines(
 pub async fn list(
     journal: &dyn Journal,
     limit: usize,
-    json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
     let (sessions, all) = described(journal, limit).await?;
     for (known, about) in &sessions {
         let (session, state, records) = (&known.key.name, known.standing.as_str(), known.last);
-        if json {
+        if terminal.json {
             terminal.out.json(&json!({
                 "session": session, "last_activity": known.at, "state": state, "records": records,
                 "title": about.title, "project": about.project,
@@ -258,7 +257,7 @@ pub async fn list(
             writeln!(terminal.out, "{session}\t{at}\t{state}\t{records}")?;
         }
     }
-    if json {
+    if terminal.json {
         return Ok(());
     }
     if let Some((width, ..)) = terminal.screen() {
@@ -369,14 +368,13 @@ pub(super) async fn each_record(
 pub async fn search(
     journal: &dyn Journal,
     args: &SearchArgs,
-    json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
     let (tenant, words) = (TenantId::local(), args.words.join(" "));
     let hits = journal.search(tenant, words, args.limit).await?;
     for hit in &hits {
         let (session, seq, at, excerpt) = (&hit.key.name, hit.seq, hit.at, &hit.excerpt);
-        if json {
+        if terminal.json {
             terminal.out.json(&json!({
                 "session": session, "seq": seq, "at": at, "query": hit.query, "excerpt": excerpt,
             }))?;
@@ -385,7 +383,7 @@ pub async fn search(
             writeln!(terminal.out, "{session}:{seq}\t{at}\t{excerpt}")?;
         }
     }
-    if hits.is_empty() && !json {
+    if hits.is_empty() && !terminal.json {
         terminal.err.say("no match");
     }
     Ok(())
@@ -396,7 +394,6 @@ pub async fn release(
     oracle: &Oracle,
     journal: &dyn Journal,
     SessionArg { id }: &SessionArg,
-    json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
     let known = known(journal, id).await?;
@@ -406,7 +403,7 @@ pub async fn release(
         session.command(Command::Release).await?;
     }
     let now = session.view().await?;
-    if json {
+    if terminal.json {
         let released = before.quarantine.is_some();
         let released = json!({ "session": id, "released": released, "state": &now.state });
         return terminal.out.json(&released);

@@ -33,6 +33,8 @@ pub struct Terminal {
     pub out: OutputStream,
     /// Standard error, for everything else.
     pub err: OutputStream,
+    /// Whether results are written as JSON.
+    pub json: bool,
     /// Whether a status line is displayed on standard error.
     status: bool,
     /// Measures the terminal's columns and rows, which may change; `None` if they are fixed.
@@ -67,6 +69,7 @@ impl Terminal {
             input,
             out,
             err,
+            json: false,
             status: false,
             measure: None,
             forced: None,

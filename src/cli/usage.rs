@@ -66,12 +66,7 @@ struct GroupTotals<'a> {
 }
 
 /// Prints the sums.
-pub async fn usage(
-    journal: &dyn Journal,
-    by: By,
-    json: bool,
-    terminal: &mut Terminal,
-) -> Result<(), CliError> {
+pub async fn usage(journal: &dyn Journal, by: By, terminal: &mut Terminal) -> Result<(), CliError> {
     let mut sums = TotalsByGroup::new();
     let mut tenant = None;
     while let Some(next) = next_tenant(journal, by, tenant).await? {
@@ -94,7 +89,7 @@ pub async fn usage(
         terminal.err.say("no model calls are recorded yet");
         return Ok(());
     }
-    if json {
+    if terminal.json {
         for (of, &sum) in &sums {
             terminal.out.json(&GroupTotals { by, of, sum })?;
         }

@@ -4,16 +4,14 @@ use std::{fs, io, path::Path};
 
 use secrecy::SecretString;
 
-use super::{CommandContext, run::on_runtime, stored};
+use super::{CommandContext, run::on_runtime};
 #[cfg(feature = "tui")]
 use crate::cli::top::{self, TopArgs};
 use crate::{
     cli::{
         CliError, Environment,
         ctl::{self, CtlArgs, Server, ServerArgs},
-        exit,
     },
-    config::Config,
     control::{Client, socket},
     journal::sqlite::{Inspection, processes},
     model::{Owner, SessionKey},
@@ -21,32 +19,22 @@ use crate::{
 
 const KEY: &str = "ORACLE_API_KEY";
 
-pub(super) fn ctl(
-    ctl: &CtlArgs,
-    config: &Config,
-    (args, environment, terminal): CommandContext<'_>,
-) -> Result<u8, CliError> {
-    let folder = stored::directory(config, environment)?;
+pub(super) fn ctl(ctl: &CtlArgs, context: CommandContext<'_>) -> Result<(), CliError> {
+    let folder = context.directory()?;
     on_runtime(Box::pin(async {
-        let servers = connect(&ctl.server, &folder, environment).await?;
+        let servers = connect(&ctl.server, &folder, context.environment).await?;
         let owner = |session: &SessionKey| owner(&folder, session);
-        let done = ctl::run(&ctl.command, &servers, owner, args.options.json, terminal).await;
-        done.map(|()| exit::DONE)
+        ctl::run(&ctl.command, &servers, owner, context.terminal).await
     }))
 }
 
 /// Opens the live table. It connects again whenever the connection is lost.
 #[cfg(feature = "tui")]
-pub(super) fn top(
-    args: &TopArgs,
-    config: &Config,
-    (_, environment, terminal): CommandContext<'_>,
-) -> Result<u8, CliError> {
-    let folder = stored::directory(config, environment)?;
+pub(super) fn top(args: &TopArgs, context: CommandContext<'_>) -> Result<(), CliError> {
+    let (folder, environment) = (context.directory()?, context.environment);
     let find: &top::Connect<'_> = &|| Box::pin(connect(&args.server, &folder, environment));
     let owner = |session: &SessionKey| owner(&folder, session);
-    let done = on_runtime(Box::pin(top::run(args, find, &owner, terminal)));
-    done.map(|()| exit::DONE)
+    on_runtime(Box::pin(top::run(args, find, &owner, context.terminal)))
 }
 
 async fn connect(

@@ -4,19 +4,18 @@
 //! Local checks come first and make no requests. Each model of the chain then gets a few short
 //! questions through its [`Backend`], within a deadline; these cost a little.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout};
 
-use super::run::on_runtime;
+use super::{CommandContext, FoundConfig, find, ollama::with_local_model, run::on_runtime};
 use crate::{
     app::{self, BuildError, providers::Providers},
     cli::{
-        Args, CliError, Environment,
+        Args, CliError,
         doctor::{Finding, Report, Verdict},
-        terminal::Terminal,
     },
-    config::{Config, Loaded, Provider},
+    config::{Config, Provider},
     llm::{Backend, Remote, nearest, scripted::Scripts},
     model::{Fault, FaultCode, Price},
 };
@@ -28,17 +27,15 @@ const LISTING: Duration = Duration::from_secs(15);
 /// Deadline of one model call: a local server may have to load the model first.
 const LONGEST: Duration = Duration::from_secs(120);
 
-pub(super) fn doctor(
-    args: &Args,
-    loaded: &Loaded,
-    file: Option<&Path>,
-    environment: &Environment,
-    terminal: &mut Terminal,
-) -> Result<u8, CliError> {
+pub(super) fn doctor(context: CommandContext<'_>) -> Result<u8, CliError> {
+    let (args, environment) = (context.args, context.environment);
+    let FoundConfig { file, loaded } = find(args, environment, [&[], &[]]);
+    let loaded = loaded.map_err(CliError::all)?;
+    let loaded = &with_local_model(loaded, environment, context.terminal);
     let config = &loaded.config;
-    let mut report = Report::new(args.options.json, terminal);
+    let mut report = Report::new(context.terminal);
     report.about("here")?;
-    local::check(args, loaded, file, environment, &mut report)?;
+    local::check(args, loaded, file.as_deref(), environment, &mut report)?;
     // Calls cost money, so they need valid prices and prompts; `local::check` has reported any
     // problem.
     let (Ok(facts), Ok(prompt)) = (app::prices(config), prompt(args, config)) else {

@@ -5,15 +5,14 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
-use super::run::on_runtime;
+use super::{CommandContext, run::on_runtime};
 use crate::{
     app::providers::Providers,
     cli::{
-        CliError, Environment, exit,
+        CliError, Environment,
         models::{self, KeyFrom, Listed, ListedModel, Overview, ProviderServer},
-        terminal::Terminal,
     },
-    config::{Config, Loaded, ModelChoice, Preset, Provider},
+    config::{Config, ModelChoice, Preset, Provider},
     llm::{ModelSettings, Remote},
 };
 
@@ -21,12 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The preset without a key: only a request shows whether its server runs.
 const LOCAL: &str = "ollama";
 
-pub(super) fn models(
-    loaded: &Loaded,
-    json: bool,
-    environment: &Environment,
-    terminal: &mut Terminal,
-) -> Result<u8, CliError> {
+pub(super) fn models(mut context: CommandContext<'_>) -> Result<(), CliError> {
+    let loaded = context.load_with_local_model()?;
+    let CommandContext {
+        environment,
+        terminal,
+        ..
+    } = context;
     let facts = crate::app::prices(&loaded.config)?;
     let providers = Providers::new(&loaded.config, environment, &facts);
     let asking = ModelLister {
@@ -58,8 +58,7 @@ pub(super) fn models(
             Vec::new()
         },
     };
-    models::print(&overview, json, terminal)?;
-    Ok(exit::DONE)
+    models::print(&overview, terminal)
 }
 
 /// The models that are known without a request: those of the chain, of configured providers and of

@@ -37,18 +37,16 @@ const HISTORY: &str = "chat_history";
 
 const DRAIN: Duration = Duration::from_millis(200);
 
-pub(super) fn ask(
-    ask: &AskArgs,
-    config: &Config,
-    (args, environment, terminal): CommandContext<'_>,
-) -> Result<u8, CliError> {
+pub(super) fn ask(ask: &AskArgs, mut context: CommandContext<'_>) -> Result<u8, CliError> {
+    let mut config = context.load_with_local_model()?.config;
+    let args = context.args;
     let which = SessionChoice::of(args, ask.last);
     if ask.idempotency_key.is_some() && which == SessionChoice::New {
         return Err(CliError::usage(
             "an idempotency key needs a session: name the session too",
         ));
     }
-    let question = input::question(ask.question().as_deref(), &mut terminal.input)?;
+    let question = input::question(ask.question().as_deref(), &mut context.terminal.input)?;
     // Another process may claim the session concurrently; with a key the question can be submitted
     // again safely.
     let shared = which != SessionChoice::New && ask.busy == BusyPolicy::Queue;
@@ -60,13 +58,12 @@ pub(super) fn ask(
     };
     let format = Format::of(&args.options, ask.events);
     let root = ProjectRoot::open(&args.options.project).map_err(BuildError::from)?;
-    let profile = profile(config, ask.profile.as_ref())?;
-    let mut config = config.clone();
-    if terminal.err_is_terminal() {
+    let profile = profile(&config, ask.profile.as_ref())?;
+    if context.terminal.err_is_terminal() {
         // An interactive user prefers an early failure to a long wait.
         config.model.patience.get_or_insert(Duration::from_secs(10));
     }
-    let (builder, data) = prepare(&config, args, environment)?;
+    let (builder, data) = context.prepare(&config)?;
     with_system(builder, Some(data), async |oracle, journal| {
         let request = AskRequest {
             submission,
@@ -75,26 +72,24 @@ pub(super) fn ask(
             root,
             profile,
         };
-        ask::run(oracle, journal, request, terminal).await
+        ask::run(oracle, journal, request, context.terminal).await
     })
 }
 
-pub(super) fn chat(
-    chat: &ChatArgs,
-    config: &Config,
-    (args, environment, terminal): CommandContext<'_>,
-) -> Result<u8, CliError> {
+pub(super) fn chat(chat: &ChatArgs, mut context: CommandContext<'_>) -> Result<u8, CliError> {
+    let config = context.load_with_local_model()?.config;
+    let (args, environment) = (context.args, context.environment);
     let which = SessionChoice::of(args, chat.last);
     let format = Format::of(&args.options, chat.events);
     let root = ProjectRoot::open(&args.options.project).map_err(BuildError::from)?;
-    let profile = profile(config, chat.profile.as_ref())?;
-    let (builder, data) = prepare(config, args, environment)?;
+    let profile = profile(&config, chat.profile.as_ref())?;
+    let (builder, data) = context.prepare(&config)?;
     let history = data.join(HISTORY);
-    let models = super::models::known(config, environment)?;
+    let models = super::models::known(&config, environment)?;
     let chain = Arc::new(Mutex::new(None));
-    let (configured, chosen) = (config.clone(), Arc::clone(&chain));
+    let chosen = Arc::clone(&chain);
     let builder = builder.standby().reads(move || {
-        let mut config = configured.clone();
+        let mut config = config.clone();
         if let chain @ Some(_) = &*chosen.lock() {
             let profiles = config.profiles.iter_mut();
             profiles.for_each(|profile| profile.chain.clone_from(chain));
@@ -117,19 +112,20 @@ pub(super) fn chat(
             history: Some(history),
             options: args.options.clone(),
         };
-        chat::run(oracle, journal, request, terminal).await
+        chat::run(oracle, journal, request, context.terminal).await
     })
 }
 
 #[cfg(feature = "mcp")]
-pub(super) fn mcp(config: &Config, args: &Args, environment: &Environment) -> Result<u8, CliError> {
-    let (builder, data) = prepare(config, args, environment)?;
+pub(super) fn mcp(mut context: CommandContext<'_>) -> Result<(), CliError> {
+    let config = context.load_with_local_model()?.config;
+    let (builder, data) = context.prepare(&config)?;
     with_system(builder, Some(data), async |oracle, _| {
         let mut ends = cli::Interrupts::listen_to_machine();
         let input = mcp::standard_stream(&std::io::stdin()).map_err(CliError::failed)?;
         let output = mcp::standard_stream(&std::io::stdout()).map_err(CliError::failed)?;
         mcp::serve(oracle.clone(), input, output, ends.pressed()).await;
-        Ok(cli::exit::DONE)
+        Ok(())
     })
 }
 
@@ -148,10 +144,12 @@ fn profile(config: &Config, wanted: Option<&ProfileName>) -> Result<ProfileName,
     )))
 }
 
-pub(super) fn replay(
-    scenario: &Path,
-    (args, environment, terminal): CommandContext<'_>,
-) -> Result<u8, CliError> {
+pub(super) fn replay(scenario: &Path, context: CommandContext<'_>) -> Result<u8, CliError> {
+    let CommandContext {
+        args,
+        environment,
+        terminal,
+    } = context;
     let text = input::Source::open(Some(scenario), &mut terminal.input)?.whole()?;
     let scenario = Scenario::parse(&text).map_err(CliError::usage)?;
     let before = scenario.settings().map_err(CliError::usage)?;
@@ -167,7 +165,7 @@ pub(super) fn replay(
         .map_or_else(|| SessionName::new("replay"), Ok)
         .map_err(CliError::usage)?;
     with_system(builder, None, async |oracle, _| {
-        replay::run(oracle, &scenario, session, args.options.json, terminal).await
+        replay::run(oracle, &scenario, session, terminal).await
     })
 }
 
@@ -191,24 +189,20 @@ pub(super) fn mock_model(
     )
 }
 
-pub(super) fn prepare(
-    config: &Config,
-    args: &Args,
-    environment: &Environment,
-) -> Result<(Builder, PathBuf), CliError> {
-    let data = super::stored::directory(config, environment)?;
-    let builder = Oracle::builder()
-        .config(config.clone())
-        .environment(environment.pairs().iter().cloned())
-        .project(&args.options.project);
-    #[cfg(feature = "mcp")]
-    let builder = match std::env::current_exe() {
-        Ok(program) => builder.mcp_pins(&data).mcp_guard(program),
-        Err(_) => builder.mcp_pins(&data),
-    };
-    #[cfg(feature = "testkit")]
-    let builder = with_crash_point(builder, environment)?;
-    Ok((builder, data))
+impl CommandContext<'_> {
+    /// A builder of a system with a journal in the data directory, and this directory.
+    pub(super) fn prepare(&self, config: &Config) -> Result<(Builder, PathBuf), CliError> {
+        let data = super::stored::directory(config, self.environment)?;
+        let builder = super::builder(config, self.args, self.environment);
+        #[cfg(feature = "mcp")]
+        let builder = match std::env::current_exe() {
+            Ok(program) => builder.mcp_pins(&data).mcp_guard(program),
+            Err(_) => builder.mcp_pins(&data),
+        };
+        #[cfg(feature = "testkit")]
+        let builder = with_crash_point(builder, self.environment)?;
+        Ok((builder, data))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -254,11 +248,11 @@ fn with_crash_point(builder: Builder, environment: &Environment) -> Result<Build
 }
 
 /// Runs `work` in a short-lived system, over a data directory or in memory.
-pub(super) fn with_system(
+pub(super) fn with_system<T>(
     builder: Builder,
     data: Option<PathBuf>,
-    work: impl AsyncFnOnce(&Oracle, &dyn Journal) -> Result<u8, CliError>,
-) -> Result<u8, CliError> {
+    work: impl AsyncFnOnce(&Oracle, &dyn Journal) -> Result<T, CliError>,
+) -> Result<T, CliError> {
     on_runtime(Box::pin(async {
         let (builder, stored) = match data {
             Some(folder) => {

@@ -4,17 +4,12 @@ use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::future::{Fuse, FusedFuture as _, FutureExt as _};
 
-use super::{
-    find, rlimits,
-    run::{on_runtime, prepare},
-    stored,
-};
+use super::{CommandContext, find, rlimits, run::on_runtime, stored};
 use crate::{
     access::{KeyFile, Keyring},
     cli::{
-        Args, CliError, Environment, Interrupts, Signals, exit,
+        Args, CliError, Environment, Interrupts, Signals,
         serve::{report_reload, started},
-        terminal::Terminal,
     },
     config::{Config, Setting},
     control::socket::Socket,
@@ -30,12 +25,8 @@ const SYSTEM_FAILED: &str = "a service failed too often, so the server exits; it
 /// half a minute at most.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(4);
 
-pub(super) fn serve(
-    args: &Args,
-    more: &[Setting],
-    environment: &Environment,
-    terminal: &mut Terminal,
-) -> Result<u8, CliError> {
+pub(super) fn serve(more: &[Setting], context: CommandContext<'_>) -> Result<(), CliError> {
+    let (args, environment) = (context.args, context.environment);
     let loaded = &find(args, environment, [&[], more])
         .loaded
         .map_err(CliError::all)?;
@@ -43,9 +34,10 @@ pub(super) fn serve(
     let settings = config.server.clone();
     rlimits::forbid_core_dumps();
     if let Some(few) = rlimits::raise_descriptors(settings.max_connections, model_calls(config)) {
-        terminal.err.say(few);
+        context.terminal.err.say(few);
     }
-    let (builder, folder) = prepare(config, args, environment)?;
+    let (builder, folder) = context.prepare(config)?;
+    let terminal = context.terminal;
     let builder = builder.reads(reading(
         args.clone(),
         environment.clone(),
@@ -120,8 +112,7 @@ pub(super) fn serve(
                 tracing::warn!("the journal was not closed cleanly within {SHUTDOWN_GRACE:?}");
             }
         };
-        ends.or_interrupted(Box::pin(end)).await?;
-        Ok(exit::DONE)
+        ends.or_interrupted(Box::pin(end)).await
     }))
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     CommandContext,
-    run::{on_runtime, prepare, with_system},
+    run::{on_runtime, with_system},
 };
 use crate::{
     actor::Oracle,
@@ -27,28 +27,26 @@ use crate::{
 
 pub(super) fn sessions(
     command: &SessionsCommand,
-    config: &Config,
-    (args, environment, terminal): CommandContext<'_>,
-) -> Result<u8, CliError> {
-    let json = args.options.json;
-    let folder = stored(config, environment)?;
+    context: CommandContext<'_>,
+) -> Result<(), CliError> {
+    let config = context.load()?.config;
+    let folder = stored(&config, context.environment)?;
+    let terminal = &mut *context.terminal;
     match command {
         // Showing a session needs no models or tools.
         SessionsCommand::Show(one) => {
             with_system(Oracle::builder(), folder, async |oracle, journal| {
-                let shown = sessions::show(oracle, journal, one, json, terminal).await;
-                shown.map(|()| exit::DONE)
+                sessions::show(oracle, journal, one, terminal).await
             })
         }
         SessionsCommand::Release(one) => {
-            let (builder, _) = prepare(config, args, environment)?;
+            let (builder, _) = context.prepare(&config)?;
             with_system(builder, folder, async |oracle, journal| {
-                let released = sessions::release(oracle, journal, one, json, terminal).await;
-                released.map(|()| exit::DONE)
+                sessions::release(oracle, journal, one, context.terminal).await
             })
         }
         SessionsCommand::List { limit } => with_journal(folder, async |journal| {
-            sessions::list(journal, *limit, json, terminal).await
+            sessions::list(journal, *limit, terminal).await
         }),
         SessionsCommand::Events(events) => with_journal(folder, async |journal| {
             sessions::events(journal, events, terminal).await
@@ -57,23 +55,18 @@ pub(super) fn sessions(
             sessions::export(journal, one, terminal).await
         }),
         SessionsCommand::Delete(delete) => with_journal(folder, async |journal| {
-            sessions::delete(journal, delete, json, terminal).await
+            sessions::delete(journal, delete, terminal).await
         }),
         SessionsCommand::Search(search) => with_journal(folder, async |journal| {
-            sessions::search(journal, search, json, terminal).await
+            sessions::search(journal, search, terminal).await
         }),
     }
 }
 
-pub(super) fn usage(
-    by: By,
-    config: &Config,
-    (args, environment, terminal): CommandContext<'_>,
-) -> Result<u8, CliError> {
-    let folder = stored(config, environment)?;
-    let json = args.options.json;
+pub(super) fn usage(by: By, context: CommandContext<'_>) -> Result<(), CliError> {
+    let folder = stored(&context.load()?.config, context.environment)?;
     with_journal(folder, async |journal| {
-        cli::usage::usage(journal, by, json, terminal).await
+        cli::usage::usage(journal, by, context.terminal).await
     })
 }
 
@@ -81,29 +74,27 @@ pub(super) fn usage(
 fn with_journal(
     folder: Option<PathBuf>,
     work: impl AsyncFnOnce(&dyn Journal) -> Result<(), CliError>,
-) -> Result<u8, CliError> {
+) -> Result<(), CliError> {
     on_runtime(Box::pin(async {
         let Some(folder) = folder else {
-            return work(&Memory::new()).await.map(|()| exit::DONE);
+            return work(&Memory::new()).await;
         };
         let journal = open(&folder)?;
         let done = work(&journal).await;
         journal.close().await;
-        done.map(|()| exit::DONE)
+        done
     }))
 }
 
 pub(super) fn journal(
     journal: JournalCommand,
-    config: &Config,
-    (args, environment, terminal): CommandContext<'_>,
+    context: CommandContext<'_>,
 ) -> Result<u8, CliError> {
-    let json = args.options.json;
-    let inspection = Inspection::open(&directory(config, environment)?)?;
+    let inspection = Inspection::open(&context.directory()?)?;
     match journal {
-        JournalCommand::Verify => cli::journal::verified(&inspection.verify()?, json, terminal),
+        JournalCommand::Verify => cli::journal::verified(&inspection.verify()?, context.terminal),
         JournalCommand::Stats => {
-            cli::journal::counted(&inspection.stats()?, json, terminal)?;
+            cli::journal::counted(&inspection.stats()?, context.terminal)?;
             Ok(exit::DONE)
         }
     }

@@ -16,8 +16,8 @@ use crate::{
     model::Event,
 };
 
-pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Result<(), CliError> {
-    if json {
+pub(super) fn answer(answer: &Answer, terminal: &mut Terminal) -> Result<(), CliError> {
+    if terminal.json {
         return terminal.out.json(answer);
     }
     match answer {
@@ -117,12 +117,8 @@ pub(in crate::cli) fn reloaded(changed: &[String], waiting: &[String]) -> String
     }
 }
 
-pub(super) fn update(
-    seen: &WireUpdate,
-    json: bool,
-    terminal: &mut Terminal,
-) -> Result<(), CliError> {
-    if json {
+pub(super) fn update(seen: &WireUpdate, terminal: &mut Terminal) -> Result<(), CliError> {
+    if terminal.json {
         terminal.out.json(seen)?;
         return Ok(terminal.out.flush()?);
     }

@@ -65,7 +65,6 @@ impl Servers<'_> {
     pub(super) async fn watch(
         &self,
         wanted: &Watching,
-        json: bool,
         terminal: &mut Terminal,
     ) -> Result<(), CliError> {
         let mut interrupts = Interrupts::listen();
@@ -80,7 +79,7 @@ impl Servers<'_> {
         loop {
             tokio::select! {
                 seen = watched.next() => match seen {
-                    Some(seen) => output::update(&seen?, json, terminal)?,
+                    Some(seen) => output::update(&seen?, terminal)?,
                     None => return Ok(()),
                 },
                 () = interrupts.pressed() => return Ok(()),

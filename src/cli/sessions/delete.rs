@@ -32,11 +32,12 @@ pub struct DeleteArgs {
 pub async fn delete(
     journal: &dyn Journal,
     args: &DeleteArgs,
-    json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
     let known = known(journal, &args.id).await?;
-    check_idle(&known, args)?;
+    if known.standing == SessionStatus::Busy && !args.force {
+        return Err(busy(&known));
+    }
     if !args.yes {
         confirm(&known, terminal)?;
     }
@@ -50,7 +51,7 @@ pub async fn delete(
         deleted => deleted?,
     };
     let (id, known, sub_agents) = (&known.key.name, &deleted.known, deleted.sub_agents.len());
-    if json {
+    if terminal.json {
         let deleted = json!({ "session": id, "records": known.last, "sub_agents": sub_agents });
         return terminal.out.json(&deleted);
     }
@@ -60,13 +61,6 @@ pub async fn delete(
         many => format!(" and its {many} sub-agents"),
     };
     writeln!(terminal.out, "deleted session `{id}`{with}")?;
-    Ok(())
-}
-
-fn check_idle(known: &Known, args: &DeleteArgs) -> Result<(), CliError> {
-    if known.standing == SessionStatus::Busy && !args.force {
-        return Err(busy(known));
-    }
     Ok(())
 }
 

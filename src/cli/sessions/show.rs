@@ -55,7 +55,6 @@ pub async fn show(
     oracle: &Oracle,
     journal: &dyn Journal,
     SessionArg { id }: &SessionArg,
-    json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
     let known = known(journal, id).await?;
@@ -73,7 +72,7 @@ pub async fn show(
         last_activity: known.at,
         conversation,
     };
-    if json {
+    if terminal.json {
         return terminal.out.json(&shown);
     }
     print(&shown, terminal)

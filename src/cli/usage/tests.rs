@@ -135,8 +135,9 @@ fn started() -> crate::model::record::TurnStarted {
 
 async fn print_usage(by: By, json: bool, device: Device) -> String {
     let (mut terminal, recording) = Recording::terminal("", device);
+    terminal.json = json;
     let journal = kept().await;
-    usage(&journal, by, json, &mut terminal).await.unwrap();
+    usage(&journal, by, &mut terminal).await.unwrap();
     assert_eq!(recording.err(), "");
     recording.out()
 }
@@ -189,7 +190,7 @@ async fn in_memory_calls_count_once_and_by_estimate_when_cut_off() {
         (By::Day, "2026-01-01"),
     ] {
         let (mut terminal, recording) = Recording::terminal("", Device::Other);
-        usage(&journal, by, false, &mut terminal).await.unwrap();
+        usage(&journal, by, &mut terminal).await.unwrap();
         let expected = format!("{row}\t0\t430\t43\t2\t$0.000000\t2\n");
         assert_eq!(recording.out(), expected, "{by:?}");
     }
@@ -232,7 +233,7 @@ async fn usage_counts_every_tenant_but_lists_only_own_sessions() {
     .await;
     keep(&journal, "a", vec![replied(0, "p/one", usage_of(9, 2, 0))]).await;
     for by in [By::Tenant, By::Session] {
-        usage(&journal, by, false, &mut terminal).await.unwrap();
+        usage(&journal, by, &mut terminal).await.unwrap();
     }
     let rows = "acme\t1\t37\t3\t1\t$0.000000\t2\n\
                 default\t1\t9\t0\t2\t$0.000000\t1\n\
@@ -244,10 +245,8 @@ async fn usage_counts_every_tenant_but_lists_only_own_sessions() {
 #[tokio::test]
 async fn usage_without_calls_prints_a_note() {
     let (mut terminal, recording) = Recording::terminal("", Device::Other);
-    let args = By::Day;
-    usage(&Memory::new(), args, true, &mut terminal)
-        .await
-        .unwrap();
+    terminal.json = true;
+    usage(&Memory::new(), By::Day, &mut terminal).await.unwrap();
     assert_eq!(recording.out(), "");
     assert_eq!(recording.err(), "oracle: no model calls are recorded yet\n");
 }

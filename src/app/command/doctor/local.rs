@@ -8,9 +8,8 @@ use std::{
     process,
 };
 
-use super::super::stored;
+use super::super::{builder, stored};
 use crate::{
-    actor::Oracle,
     app,
     cli::{
         Args, CliError, Environment,
@@ -39,10 +38,7 @@ pub(super) fn check(
     );
     let seen = format!("{file}; using {chain}, {why}");
     report.add(Finding::ok("config", seen))?;
-    let builder = Oracle::builder()
-        .config(config.clone())
-        .environment(environment.pairs().iter().cloned())
-        .project(&args.options.project);
+    let builder = builder(config, args, environment);
     let parts = [
         builder.tools().map(drop),
         builder.check_mcp(),
