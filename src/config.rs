@@ -21,6 +21,7 @@ pub use models::{
     ChainReason, ModelChain, ModelChoice, NotAllowed, PRESETS, Preset, Prices, PricesError,
     base_url,
 };
+pub(crate) use rule::full_key;
 pub use sections::{
     Actors, Budget, Config, Data, McpServer, Model, NoDataDirectory, Notes, Oracle, Profile,
     Prompt, Provider, ProviderModel, Query, Server, Session, StreamText, Supervisor, Tools, Turn,

@@ -19,11 +19,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     #[cfg(feature = "mcp")]
-    if env::args_os()
-        .nth(1)
-        .is_some_and(|first| first == mcp::GUARD)
-    {
-        return match mcp::guard(env::args_os().skip(2)) {
+    let mut args = env::args_os().skip(1);
+    #[cfg(feature = "mcp")]
+    if args.next().is_some_and(|first| first == mcp::GUARD) {
+        return match mcp::guard(args) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 let _ = writeln!(std::io::stderr(), "{error}");

@@ -431,24 +431,20 @@ impl Builder {
 
     /// The built-in tools, and the host's own.
     pub(super) fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, BuildError> {
-        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        let mut built_in = Vec::new();
         #[cfg(feature = "project")]
         if let Some(folder) = &self.project {
             let journal = Arc::clone(&self.journal);
-            let built_in = super::project::project_tools(&self.config, folder, journal)?;
-            tools.extend(
-                built_in
-                    .into_iter()
-                    .map(|tool| Arc::new(tool) as Arc<dyn Tool>),
-            );
+            built_in = super::project::project_tools(&self.config, folder, journal)?;
         }
-        let web = super::web::web_tools(&self.config, &self.environment)?;
-        tools.extend(web.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>));
-        tools.extend(self.tools.iter().cloned());
+        built_in.extend(super::web::web_tools(&self.config, &self.environment)?);
+        let built_in = built_in.into_iter().map(|tool| Arc::new(tool) as _);
+        let tools = built_in.chain(self.tools.iter().cloned());
         #[cfg(feature = "testkit")]
-        if let Some(point) = &self.crash_at {
-            tools = tools.into_iter().map(|tool| point.in_tool(tool)).collect();
-        }
-        Ok(tools)
+        let tools = tools.map(|tool| match &self.crash_at {
+            Some(point) => point.in_tool(tool),
+            None => tool,
+        });
+        Ok(tools.collect())
     }
 }

@@ -108,11 +108,7 @@ impl Options {
     /// The configuration keys that the command line sets.
     pub fn settings(&self) -> Vec<Setting> {
         let setting = |(option, key, value): (&str, &str, &Option<String>)| {
-            Some(Setting {
-                option: option.to_owned(),
-                key: key.to_owned(),
-                value: value.clone()?,
-            })
+            Some(Setting::new(option, key, value.as_deref()?))
         };
         [
             ("--max-turns", "oracle.max_turns", &self.max_turns),

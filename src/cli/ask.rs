@@ -75,10 +75,9 @@ pub async fn run(
     let mut interrupts = Interrupts::listen();
     reject_if_busy(journal, session.key(), &request.submission).await?;
     let mut user = user(request.format, terminal);
-    let follower = Follower::new(&session, (request.format, &request.root), &mut user);
-    let answer = follower
-        .follow(request.submission, terminal, &mut interrupts)
-        .await?;
+    let of = (request.format, &request.root);
+    let follower = Follower::new(&session, of, &mut user, terminal, &mut interrupts);
+    let answer = follower.follow(request.submission).await?;
     show_object(&session, &request.root, &answer, request.format, terminal).await?;
     Ok(exit::of_outcome(&answer.outcome))
 }

@@ -208,7 +208,8 @@ impl Chat<'_> {
             ..
         } = self;
         let mut user = reader.user(request.format, terminal);
-        let mut follower = Follower::new(session, (request.format, &request.root), &mut user);
+        let of = (request.format, &request.root);
+        let mut follower = Follower::new(session, of, &mut user, terminal, interrupts);
         let followed = match asked {
             QueryToFollow::Now(question) => {
                 let compact = AnswerOptions {
@@ -220,19 +221,17 @@ impl Chat<'_> {
                     options: compacts.then(|| compact.into()),
                     ..Submission::new(question)
                 };
-                match follower.ask(asked, terminal, interrupts).await {
+                match follower.ask(asked).await {
                     Ok(question) => {
                         // Set before the query runs, because a termination signal ends this future
                         // first.
                         (*begun, *compacts) = (true, false);
-                        follower.follow_query(question, terminal, interrupts).await
+                        follower.follow_query(question).await
                     }
                     Err(stop) => Err(stop),
                 }
             }
-            QueryToFollow::Before(question) => {
-                follower.follow_query(*question, terminal, interrupts).await
-            }
+            QueryToFollow::Before(question) => follower.follow_query(*question).await,
         };
         let user::TypedAhead { text, leaves, lost } = user.typed().await;
         if lost {

@@ -18,18 +18,12 @@ use crate::{
     model::command::MAX_QUESTION,
 };
 
-const BOM: &[u8] = "\u{feff}".as_bytes();
+const BOM: char = '\u{feff}';
 
 const STANDARD: &str = "standard input";
 
 /// Longest line end after a question, in bytes.
 const LINE_END: u64 = 2;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum InputPosition {
-    Beginning,
-    Later,
-}
 
 /// An input and its name for messages.
 pub struct Source<'a> {
@@ -75,7 +69,7 @@ impl<'a> Source<'a> {
         reader
             .read_to_end(&mut bytes)
             .map_err(|error| unreadable(&name, &error))?;
-        text(bytes, InputPosition::Beginning, &name)
+        Ok(without_mark(text(bytes, &name)?))
     }
 
     /// Reads the next line, without its end.
@@ -84,24 +78,20 @@ impl<'a> Source<'a> {
             return Ok(None);
         };
         let name = format!("line {} of {}", self.lines, self.name);
-        text(bytes, self.place(), &name).map(Some)
+        Ok(Some(self.line_of(text(bytes, &name)?)))
     }
 
     /// Reads the next line, replacing bytes that are not UTF-8.
     pub fn any_line(&mut self) -> Result<Option<String>, CliError> {
-        let Some(mut bytes) = self.bytes()? else {
-            return Ok(None);
-        };
-        if self.place() == InputPosition::Beginning && bytes.starts_with(BOM) {
-            bytes.drain(..BOM.len());
-        }
-        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+        let bytes = self.bytes()?;
+        let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        Ok(text.map(|text| self.line_of(text)))
     }
 
-    fn place(&self) -> InputPosition {
+    fn line_of(&self, text: String) -> String {
         match self.lines {
-            1 => InputPosition::Beginning,
-            _ => InputPosition::Later,
+            1 => without_mark(text),
+            _ => text,
         }
     }
 
@@ -168,14 +158,14 @@ impl<'a> Source<'a> {
     }
 }
 
-fn text(mut bytes: Vec<u8>, place: InputPosition, name: &str) -> Result<String, CliError> {
-    let mut cut = 0;
-    if place == InputPosition::Beginning && bytes.starts_with(BOM) {
-        cut = BOM.len();
-        bytes.drain(..cut);
-    }
+/// The text without a byte order mark at its beginning.
+fn without_mark(text: String) -> String {
+    text.strip_prefix(BOM).map(str::to_owned).unwrap_or(text)
+}
+
+fn text(bytes: Vec<u8>, name: &str) -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|error| {
-        let at = cut + error.utf8_error().valid_up_to();
+        let at = error.utf8_error().valid_up_to();
         CliError::usage(format_args!(
             "{name} is not UTF-8 at byte offset {at}: convert it to UTF-8"
         ))
@@ -227,7 +217,7 @@ fn piped_question(input: &mut Input) -> Result<String, CliError> {
              into a file of the project and ask about the file"
         )));
     }
-    let mut question = text(bytes, InputPosition::Beginning, STANDARD)?;
+    let mut question = without_mark(text(bytes, STANDARD)?);
     question.truncate(question.trim_end_matches(['\n', '\r']).len());
     Ok(question)
 }

@@ -79,12 +79,7 @@ impl Signals {
             SignalKind::hangup(),
             SignalKind::quit(),
         ];
-        Self(
-            kinds
-                .into_iter()
-                .filter_map(|kind| signal(kind).ok())
-                .collect(),
-        )
+        Self(kinds.into_iter().flat_map(signal).collect())
     }
 
     /// SIGHUP, which makes a server reload its configuration.

@@ -1,7 +1,5 @@
 //! `oracle models`: lists providers, whether they respond, and their models.
 
-use std::path::PathBuf;
-
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -9,7 +7,10 @@ use super::{
     CliError,
     terminal::{Terminal, harmless},
 };
-use crate::model::{NanoUsd, Price};
+use crate::{
+    config::Provider,
+    model::{NanoUsd, Price},
+};
 
 const WIDEST: usize = 40;
 
@@ -27,44 +28,20 @@ pub struct Overview {
 }
 
 /// A provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listed {
     /// The provider's name.
     pub name: String,
-    /// Its address and dialect; `None` if it is built in or misconfigured.
-    pub server: Option<ProviderServer>,
+    /// Its settings; `None` if it is built in or misconfigured.
+    pub settings: Option<Provider>,
     /// The reason why it cannot be used.
     pub problem: Option<String>,
     /// The models that it offers.
     pub models: Vec<ListedModel>,
 }
 
-/// A provider's address and dialect.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProviderServer {
-    /// The configured dialect.
-    pub dialect: &'static str,
-    /// The configured base URL.
-    pub base_url: String,
-    /// The source of the key.
-    pub key: KeyFrom,
-}
-
-/// The source of a key, never the key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KeyFrom {
-    /// An environment variable.
-    Variable(String),
-    /// A file.
-    File(PathBuf),
-    /// No key is needed.
-    #[serde(untagged)]
-    Nowhere,
-}
-
 /// A model of a provider.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ListedModel {
     /// The name without the provider.
     pub name: String,
@@ -106,11 +83,12 @@ pub fn print(overview: &Overview, terminal: &mut Terminal) -> Result<(), CliErro
 
 fn head(provider: &Listed) -> String {
     let mut head = provider.name.clone();
-    match &provider.server {
+    match &provider.settings {
         None if provider.problem.is_some() => {}
         None => head.push_str("  built in, needs no key and no network"),
         Some(server) => {
-            let (url, dialect, key) = (&server.base_url, server.dialect, server.key.description());
+            let (url, dialect) = (&server.base_url, server.dialect.as_str());
+            let key = key_source(server);
             head.push_str(&format!("  {url} ({dialect}), {key}"));
         }
     }
@@ -120,14 +98,12 @@ fn head(provider: &Listed) -> String {
     head
 }
 
-impl KeyFrom {
-    /// The key's source as text.
-    pub fn description(&self) -> String {
-        match self {
-            Self::Nowhere => "no key".to_owned(),
-            Self::Variable(name) => format!("key from {name}"),
-            Self::File(path) => format!("key from `{}`", path.display()),
-        }
+/// Where a provider's key comes from, as text.
+pub fn key_source(provider: &Provider) -> String {
+    match (&provider.key_env, &provider.key_file) {
+        (Some(name), _) => format!("key from {name}"),
+        (None, Some(path)) => format!("key from `{}`", path.display()),
+        (None, None) => "no key".to_owned(),
     }
 }
 
@@ -157,12 +133,16 @@ fn dollars(money: NanoUsd) -> String {
 
 fn as_json(overview: &Overview) -> Value {
     let provider = |provider: &Listed| {
-        let server = provider.server.as_ref();
+        let server = provider.settings.as_ref();
+        let key = server.and_then(|server| match (&server.key_env, &server.key_file) {
+            (Some(variable), _) => Some(json!({ "variable": variable })),
+            (None, file) => file.as_ref().map(|file| json!({ "file": file })),
+        });
         json!({
             "name": provider.name,
-            "dialect": server.map(|server| server.dialect),
+            "dialect": server.map(|server| server.dialect.as_str()),
             "base_url": server.map(|server| &server.base_url),
-            "key": server.map(|server| &server.key),
+            "key": key,
             "reachable": provider.problem.is_none(),
             "problem": provider.problem,
             "models": provider.models,

@@ -55,6 +55,8 @@ pub(super) struct Follower<'a, 'b> {
     most_turns: Option<u32>,
     status: Option<Status>,
     user: &'a mut TerminalUser<'b>,
+    terminal: &'a mut Terminal,
+    interrupts: &'a mut Interrupts,
     approvals: Approvals,
 }
 
@@ -63,6 +65,8 @@ impl<'a, 'b> Follower<'a, 'b> {
         session: &'a SessionHandle,
         (format, root): (Format, &ProjectRoot),
         user: &'a mut TerminalUser<'b>,
+        terminal: &'a mut Terminal,
+        interrupts: &'a mut Interrupts,
     ) -> Self {
         Self {
             session,
@@ -76,32 +80,27 @@ impl<'a, 'b> Follower<'a, 'b> {
             most_turns: None,
             status: None,
             user,
+            terminal,
+            interrupts,
             approvals: Approvals::default(),
         }
     }
 
     /// Asks a question and follows it to its end. The first Ctrl-C cancels the query; a second one
     /// leaves at once.
-    pub(super) async fn follow(
-        mut self,
-        submission: Submission,
-        terminal: &mut Terminal,
-        interrupts: &mut Interrupts,
-    ) -> Result<Answer, CliError> {
-        let question = self.ask(submission, terminal, interrupts).await?;
-        self.follow_query(question, terminal, interrupts).await
+    pub(super) async fn follow(mut self, submission: Submission) -> Result<Answer, CliError> {
+        let question = self.ask(submission).await?;
+        self.follow_query(question).await
     }
 
     /// Follows a question that was already asked.
     pub(super) async fn follow_query(
         mut self,
         mut question: QueryHandle,
-        terminal: &mut Terminal,
-        interrupts: &mut Interrupts,
     ) -> Result<Answer, CliError> {
         let mut cancelling = OptionFuture::from(self.pressed.then(|| question.cancel()));
         loop {
-            self.calls(terminal, &mut question)?;
+            self.calls(&mut question)?;
             let progress = tokio::select! {
                 progress = question.next() => progress?,
                 answered = self.approvals.answered() => {
@@ -109,7 +108,7 @@ impl<'a, 'b> Follower<'a, 'b> {
                     continue;
                 }
                 user_input = self.user.user_input() => {
-                    self.user_input(terminal, &mut question, user_input).await;
+                    self.user_input(&mut question, user_input).await;
                     continue;
                 }
                 Some(cancelled) = &mut cancelling => {
@@ -117,75 +116,70 @@ impl<'a, 'b> Follower<'a, 'b> {
                     cancelling = None.into();
                     continue;
                 }
-                () = interrupts.pressed() => {
-                    self.press(terminal)?;
+                () = self.interrupts.pressed() => {
+                    self.press()?;
                     cancelling = Some(question.cancel()).into();
                     continue;
                 }
-                () = self.screen.due(), if self.streams(terminal) && !self.approvals.asks() => {
-                    self.draw(terminal)?;
+                () = self.screen.due(), if self.streams() && !self.approvals.asks() => {
+                    self.draw()?;
                     continue;
                 }
             };
             let Some(progress) = progress else { break };
-            if self.streams(terminal)
+            if self.streams()
                 && let Some(piece) = self.text.next(&progress)
             {
-                self.show(terminal, piece)?;
+                self.show(piece)?;
             }
             match progress {
-                Progress::Record(record) => self.record(terminal, &record)?,
-                Progress::Call(call) => self.set_status(terminal, status::step(&call)),
+                Progress::Record(record) => self.record(&record)?,
+                Progress::Call(call) => self.set_status(status::step(&call)),
                 Progress::Frame(_) => {}
             }
         }
-        if !self.streams(terminal) {
-            terminal.clear_status();
+        if !self.streams() {
+            self.terminal.clear_status();
         }
         let answer = question.answer().await?;
-        self.show_outcome(terminal, &answer)?;
-        if self.streams(terminal) {
+        self.show_outcome(&answer)?;
+        if self.streams() {
             let summary = self.summary(&answer).await;
-            self.screen.note(terminal, &summary, true)?;
+            self.screen.note(self.terminal, &summary, true)?;
         }
         Ok(answer)
     }
 
     /// Submits the question and waits until it is accepted. A Ctrl-C is remembered until then,
     /// because only an accepted query can be cancelled.
-    pub(super) async fn ask(
-        &mut self,
-        submission: Submission,
-        terminal: &mut Terminal,
-        interrupts: &mut Interrupts,
-    ) -> Result<QueryHandle, CliError> {
+    pub(super) async fn ask(&mut self, submission: Submission) -> Result<QueryHandle, CliError> {
         let mut asked = pin!(QueryHandle::ask(self.session, submission));
         loop {
             tokio::select! {
                 question = &mut asked => return Ok(question?),
-                () = interrupts.pressed() => self.press(terminal)?,
+                () = self.interrupts.pressed() => self.press()?,
             }
         }
     }
 
-    fn press(&mut self, terminal: &mut Terminal) -> Result<(), CliError> {
+    fn press(&mut self) -> Result<(), CliError> {
         if std::mem::replace(&mut self.pressed, true) {
             return Err(CliError::Interrupted);
         }
         let what = "cancelling the question; press Ctrl-C again to exit at once";
         self.status = Some(Status::of(what));
-        match self.streams(terminal) {
-            true => self.draw(terminal),
+        match self.streams() {
+            true => self.draw(),
             false => {
-                terminal.status(what);
+                self.terminal.status(what);
                 Ok(())
             }
         }
     }
 
-    fn draw(&mut self, terminal: &mut Terminal) -> Result<(), CliError> {
+    fn draw(&mut self) -> Result<(), CliError> {
         let doing = self.doing();
-        self.screen.draw(terminal, doing.as_deref())
+        self.screen.draw(self.terminal, doing.as_deref())
     }
 
     /// Whether the status may change: not during a cancellation or an approval, whose text must stay
@@ -209,13 +203,14 @@ impl<'a, 'b> Follower<'a, 'b> {
         Some(format!("{doing} · {seconds} s{tokens}{how}"))
     }
 
-    fn streams(&self, terminal: &Terminal) -> bool {
-        self.format == Format::Text && terminal.out_is_terminal()
+    fn streams(&self) -> bool {
+        self.format == Format::Text && self.terminal.out_is_terminal()
     }
 
-    fn record(&mut self, terminal: &mut Terminal, record: &SessionRecord) -> Result<(), CliError> {
+    fn record(&mut self, record: &SessionRecord) -> Result<(), CliError> {
         if self.format.has_events() {
-            terminal.line(&serde_json::to_string(&record.event()).map_err(CliError::no_json)?)?;
+            self.terminal
+                .line(&serde_json::to_string(&record.event()).map_err(CliError::no_json)?)?;
             return Ok(());
         }
         self.used += record.usage();
@@ -225,21 +220,21 @@ impl<'a, 'b> Follower<'a, 'b> {
         if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact {
             self.replied = Some((replied.model.clone(), replied.usage));
         }
-        if self.streams(terminal) {
-            self.log_step(terminal, record)?;
+        if self.streams() {
+            self.log_step(record)?;
         }
         if let Fact::Agent(AgentFact::EscalationRaised(raised)) = &record.fact {
-            terminal.note(&raised.notice);
+            self.terminal.note(&raised.notice);
         }
         if let Some(status) = status::status(record, self.most_turns) {
-            self.set_status(terminal, status);
+            self.set_status(status);
         }
         Ok(())
     }
 
-    fn set_status(&mut self, terminal: &mut Terminal, status: Status) {
-        if self.has_status() && !self.streams(terminal) {
-            terminal.status(&status.to_string());
+    fn set_status(&mut self, status: Status) {
+        if self.has_status() && !self.streams() {
+            self.terminal.status(&status.to_string());
         }
         if !self.pressed {
             self.status = Some(status);
@@ -247,11 +242,7 @@ impl<'a, 'b> Follower<'a, 'b> {
     }
 
     /// Writes a line about a finished step, after the text that led to it.
-    fn log_step(
-        &mut self,
-        terminal: &mut Terminal,
-        record: &SessionRecord,
-    ) -> Result<(), CliError> {
+    fn log_step(&mut self, record: &SessionRecord) -> Result<(), CliError> {
         let line = match &record.fact {
             // The offline model says all of its answer again in another turn.
             Fact::Turn(TurnFact::Started(_)) if self.is_by(OFFLINE) => {
@@ -285,9 +276,9 @@ impl<'a, 'b> Follower<'a, 'b> {
             },
             _ => return Ok(()),
         };
-        self.screen.end_text(terminal, TextKind::Interim)?;
+        self.screen.end_text(self.terminal, TextKind::Interim)?;
         match line {
-            Some(line) => self.screen.note(terminal, &line, false),
+            Some(line) => self.screen.note(self.terminal, &line, false),
             None => Ok(()),
         }
     }
@@ -298,32 +289,32 @@ impl<'a, 'b> Follower<'a, 'b> {
         replied.is_some_and(|(model, _)| model.split('/').next() == Some(provider))
     }
 
-    fn show(&mut self, terminal: &mut Terminal, piece: Piece) -> Result<(), CliError> {
+    fn show(&mut self, piece: Piece) -> Result<(), CliError> {
         if piece.replaces && self.screen.retract() {
             let what = "(the model is called again; the following reply replaces the text above)";
-            self.screen.note(terminal, what, false)?;
+            self.screen.note(self.terminal, what, false)?;
         }
         self.screen.push(&piece.text);
         Ok(())
     }
 
-    fn end_interim_text(&mut self, terminal: &mut Terminal) -> Result<(), CliError> {
-        match self.streams(terminal) {
-            true => self.screen.end_text(terminal, TextKind::Interim),
+    fn end_interim_text(&mut self) -> Result<(), CliError> {
+        match self.streams() {
+            true => self.screen.end_text(self.terminal, TextKind::Interim),
             false => Ok(()),
         }
     }
 
-    fn show_outcome(&mut self, terminal: &mut Terminal, answer: &Answer) -> Result<(), CliError> {
+    fn show_outcome(&mut self, answer: &Answer) -> Result<(), CliError> {
         if self.format != Format::Text {
             return Ok(());
         }
         let text = answer.outcome.readable(&answer.text, answer.turns);
-        if self.streams(terminal) {
+        if self.streams() {
             match self.text.end(answer) {
                 Some((_, rest)) => self.screen.push(&rest.text),
                 None => {
-                    self.screen.end_text(terminal, TextKind::Interim)?;
+                    self.screen.end_text(self.terminal, TextKind::Interim)?;
                     self.screen.push(&text);
                 }
             }
@@ -331,23 +322,23 @@ impl<'a, 'b> Follower<'a, 'b> {
                 Outcome::Cancelled | Outcome::Failed { .. } => TextKind::Interim,
                 _ => TextKind::Answer,
             };
-            self.screen.end_text(terminal, kind)?;
+            self.screen.end_text(self.terminal, kind)?;
         } else if !text.trim().is_empty() {
-            let text = match terminal.forced_columns() {
+            let text = match self.terminal.forced_columns() {
                 Some(columns) => screen::coloured(&text, columns),
                 None => text.trim_end().to_owned(),
             };
-            terminal.line(&text)?;
+            self.terminal.line(&text)?;
         }
         let said = match (&answer.outcome, answer.outcome.reason()) {
-            (Outcome::Forced { by }, _) if !self.streams(terminal) => by.sentence(answer.turns),
+            (Outcome::Forced { by }, _) if !self.streams() => by.sentence(answer.turns),
             (Outcome::Cancelled, _) => "cancelled".to_owned(),
             (Outcome::Failed { code, detail }, _) => format!("failed: {}", failure(code, detail)),
             (Outcome::Forced { .. }, _) | (_, None) => return Ok(()),
             (outcome, Some(reason)) => format!("{}: {reason}", outcome.name()),
         };
-        let lines = wrapped(&format!("oracle: {said}"), terminal.columns());
-        terminal.note(&lines.join("\n"));
+        let lines = wrapped(&format!("oracle: {said}"), self.terminal.columns());
+        self.terminal.note(&lines.join("\n"));
         Ok(())
     }
 

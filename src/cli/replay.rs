@@ -7,12 +7,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{
-    CliError, exit,
-    signal::without_time,
-    terminal::{Terminal, harmless},
-    text::event_line,
-};
+use super::{CliError, exit, signal::without_time, terminal::Terminal, text::event_line};
 use crate::{
     actor::Oracle,
     journal::Entry,
@@ -53,10 +48,8 @@ pub async fn run(
     };
     if terminal.json {
         terminal.out.json(&report)?;
-    } else if terminal.out_is_terminal() {
-        terminal.write(&harmless(&report.to_text()))?;
     } else {
-        terminal.write(&report.to_text())?;
+        terminal.write(&terminal.shown(&report.to_text()))?;
     }
     Ok(exit::of_outcome(&answer.outcome))
 }

@@ -20,14 +20,13 @@ pub struct ServeArgs {
 impl ServeArgs {
     /// The configuration keys that the command line sets.
     pub fn settings(&self) -> Vec<Setting> {
-        let listen = self.listen.clone().map(|value| Setting {
-            option: "--listen".to_owned(),
-            key: "server.listen".to_owned(),
-            value: match value.rsplit_once(':') {
+        let listen = self.listen.as_ref().map(|value| {
+            let address = match value.rsplit_once(':') {
                 None if value.parse::<u16>().is_ok() => format!("127.0.0.1:{value}"),
                 Some(("" | "localhost", port)) => format!("127.0.0.1:{port}"),
-                _ => value,
-            },
+                _ => value.clone(),
+            };
+            Setting::new("--listen", "server.listen", &address)
         });
         listen.into_iter().collect()
     }

@@ -89,12 +89,8 @@ impl Terminal {
 
     /// Current width and style of the terminal on standard error; `None` if it is not one.
     pub fn progress_style(&self) -> Option<(usize, Style)> {
-        match self.err.device {
-            Device::Terminal { width, style } => {
-                Some((self.measure.map_or(width, |measure| measure().0), style))
-            }
-            Device::Other => None,
-        }
+        let (columns, _, style) = self.size_of(self.err.device)?;
+        Some((columns, style))
     }
 
     /// Width in columns for text on standard error; unlimited if it is no terminal.
@@ -104,14 +100,16 @@ impl Terminal {
 
     /// Columns, rows and style of the terminal on standard output; `None` if it is not one.
     pub(super) fn screen(&self) -> Option<(usize, usize, Style)> {
+        self.size_of(self.out.device)
+    }
+
+    fn size_of(&self, device: Device) -> Option<(usize, usize, Style)> {
         const ROWS: usize = 24;
-        match self.out.device {
-            Device::Terminal { width, style } => {
-                let (columns, rows) = self.measure.map_or((width, ROWS), |measure| measure());
-                Some((columns, rows, style))
-            }
-            Device::Other => None,
-        }
+        let Device::Terminal { width, style } = device else {
+            return None;
+        };
+        let (columns, rows) = self.measure.map_or((width, ROWS), |measure| measure());
+        Some((columns, rows, style))
     }
 
     /// Columns for a coloured answer, if standard output is no terminal but colours are forced.
@@ -153,6 +151,14 @@ impl Terminal {
         }
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
+    }
+
+    /// A text of a model or a user, as it can be written to standard output.
+    pub(super) fn shown(&self, text: &str) -> String {
+        match self.out_is_terminal() {
+            true => harmless(text),
+            false => text.to_owned(),
+        }
     }
 
     /// Writes a piece of a result and flushes it.

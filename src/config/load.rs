@@ -45,6 +45,13 @@ pub struct Setting {
     pub value: String,
 }
 
+impl Setting {
+    pub(crate) fn new(option: &str, key: &str, value: &str) -> Self {
+        let [option, key, value] = [option, key, value].map(str::to_owned);
+        Self { option, key, value }
+    }
+}
+
 /// The content of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigFile {
@@ -169,10 +176,8 @@ pub(super) fn mask_secret(path: &str, key: &str, rule: Option<Rule>, raw: &str) 
         }
         Some("profiles") => rule.is_some() && key != "instructions",
         Some("mcp") => {
-            !matches!(
-                rule,
-                None | Some(Rule::Words | Rule::Headers(_) | Rule::Variables)
-            ) && !raw.contains(['@', '?', '#'])
+            !matches!(rule, None | Some(Rule::Words | Rule::Map(..)))
+                && !raw.contains(['@', '?', '#'])
         }
         _ => match rule {
             None => !may_be_secret(&join(path, key)),

@@ -41,12 +41,8 @@ pub(super) enum Rule {
     Models,
     /// Texts in this order; a text may occur twice.
     Words,
-    /// A table of headers whose values have this form.
-    Headers(Form),
-    /// A table of environment variables and their values.
-    Variables,
-    /// A table of models and their profiles.
-    Aliases,
+    /// A table of texts: what they are, the form of their names, that of their values.
+    Map(&'static str, Form, Form),
     /// A table of tenants and their limits.
     Tenants,
     /// A table of key names and their budgets.
@@ -58,8 +54,8 @@ pub(super) enum Rule {
 pub(super) type Key = (&'static str, Rule);
 
 use Rule::{
-    Aliases, Headers, Keys, List, Models, Money, OneOf, Rate, Section, Share, Switch, Tenants,
-    Text, Texts, Time, Variables, Whole, Words,
+    Keys, List, Map, Models, Money, OneOf, Rate, Section, Share, Switch, Tenants, Text, Texts,
+    Time, Whole, Words,
 };
 
 pub(super) const ROOT: Rule = Section(Config::KEYS);
@@ -149,9 +145,7 @@ impl Rule {
                 let fits = |word: &Value| word.as_str().is_some_and(NO_NUL.allows);
                 words.iter().all(fits)
             })),
-            Headers(form) => table(value, "headers", HEADER, form)?,
-            Variables => table(value, "variables", VARIABLE, NO_NUL)?,
-            Aliases => table(value, "models", ALIAS, ANY_PROFILE)?,
+            Map(of, names, values) => table(value, of, names, values)?,
             Tenants | Keys => as_is(self.limits(value)?),
             Section(_) | List(_) => None,
         };
@@ -193,10 +187,8 @@ impl Rule {
                 "tables of limits: write the line `[tenants.named.NAME]` with its keys below"
             }
             Keys => "tables of budgets: write the line `[tenants.keys.NAME]` with its keys below",
-            Text(form) | Texts(form) | Headers(form) => form.allowed,
+            Text(form) | Texts(form) | Map(_, _, form) => form.allowed,
             Words => "a list of texts",
-            Variables => VARIABLE.allowed,
-            Aliases => ANY_PROFILE.allowed,
             Section(_) => "a section",
             List(_) => "a list",
             Whole(least, most) => return format!("a whole number from {least} to {most}"),
@@ -238,6 +230,15 @@ pub(super) fn section_keys() -> impl Iterator<Item = (&'static str, &'static str
     let sections = Config::KEYS.iter();
     let sections = sections.filter(|(_, rule)| matches!(rule, Section(_)));
     sections.flat_map(|(section, of)| of.keys().iter().map(|(key, _)| (*section, *key)))
+}
+
+/// The key with its section, if only one section has it; else as it is.
+pub(crate) fn full_key(key: &str) -> String {
+    let mut sections = section_keys().filter(|(_, known)| *known == key);
+    match (sections.next(), sections.next()) {
+        (Some((section, _)), None) => join(section, key),
+        _ => key.to_owned(),
+    }
 }
 
 /// The remedy for a key or table that the table at `place` lacks.
@@ -324,7 +325,7 @@ pub(super) const MCP: Form = form("1 to 32 letters, digits, `-` and `_`", |text|
 pub(super) const MCP_TOOLS: Form = form("a list of distinct tool names", |text| {
     (1..=128).contains(&text.len()) && !text.contains(char::is_control)
 });
-const NO_NUL: Form = form("values without NUL", |text| !text.contains('\0'));
+pub(super) const NO_NUL: Form = form("values without NUL", |text| !text.contains('\0'));
 pub(super) const VARIABLES: Form = form(
     "a list of distinct names of environment variables: capital letters, digits and `_`",
     VARIABLE.allows,
@@ -348,13 +349,14 @@ pub(super) const VARIABLE: Form = form(
         text.starts_with(|c: char| !c.is_ascii_digit()) && text.chars().all(good)
     },
 );
-const ALIAS: Form = form(
+pub(super) const ALIAS: Form = form(
     "model names of 1 to 128 characters without white space",
     |text| (1..=128).contains(&text.len()) && !text.contains(char::is_whitespace),
 );
 pub(super) const PROFILES: Form = form("a list of distinct names of profiles", ANY_PROFILE.allows);
-const ANY_PROFILE: Form = form("names of profiles", |text| ProfileName::new(text).is_ok());
-const HEADER: Form = form("header names of letters, digits and `-`", |text| {
+pub(super) const ANY_PROFILE: Form =
+    form("names of profiles", |text| ProfileName::new(text).is_ok());
+pub(super) const HEADER: Form = form("header names of letters, digits and `-`", |text| {
     is_of("-", text)
 });
 pub(super) const HEADER_VALUE: Form = form("ASCII values on one line", |text| {
@@ -414,6 +416,7 @@ pub(super) fn is_url(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::sections::ALIASES;
 
     #[test]
     fn unknown_key_suggests_the_nearest_or_lists_the_section() {
@@ -468,9 +471,9 @@ mod tests {
             ("a = 1", false),
         ] {
             let table = Value::Table(toml::from_str(text).unwrap());
-            assert_eq!(Aliases.read(&table, None).is_ok(), fits, "{text}");
+            assert_eq!(ALIASES.read(&table, None).is_ok(), fits, "{text}");
         }
-        assert!(Aliases.read(&"a".into(), None).is_err());
+        assert!(ALIASES.read(&"a".into(), None).is_err());
     }
 
     #[test]

@@ -16,8 +16,8 @@ use super::{
     rule::{
         self, Key,
         Rule::{
-            self, Aliases, Headers, Keys, List, Models, Money, OneOf, Rate, Section, Share, Switch,
-            Tenants, Text, Texts, Time, Variables, Whole, Words,
+            self, Keys, List, Map, Models, Money, OneOf, Rate, Section, Share, Switch, Tenants,
+            Text, Texts, Time, Whole, Words,
         },
     },
 };
@@ -39,6 +39,11 @@ const PER_PERIOD: Rule = Whole(1, 1_000_000_000_000);
 const SILENT: Rule = OneOf(&["auto", "remind", "finish"]);
 const PATH: Rule = Text(rule::PATH);
 const TOOLS: Rule = Texts(rule::TOOLS);
+const HEADERS: Rule = Map("headers", rule::HEADER, rule::HEADER_VALUE);
+/// Headers and the environment variables that hold their values.
+const HEADER_ENV: Rule = Map("headers", rule::HEADER, rule::VARIABLE);
+const VARIABLES: Rule = Map("variables", rule::VARIABLE, rule::NO_NUL);
+pub(super) const ALIASES: Rule = Map("models", rule::ALIAS, rule::ANY_PROFILE);
 
 const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -351,7 +356,7 @@ tables! {
         #[serde(with = "span::required")]
         responses_kept: Duration = secs(30 * 24 * 3_600), Time(SECOND, 3_650 * DAY);
         /// Further models of OpenAI's interface, by the profiles that answer for them.
-        models: BTreeMap<String, ProfileName> = BTreeMap::new(), Aliases;
+        models: BTreeMap<String, ProfileName> = BTreeMap::new(), ALIASES;
     }
 
     /// `[data]`.
@@ -420,10 +425,10 @@ tables! {
         queue: Option<usize> = None, Whole(0, 1_000_000);
         /// Headers of each call, with public values.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-        headers: BTreeMap<String, String> = BTreeMap::new(), Headers(rule::HEADER_VALUE);
+        headers: BTreeMap<String, String> = BTreeMap::new(), HEADERS;
         /// Headers with secret values: the environment variables that hold them.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-        header_env: BTreeMap<String, String> = BTreeMap::new(), Headers(rule::VARIABLE);
+        header_env: BTreeMap<String, String> = BTreeMap::new(), HEADER_ENV;
         /// Facts about its models; others can be called too.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         models: Vec<ProviderModel> = Vec::new(), List(ProviderModel::KEYS);
@@ -465,7 +470,7 @@ tables! {
         args: Vec<String> = Vec::new(), Words;
         /// Its environment variables, with public values, besides a few such as `PATH`.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-        env: BTreeMap<String, String> = BTreeMap::new(), Variables;
+        env: BTreeMap<String, String> = BTreeMap::new(), VARIABLES;
         /// Variables that it gets from Oracle's own environment.
         pass_env: Vec<String> = Vec::new(), Texts(rule::VARIABLES);
         /// Its working directory; Oracle's, if unset.
@@ -474,10 +479,10 @@ tables! {
         url: Option<String> = None, Text(rule::URL);
         /// Headers of each request, with public values.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-        headers: BTreeMap<String, String> = BTreeMap::new(), Headers(rule::HEADER_VALUE);
+        headers: BTreeMap<String, String> = BTreeMap::new(), HEADERS;
         /// Headers with secret values: the environment variables that hold them.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-        header_env: BTreeMap<String, String> = BTreeMap::new(), Headers(rule::VARIABLE);
+        header_env: BTreeMap<String, String> = BTreeMap::new(), HEADER_ENV;
         /// The environment variable that holds the bearer token.
         bearer_env: Option<String> = None, Text(rule::VARIABLE);
         /// The tools to use, by the server's names; all, if unset.

@@ -20,22 +20,17 @@ pub(crate) struct OutOfRange {
 }
 
 pub(crate) fn check(limits: &PartialLimits) -> Result<(), OutOfRange> {
-    let (field, what, code) = if limits
-        .max_turns
-        .is_some_and(|turns| !(1..=100).contains(&turns))
-    {
-        let what = "must be from 1 to 100";
-        ("max_turns", what, Code::TurnsOutOfRange)
+    let wrong = |field, what, code| Err(OutOfRange { field, what, code });
+    let least = "must be at least 1";
+    if let Some(0 | 101..) = limits.max_turns {
+        wrong("max_turns", "must be from 1 to 100", Code::TurnsOutOfRange)
     } else if limits.max_tokens == Some(0) {
-        let what = "must be at least 1";
-        ("max_tokens", what, Code::TokensOutOfRange)
+        wrong("max_tokens", least, Code::TokensOutOfRange)
     } else if limits.max_cost == Some(NanoUsd(0)) {
-        let what = "must be at least 1";
-        ("max_cost", what, Code::CostOutOfRange)
+        wrong("max_cost", least, Code::CostOutOfRange)
     } else {
-        return Ok(());
-    };
-    Err(OutOfRange { field, what, code })
+        Ok(())
+    }
 }
 
 impl From<OutOfRange> for Refused {

@@ -19,10 +19,8 @@ use crate::{
     },
 };
 
-const PAGE: u32 = 100;
-
 const fn page() -> u32 {
-    PAGE
+    100
 }
 
 fn positive<'de, D: Deserializer<'de>>(number: D) -> Result<u32, D::Error> {
@@ -45,19 +43,14 @@ pub enum Verb {
     /// Lists sessions by name.
     List {
         /// The tenant; the caller's if omitted.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         tenant: Option<TenantId>,
         /// Only sessions in this state.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<SessionState>,
         /// Only sessions whose names have this prefix.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         prefix: Option<String>,
         /// Only sessions with a record since this time.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         updated_since: Option<Timestamp>,
         /// Only sessions after this name.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<SessionName>,
         /// Page size, up to 1,000.
         #[serde(default = "page", deserialize_with = "positive")]
@@ -67,7 +60,6 @@ pub enum Verb {
     /// Lists the tenants that have sessions, by name.
     Tenants {
         /// Only tenants after this one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<TenantId>,
         /// Page size, up to 1,000.
         #[serde(default = "page", deserialize_with = "positive")]
@@ -84,7 +76,6 @@ pub enum Verb {
         /// The session.
         session: Subject,
         /// Only events after this number; the last ones if omitted.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<Seq>,
         /// Page size, up to 512.
         #[serde(default = "page", deserialize_with = "positive")]
@@ -106,7 +97,6 @@ pub enum Verb {
         /// The session.
         session: Subject,
         /// The query; the running one if omitted.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         query: Option<QueryId>,
     },
     /// Ends the running query with the results it has.
@@ -161,7 +151,6 @@ pub enum Verb {
         /// The last query to copy; 0 copies none.
         query: QueryId,
         /// The last turn of that query to copy, from 0; all if omitted.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<Turn>,
     },
     /// Closes a session: cancels its running and pending queries and accepts no more messages.
@@ -180,7 +169,6 @@ pub enum Verb {
     /// Lists the tool calls that wait for approval, the oldest first.
     Approvals {
         /// The tenant; the caller's if omitted.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         tenant: Option<TenantId>,
         /// Page size, up to 1,000.
         #[serde(default = "page", deserialize_with = "positive")]
@@ -205,7 +193,6 @@ pub enum Verb {
         /// Its token, from `approvals` or the event `approval.requested`.
         token: ApprovalToken,
         /// Why, for the model.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "server", schema(max_length = 500))]
         reason: Option<String>,
     },
@@ -240,15 +227,12 @@ pub enum Verb {
 #[cfg_attr(feature = "server", into_params(parameter_in = Query))]
 pub struct Watching {
     /// Only this session, `NAME` or `TENANT/NAME`; all if omitted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", param(inline))]
     pub session: Option<Subject>,
     /// Only this tenant's sessions; all if omitted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", param(inline))]
     pub tenant: Option<TenantId>,
     /// First replays the session's records after this number; requires `session`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", param(inline))]
     pub after: Option<Seq>,
     /// Only types with one of these prefixes, separated by commas.
@@ -256,7 +240,6 @@ pub struct Watching {
     #[cfg_attr(feature = "server", param(style = Form, explode = false))]
     pub types: Vec<String>,
     /// Minimum severity of the events.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", param(inline))]
     pub severity: Option<Severity>,
 }

@@ -14,6 +14,7 @@ use crate::{
     cli::{
         Args, CliError,
         doctor::{Finding, Report, Verdict},
+        models::key_source,
     },
     config::{Config, Provider},
     llm::{Backend, Remote, nearest, scripted::Scripts},
@@ -109,9 +110,7 @@ impl ProviderChecks<'_> {
             Ok(remote) => remote,
             Err(error) => return self.report_error("key", &error),
         };
-        let server = super::models::server(&provider);
-        self.report
-            .add(Finding::ok("key", server.key.description()))?;
+        self.report.add(Finding::ok("key", key_source(&provider)))?;
         // A server may require a key after all, and the remedy then names its usual variable.
         let provider = self.providers.with_usual_key(provider);
         if !self.connect(&remote, &provider, model).await? {

@@ -10,7 +10,7 @@ use crate::{
     app::providers::Providers,
     cli::{
         CliError, Environment,
-        models::{self, KeyFrom, Listed, ListedModel, Overview, ProviderServer},
+        models::{self, Listed, ListedModel, Overview},
     },
     config::{Config, ModelChoice, Preset, Provider},
     llm::{ModelSettings, Remote},
@@ -102,9 +102,7 @@ impl ModelLister<'_> {
     async fn list(&self, name: &str) -> Option<Listed> {
         let mut listed = Listed {
             name: name.to_owned(),
-            server: None,
-            problem: None,
-            models: Vec::new(),
+            ..Listed::default()
         };
         let provider = match self.providers.find(name) {
             Ok(found) => found?,
@@ -113,7 +111,6 @@ impl ModelLister<'_> {
                 return Some(listed);
             }
         };
-        listed.server = Some(server(&provider));
         let told = self.ask(&provider).await;
         let wanted = self.is_chosen(name) || self.providers.is_addressed(name);
         let told = match told {
@@ -137,6 +134,7 @@ impl ModelLister<'_> {
             .into_iter()
             .map(|model| self.model(name, &model, &told))
             .collect();
+        listed.settings = Some(provider);
         Some(listed)
     }
 
@@ -177,26 +175,13 @@ impl ModelLister<'_> {
         let name = "offline";
         Listed {
             name: name.to_owned(),
-            server: None,
-            problem: None,
             models: vec![ListedModel {
                 name: name.to_owned(),
-                context_window: None,
-                max_output: None,
-                price: None,
                 choice: self.place(name, name),
+                ..ListedModel::default()
             }],
+            ..Listed::default()
         }
-    }
-}
-
-pub(super) fn server(provider: &Provider) -> ProviderServer {
-    let variable = provider.key_env.clone().map(KeyFrom::Variable);
-    let file = provider.key_file.clone().map(KeyFrom::File);
-    ProviderServer {
-        dialect: provider.dialect.as_str(),
-        base_url: provider.base_url.clone(),
-        key: variable.or(file).unwrap_or(KeyFrom::Nowhere),
     }
 }
 

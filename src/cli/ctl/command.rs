@@ -1,6 +1,10 @@
 //! The subcommands of `oracle ctl` and their verbs.
 
-use clap::{Subcommand, value_parser};
+use clap::{
+    Subcommand,
+    builder::{StringValueParser, TypedValueParser as _},
+    value_parser,
+};
 use serde::{Serialize, Serializer};
 
 use crate::{
@@ -187,7 +191,6 @@ pub enum CtlCommand {
         call: CallArg,
         /// Why, for the model
         #[arg(long, value_name = "TEXT")]
-        #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
     /// Give a session an additional tool
@@ -240,10 +243,10 @@ pub struct CallArg {
     #[serde(flatten)]
     pub one: SubjectArg,
     /// Id of the call, as listed by `approvals`
-    #[arg(value_name = "CALL", value_parser = call)]
+    #[arg(value_name = "CALL", value_parser = StringValueParser::new().map(|id| CallId::new(&id)))]
     pub call: CallId,
     /// Token of the call, as listed by `approvals`
-    #[arg(value_name = "TOKEN", value_parser = token)]
+    #[arg(value_name = "TOKEN", value_parser = StringValueParser::new().map(ApprovalToken))]
     pub token: ApprovalToken,
 }
 
@@ -311,15 +314,6 @@ fn author<S: Serializer>(as_user: &bool, serializer: S) -> Result<S::Ok, S::Erro
         false => Author::Operator,
     };
     author.serialize(serializer)
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "as clap wants it")]
-fn call(word: &str) -> Result<CallId, String> {
-    Ok(CallId::new(word))
-}
-
-fn token(word: &str) -> Result<ApprovalToken, String> {
-    Ok(ApprovalToken(word.to_owned()))
 }
 
 fn money(text: &str) -> Result<NanoUsd, &'static str> {

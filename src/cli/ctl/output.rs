@@ -9,7 +9,7 @@ use crate::{
     },
     cli::{
         CliError,
-        terminal::{Terminal, harmless},
+        terminal::Terminal,
         text::{event_line, standing},
     },
     control::{Answer, WireUpdate},
@@ -144,10 +144,7 @@ pub(super) fn update(seen: &WireUpdate, terminal: &mut Terminal) -> Result<(), C
 
 /// Prints a line without control sequences, which texts of models and users may contain.
 fn line(terminal: &mut Terminal, text: &str) -> Result<(), CliError> {
-    let text = match terminal.out_is_terminal() {
-        true => harmless(text),
-        false => text.to_owned(),
-    };
+    let text = terminal.shown(text);
     Ok(writeln!(terminal.out, "{text}")?)
 }
 

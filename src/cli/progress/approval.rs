@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 
 use super::{CliError, Follower};
 use crate::{
-    cli::{terminal::Terminal, user::UserInput},
+    cli::user::UserInput,
     control::{
         Refused,
         question::{QueryHandle, WaitingCall},
@@ -47,11 +47,7 @@ impl Approvals {
 }
 
 impl Follower<'_, '_> {
-    pub(super) fn calls(
-        &mut self,
-        terminal: &mut Terminal,
-        question: &mut QueryHandle,
-    ) -> Result<(), CliError> {
+    pub(super) fn calls(&mut self, question: &mut QueryHandle) -> Result<(), CliError> {
         if let Some(asked) = &self.approvals.asked {
             if question.waiting().contains(asked) {
                 return Ok(());
@@ -59,7 +55,8 @@ impl Follower<'_, '_> {
             self.approvals.asked = None;
             self.user.stop_asking();
             if !self.pressed {
-                terminal.note("\n(the call no longer waits for approval)");
+                self.terminal
+                    .note("\n(the call no longer waits for approval)");
             }
         }
         let next = question.waiting().first().cloned();
@@ -67,33 +64,29 @@ impl Follower<'_, '_> {
         else {
             return Ok(());
         };
-        self.end_interim_text(terminal)?;
+        self.end_interim_text()?;
         if self.user.is_present() {
             // Before the question appears: whatever is typed after it is an answer.
             self.user.ask();
-            let gap = if self.streams(terminal) { "\n" } else { "" };
-            terminal.note(&format!("{gap}{}", described(&waiting.call)));
-            terminal.prompt(QUESTION);
+            let gap = if self.streams() { "\n" } else { "" };
+            self.terminal
+                .note(&format!("{gap}{}", described(&waiting.call)));
+            self.terminal.prompt(QUESTION);
             self.approvals.asked = Some(waiting);
         } else {
             let (why, left) = question.leave_call(&waiting);
-            terminal.note(&format!("oracle: {why}"));
+            self.terminal.note(&format!("oracle: {why}"));
             self.approvals.answering = Some(left);
         }
         Ok(())
     }
 
-    pub(super) async fn user_input(
-        &mut self,
-        terminal: &mut Terminal,
-        question: &mut QueryHandle,
-        user_input: UserInput,
-    ) {
+    pub(super) async fn user_input(&mut self, question: &mut QueryHandle, user_input: UserInput) {
         let said = match user_input {
             UserInput::Suspend => return self.user.suspend().await,
             UserInput::Line(line) => verdict(&line),
             UserInput::Nothing => {
-                terminal.note("");
+                self.terminal.note("");
                 Some((ApprovalVerdict::Denied, None))
             }
         };
@@ -103,12 +96,13 @@ impl Follower<'_, '_> {
         let (verdict, reason) = match said {
             Some(answer) => answer,
             None if self.user.ask_again().await => {
-                terminal.prompt(REPEATED_QUESTION);
+                self.terminal.prompt(REPEATED_QUESTION);
                 self.approvals.asked = Some(waiting);
                 return;
             }
             None => {
-                terminal.note("\n(the input does not end: the call is denied)");
+                self.terminal
+                    .note("\n(the input does not end: the call is denied)");
                 (ApprovalVerdict::Denied, None)
             }
         };

@@ -44,9 +44,11 @@ async fn pressed(
     let name = crate::model::SessionName::new("s").unwrap();
     let session = oracle.oracle().session_by_key(SessionKey::local(name));
     let mut nobody = TerminalUser::Absent;
-    let follower = Follower::new(&session, (Format::Text, &root()), &mut nobody);
+    let root = root();
+    let of = (Format::Text, &root);
+    let follower = Follower::new(&session, of, &mut nobody, &mut terminal, &mut interrupts);
     let asked = Submission::new("what is it?");
-    let followed = follower.follow(asked, &mut terminal, &mut interrupts);
+    let followed = follower.follow(asked);
     let (followed, ()) = tokio::join!(followed, hand(&presses, &recording));
     (followed, recording)
 }

@@ -10,11 +10,13 @@ use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::Value;
 
 use crate::{
-    config::Setting,
+    config::{Setting, full_key},
     llm::script::{ScriptCall, ScriptTurn},
     model::{CallId, ToolSpec},
     tool::{FnTool, ToolError, ToolOutput},
 };
+
+const REPLAY: &str = "`oracle dev replay`";
 
 /// A scripted conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -64,18 +66,8 @@ impl Scenario {
 
     /// The scenario's configuration, which overrides the system's.
     pub fn settings(&self) -> Result<Vec<Setting>, ScenarioError> {
-        let setting = |key: &str, value: String| Setting {
-            option: format!("`config` of the scenario, `{key}`"),
-            key: section_of(key)
-                .map_or_else(|| key.to_owned(), |section| format!("{section}.{key}")),
-            value,
-        };
         // The reference behaviour, which the scenario can override.
-        let mut settings = vec![Setting {
-            option: "`oracle dev replay`".into(),
-            key: "turn.on_missing_signal".into(),
-            value: "remind".into(),
-        }];
+        let mut settings = vec![Setting::new(REPLAY, "turn.on_missing_signal", "remind")];
         for (key, value) in &self.config {
             let text = match value {
                 Value::String(text) => text.clone(),
@@ -90,7 +82,8 @@ impl Scenario {
                     return Err(ScenarioError::Config { key, value });
                 }
             };
-            settings.push(setting(key, text));
+            let option = format!("`config` of the scenario, `{key}`");
+            settings.push(Setting::new(&option, &full_key(key), &text));
         }
         Ok(settings)
     }
@@ -98,16 +91,10 @@ impl Scenario {
     /// Settings that no scenario overrides: the scripted model is the chain, and there are no
     /// sub-agents, which have no script.
     pub fn fixed_settings() -> Vec<Setting> {
-        [
-            ("model.chain", "scripted/scripted"),
-            ("delegation.max_depth", "0"),
+        vec![
+            Setting::new(REPLAY, "model.chain", "scripted/scripted"),
+            Setting::new(REPLAY, "delegation.max_depth", "0"),
         ]
-        .map(|(key, value)| Setting {
-            option: "`oracle dev replay`".into(),
-            key: key.into(),
-            value: value.into(),
-        })
-        .into()
     }
 
     /// The scripted tools.
@@ -143,21 +130,6 @@ impl Scenario {
 fn spec(name: &str) -> ToolSpec {
     let schema = serde_json::json!({ "type": "object" });
     ToolSpec::new(name, "Returns what the script says.", schema).read_only()
-}
-
-fn section_of(key: &str) -> Option<&'static str> {
-    match key {
-        "max_turns"
-        | "iteration_warning_threshold"
-        | "token_warning_threshold"
-        | "context_warning_threshold" => Some("oracle"),
-        "max_tokens" | "max_cost_usd" | "session_max_tokens" | "session_max_cost_usd" => {
-            Some("budget")
-        }
-        "silence_turns" | "low_confidence" => Some("fallback"),
-        "on_missing_signal" => Some("turn"),
-        _ => None,
-    }
 }
 
 fn answer(call: &ScriptCall, (step, n): (usize, usize)) -> Result<String, ToolError> {

@@ -49,9 +49,7 @@ impl Style {
             Self::Coloured
         }
     }
-}
 
-impl Style {
     /// Makes text dim, where the style has colours.
     pub(in crate::cli) fn dim(self, text: &str) -> String {
         if self != Self::Coloured || text.is_empty() {
