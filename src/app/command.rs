@@ -164,21 +164,17 @@ fn find(args: &Args, environment: &Environment, [before, after]: [&[Setting]; 2]
     let named = args.options.config.clone();
     let usual = || usual_file(environment).filter(|path| !is_missing(path));
     let file = named.or_else(usual);
-    let (text, unreadable) = match file.as_deref().map(ConfigFile::read).transpose() {
-        Ok(text) => (text, None),
-        Err(problem) => (None, Some(problem)),
-    };
+    let read = file.as_deref().map(ConfigFile::read).transpose();
     let sources = Sources {
-        file: text,
+        file: read.clone().unwrap_or_default(),
         environment: environment.pairs().to_vec(),
         options: [before, &args.options.settings(), after].concat(),
     };
     let loaded = config::load(&sources);
     // The other sources are still checked, to report all problems at once.
-    let loaded = match (unreadable, loaded) {
-        (None, loaded) => loaded,
-        (Some(problem), Ok(_)) => Err(vec![problem]),
-        (Some(problem), Err(others)) => Err([vec![problem], others].concat()),
+    let loaded = match read {
+        Ok(_) => loaded,
+        Err(problem) => Err([vec![problem], loaded.err().unwrap_or_default()].concat()),
     };
     FoundConfig { file, loaded }
 }

@@ -2,9 +2,7 @@
 //! queries.
 
 use std::{
-    fmt::Display,
     fs,
-    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -13,7 +11,7 @@ use serde::Deserialize;
 use super::{
     CliError,
     input::Source,
-    terminal::{OutputStream, Terminal, harmless},
+    terminal::{Terminal, harmless},
 };
 use crate::query::{Classifier, Evaluation, LabelledQuery, QueryContext};
 
@@ -58,7 +56,7 @@ pub fn run(
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
     if let Some(path) = &args.evaluate {
-        return evaluate(path, classifier, &mut terminal.out);
+        return evaluate(path, classifier, terminal);
     }
     let before = args.context.as_deref();
     let Terminal {
@@ -81,7 +79,7 @@ pub fn run(
     Ok(())
 }
 
-fn evaluate(path: &Path, classifier: &Classifier, out: &mut OutputStream) -> Result<(), CliError> {
+fn evaluate(path: &Path, classifier: &Classifier, terminal: &mut Terminal) -> Result<(), CliError> {
     let origin = path.display().to_string();
     let text = fs::read_to_string(path)
         .map_err(|error| CliError::usage(format_args!("cannot read `{origin}`: {error}")))?;
@@ -94,24 +92,16 @@ fn evaluate(path: &Path, classifier: &Classifier, out: &mut OutputStream) -> Res
         return Err(CliError::usage(why));
     }
     let found = Evaluation::of(classifier, &rows);
-    show(&found, out)?;
+    let mut text = found.to_string();
     if !found.mistakes.is_empty() {
-        show(&"\nmost confident mistakes:\n", out)?;
+        text += "\nmost confident mistakes:\n";
     }
     for mistake in found.mistakes.iter().take(SHOWN) {
         let (sure, row) = (mistake.confidence, &mistake.row);
         let (is, taken, query) = (row.query_type, mistake.predicted, &row.query);
-        show(
-            &format_args!("{sure:.2} {is} classified as {taken}: {query}\n"),
-            out,
-        )?;
+        text += &format!("{sure:.2} {is} classified as {taken}: {query}\n");
     }
-    Ok(())
-}
-
-fn show(text: &impl Display, out: &mut OutputStream) -> Result<(), CliError> {
-    out.write_all(harmless(&text.to_string()).as_bytes())?;
-    Ok(out.flush()?)
+    Ok(terminal.write(&harmless(&text))?)
 }
 
 fn next(args: &ClassifyArgs, source: &mut Source<'_>) -> Result<Option<QueryLine>, CliError> {

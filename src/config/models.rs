@@ -92,19 +92,12 @@ pub(super) fn full_name(name: &str) -> Option<String> {
 
 /// The known model that a name most likely means: `openai/gpt-4.1` for `gpt-4.1`.
 pub(crate) fn near_model(name: &str) -> Option<String> {
-    let defaults = PRESETS
-        .iter()
-        .filter_map(|preset| Some(format!("{}/{}", preset.name, preset.default_model?)));
-    let listed = Prices::builtin()
-        .ok()?
-        .0
-        .into_iter()
-        .map(|entry| entry.name);
-    let known = ["offline".to_owned()]
-        .into_iter()
-        .chain(defaults)
-        .chain(listed);
-    let near = known.map(|known| {
+    let default = |preset: &Preset| Some(format!("{}/{}", preset.name, preset.default_model?));
+    let mut known = vec!["offline".to_owned()];
+    known.extend(PRESETS.iter().filter_map(default));
+    let listed = Prices::builtin().ok()?.0;
+    known.extend(listed.into_iter().map(|entry| entry.name));
+    let near = known.iter().map(|known| {
         let full = known.trim_end_matches('*');
         let model = full.split_once('/').map_or(full, |(_, model)| model);
         (strsim::osa_distance(name, model), full.to_owned())

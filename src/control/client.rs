@@ -29,7 +29,7 @@ use futures_util::{Stream, StreamExt as _, stream::BoxStream};
 use reqwest::{RequestBuilder, Response, Url, header};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{net::UnixStream, time::timeout};
 
 use super::{Accepted, Answer, Code, Refused, Verb, Watching, WireUpdate, socket::Address};
@@ -273,15 +273,6 @@ impl Client {
 
     /// Sends a request and turns an error status into an error.
     async fn send(&self, request: RequestBuilder) -> Result<Response, ClientError> {
-        #[derive(Deserialize)]
-        struct Body {
-            error: Problem,
-        }
-        #[derive(Deserialize)]
-        struct Problem {
-            code: String,
-            message: String,
-        }
         let request = match &self.key {
             Some(key) => request.bearer_auth(key.expose_secret().trim()),
             None => request,
@@ -294,15 +285,13 @@ impl Client {
         let after = response.headers().get(header::RETRY_AFTER);
         let after: Option<u64> = after.and_then(|after| after.to_str().ok()?.parse().ok());
         let body = response.bytes().await.map_err(broken)?;
-        let problem: Result<Body, _> = serde_json::from_slice(&body);
-        let (code, message) = match problem {
-            Ok(Body { error }) => (error.code, error.message),
-            Err(_) => (
-                String::new(),
-                format!("the response has the status {status}: use the URL of an Oracle server"),
-            ),
-        };
-        Err(match serde_json::from_value::<Code>(code.into()) {
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let error = &body["error"];
+        let message = error["message"].as_str().map_or_else(
+            || format!("the response has the status {status}: use the URL of an Oracle server"),
+            str::to_owned,
+        );
+        Err(match Code::deserialize(&error["code"]) {
             Ok(code) => ClientError::Refused(Refused {
                 code,
                 message,
@@ -380,18 +369,6 @@ impl Events<SessionUpdate> {
     /// # Errors
     /// See [`ClientError`].
     pub async fn next(&mut self) -> Result<Option<SessionUpdate>, ClientError> {
-        #[derive(Deserialize)]
-        struct Gap {
-            from: Seq,
-        }
-        #[derive(Deserialize)]
-        struct End {
-            error: Why,
-        }
-        #[derive(Deserialize)]
-        struct Why {
-            message: String,
-        }
         let data = loop {
             match self.data().await? {
                 // Of a tool call, which only its own process shows.
@@ -403,10 +380,11 @@ impl Events<SessionUpdate> {
         Ok(Some(match self.name.as_str() {
             "frame" => SessionUpdate::Frame(read(&data)?),
             "gap" => SessionUpdate::Gap {
-                from: read::<Gap>(&data)?.from,
+                from: Seq::deserialize(&read::<Value>(&data)?["from"]).map_err(not_understood)?,
             },
             "end" => SessionUpdate::End {
-                why: read::<End>(&data)?.error.message,
+                why: String::deserialize(&read::<Value>(&data)?["error"]["message"])
+                    .map_err(not_understood)?,
             },
             _ => SessionUpdate::Event(read(&data)?),
         }))

@@ -28,19 +28,17 @@ pub(super) enum Reader {
 
 impl Reader {
     pub(super) fn new(request: &ChatRequest, terminal: &mut Terminal) -> Self {
-        let user = terminal.input.is_terminal();
-        match terminal.input.style() {
-            // The editor draws on the terminal even if other streams are redirected.
-            Some(Style::Coloured | Style::Plain) => match Editor::new(request.history.clone()) {
-                Ok(editor) => Self::Editor(editor),
+        // The editor draws on the terminal even if other streams are redirected.
+        if let Some(Style::Coloured | Style::Plain) = terminal.input.style() {
+            match Editor::new(request.history.clone()) {
+                Ok(editor) => return Self::Editor(editor),
                 Err(error) => {
-                    let without = "line editing is unavailable";
-                    terminal.note(&format!("oracle: {without}: {error}"));
-                    Self::Lines(MessageLines::read(user))
+                    terminal.note(&format!("oracle: line editing is unavailable: {error}"));
                 }
-            },
-            Some(Style::Dumb) | None => Self::Lines(MessageLines::read(user)),
+            }
         }
+        let user = terminal.input.is_terminal();
+        Self::Lines(MessageLines::new(user::Lines::read(), user))
     }
 
     pub(super) fn prompt(&self, terminal: &mut Terminal) {
@@ -105,10 +103,6 @@ impl MessageLines {
             user,
             begun: String::new(),
         }
-    }
-
-    fn read(user: bool) -> Self {
-        Self::new(user::Lines::read(), user)
     }
 
     async fn typed(&mut self) -> ReaderEvent {

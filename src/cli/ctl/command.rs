@@ -45,10 +45,9 @@ pub enum CtlCommand {
     Inspect(SubjectArg),
     /// Print a session's last events, or those after a number
     Tail {
-        /// The session.
-        #[command(flatten)]
-        #[serde(flatten)]
-        one: SubjectArg,
+        /// Session, as `ID` or `TENANT/ID`
+        #[arg(id = "subject", value_name = "ID")]
+        session: Subject,
         /// Print only events after this number
         #[arg(long, value_name = "N")]
         after: Option<u64>,
@@ -80,10 +79,9 @@ pub enum CtlCommand {
     Resume(SubjectArg),
     /// Cancel the running query
     Interrupt {
-        /// The session.
-        #[command(flatten)]
-        #[serde(flatten)]
-        one: SubjectArg,
+        /// Session, as `ID` or `TENANT/ID`
+        #[arg(id = "subject", value_name = "ID")]
+        session: Subject,
         /// Query to cancel [default: the running one]
         #[arg(long, value_name = "N")]
         query: Option<u32>,
@@ -93,10 +91,9 @@ pub enum CtlCommand {
     Finish(SubjectArg),
     /// Add a message to the running query
     Steer {
-        /// The session.
-        #[command(flatten)]
-        #[serde(flatten)]
-        one: SubjectArg,
+        /// Session, as `ID` or `TENANT/ID`
+        #[arg(id = "subject", value_name = "ID")]
+        session: Subject,
         /// Text of the message
         #[arg(value_name = "TEXT")]
         text: String,
@@ -107,20 +104,18 @@ pub enum CtlCommand {
     },
     /// Change budgets of the running query; omitted budgets stay the same
     Budget {
-        /// The session.
-        #[command(flatten)]
-        #[serde(flatten)]
-        one: SubjectArg,
+        /// Session, as `ID` or `TENANT/ID`
+        #[arg(id = "subject", value_name = "ID")]
+        session: Subject,
         /// The budgets to change.
         #[command(flatten)]
         budgets: Budgets,
     },
     /// Continue a query that was forced to end; omitted budgets are unlimited
     Continue {
-        /// The session.
-        #[command(flatten)]
-        #[serde(flatten)]
-        one: SubjectArg,
+        /// Session, as `ID` or `TENANT/ID`
+        #[arg(id = "subject", value_name = "ID")]
+        session: Subject,
         /// Maximum number of turns, including those already used
         #[arg(long, value_name = "N")]
         turns: u32,
@@ -137,10 +132,9 @@ pub enum CtlCommand {
     Release(SubjectArg),
     /// Copy a session, up to a query or turn, into a new session
     Fork {
-        /// The session.
-        #[command(flatten)]
-        #[serde(flatten)]
-        one: SubjectArg,
+        /// Session, as `ID` or `TENANT/ID`
+        #[arg(id = "subject", value_name = "ID")]
+        session: Subject,
         /// Name of the new session
         #[arg(value_name = "NEW")]
         into: SessionName,
@@ -155,10 +149,9 @@ pub enum CtlCommand {
     Close(SubjectArg),
     /// Permanently delete a session and its sub-agents
     Delete {
-        /// The session.
-        #[command(flatten)]
-        #[serde(flatten)]
-        one: SubjectArg,
+        /// Session, as `ID` or `TENANT/ID`
+        #[arg(id = "subject", value_name = "ID")]
+        session: Subject,
         /// Delete even if a query is running
         #[arg(long)]
         anyway: bool,
@@ -196,10 +189,9 @@ pub enum CtlCommand {
     /// Give a session an additional tool
     #[serde(rename = "attach_tool")]
     Attach {
-        /// The session.
-        #[command(flatten)]
-        #[serde(flatten)]
-        one: SubjectArg,
+        /// Session, as `ID` or `TENANT/ID`
+        #[arg(id = "subject", value_name = "ID")]
+        session: Subject,
         /// Name of the tool
         #[arg(value_name = "TOOL")]
         tool: String,
@@ -238,10 +230,9 @@ pub struct SubjectArg {
 /// A tool call that waits for approval in a session.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args, Serialize)]
 pub struct CallArg {
-    /// The session.
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub one: SubjectArg,
+    /// Session, as `ID` or `TENANT/ID`
+    #[arg(id = "subject", value_name = "ID")]
+    pub session: Subject,
     /// Id of the call, as listed by `approvals`
     #[arg(value_name = "CALL", value_parser = StringValueParser::new().map(|id| CallId::new(&id)))]
     pub call: CallId,
@@ -288,14 +279,14 @@ impl CtlCommand {
                 types,
                 severity,
             }),
-            Self::Budget { one, budgets } => Step::Budget(one.session, budgets),
+            Self::Budget { session, budgets } => Step::Budget(session, budgets),
             Self::Continue {
-                one,
+                session,
                 turns,
                 tokens,
                 cost,
             } => Step::Do(Verb::Continue {
-                session: one.session,
+                session,
                 limits: PartialLimits {
                     max_turns: Some(turns),
                     max_tokens: tokens,
