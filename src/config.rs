@@ -21,6 +21,7 @@ pub use models::{
     ChainReason, ModelChain, ModelChoice, NotAllowed, PRESETS, Preset, Prices, PricesError,
     base_url,
 };
+#[cfg(feature = "cli")]
 pub(crate) use rule::full_key;
 pub use sections::{
     Actors, Budget, Config, Data, McpServer, Model, NoDataDirectory, Notes, Oracle, Profile,

@@ -46,7 +46,8 @@ pub struct Setting {
 }
 
 impl Setting {
-    pub(crate) fn new(option: &str, key: &str, value: &str) -> Self {
+    /// Creates a setting.
+    pub fn new(option: &str, key: &str, value: &str) -> Self {
         let [option, key, value] = [option, key, value].map(str::to_owned);
         Self { option, key, value }
     }
