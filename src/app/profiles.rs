@@ -35,7 +35,7 @@ pub(super) struct ProfileFactory {
 impl Builder {
     /// Builds it with its tools and all back ends that the chains name.
     pub(super) fn profile_factory(&self) -> Result<ProfileFactory, BuildError> {
-        let mut profile_factory = self.profile_factory_with(Registry::none());
+        let mut profile_factory = self.profile_factory_with(Registry::default());
         for backend in profile_factory.missing(&self.config) {
             profile_factory.backends.push(backend?);
         }
@@ -82,7 +82,7 @@ impl Builder {
         let (tools, error) = match registry {
             Ok(tools) => (tools, None),
             // Profiles name tools, which cannot be checked without them.
-            Err(error) => (Registry::none(), Some(error)),
+            Err(error) => (Registry::default(), Some(error)),
         };
         let factory = self.profile_factory_with(tools);
         let problems = factory.problems(&self.config, error);

@@ -46,8 +46,8 @@ impl ComposeInput {
     }
 }
 
-/// A composed prompt, serialized as `oracle dev prompt --json` shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// A composed prompt; by default one without text, for requests that bring their own. Serialized as `oracle dev prompt --json` shows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ComposedPrompt {
     /// Prompt text.
     pub content: Arc<str>,
@@ -63,17 +63,6 @@ pub struct ComposedPrompt {
 }
 
 impl ComposedPrompt {
-    /// A prompt without text, for requests that bring their own.
-    pub(crate) fn empty() -> Self {
-        Self {
-            content: Arc::default(),
-            segments_included: Vec::new(),
-            token_estimate: 0,
-            warnings: Vec::new(),
-            hash: String::new(),
-        }
-    }
-
     /// The form that the journal keeps.
     pub fn summary(&self) -> PromptSummary {
         let segments = self.segments_included.iter();

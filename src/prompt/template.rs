@@ -11,6 +11,7 @@ use std::path::Path;
 use minijinja::{
     AutoEscape, Environment, ErrorKind, UndefinedBehavior, syntax::SyntaxConfig, value::Value,
 };
+use regex::Regex;
 
 use super::{
     error::{BrokenFile, Error, FileFault},
@@ -77,13 +78,9 @@ impl Prompts {
 
     fn add(&mut self, file: &PromptFile) -> Result<(), Vec<BrokenFile>> {
         let name = file.segment.file;
-        self.environment
-            .add_template_owned(name, file.text.clone())
-            .map_err(|error| vec![broken(file, &error)])?;
-        let template = self
-            .environment
-            .get_template(name)
-            .map_err(|error| vec![broken(file, &error)])?;
+        let added = (self.environment).add_template_owned(name, file.text.clone());
+        let template = added.and_then(|()| self.environment.get_template(name));
+        let template = template.map_err(|error| vec![broken(file, &error)])?;
         let mut unknown: Vec<_> = template
             .undeclared_variables(false)
             .into_iter()
@@ -101,11 +98,8 @@ impl Prompts {
     fn check_rendering(&self, file: &PromptFile, samples: &[Value]) -> Result<(), Vec<BrokenFile>> {
         for sample in samples {
             let text = self.render(file, sample).map_err(|problem| vec![problem])?;
-            match file.segment.presence {
-                Presence::Required if text.is_empty() => {
-                    return Err(vec![file.blank()]);
-                }
-                Presence::Required | Presence::Optional => {}
+            if text.is_empty() && file.segment.presence == Presence::Required {
+                return Err(vec![file.blank()]);
             }
         }
         Ok(())
@@ -124,24 +118,17 @@ impl Prompts {
 
 fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
-    let functions: Vec<_> = environment
-        .globals()
-        .map(|(name, _)| name.to_owned())
-        .collect();
-    for name in functions {
+    let functions = environment.globals().map(|(name, _)| name.to_owned());
+    for name in functions.collect::<Vec<_>>() {
         environment.remove_global(&name);
     }
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(FUEL));
+    let mut syntax = SyntaxConfig::builder();
+    syntax.trim_blocks(true).lstrip_blocks(true);
     // Only clashing delimiters fail, and ours are the defaults.
-    if let Ok(syntax) = SyntaxConfig::builder()
-        .trim_blocks(true)
-        .lstrip_blocks(true)
-        .build()
-    {
-        environment.set_syntax(syntax);
-    }
+    environment.set_syntax(syntax.build().unwrap_or_default());
     environment
 }
 
@@ -157,42 +144,16 @@ fn broken(file: &PromptFile, error: &minijinja::Error) -> BrokenFile {
     file.broken(error.line(), fault)
 }
 
-/// Searches the text, because the engine lists names without their places.
+/// Searches the tags, because the engine lists names without their places. A name is no part of a
+/// word, no attribute and no filter.
 fn line_using(text: &str, name: &str) -> Option<usize> {
-    let mut from = 0;
-    while let Some(open) = text[from..].find('{').map(|at| from + at) {
-        let close = match text[open..].get(..2) {
-            Some("{{") => "}}",
-            Some("{%") => "%}",
-            Some("{#") => "#}",
-            Some(_) | None => {
-                from = open + 1;
-                continue;
-            }
-        };
-        let inner = open + 2;
-        let end = text[inner..]
-            .find(close)
-            .map_or(text.len(), |at| inner + at);
-        if close != "#}"
-            && let Some(at) = word_in(&text[inner..end], name)
-        {
-            return Some(1 + text[..inner + at].matches('\n').count());
-        }
-        from = end;
-    }
-    None
-}
-
-/// Finds a name that is neither part of a word, an attribute nor a filter.
-fn word_in(text: &str, name: &str) -> Option<usize> {
-    let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(name).map(|(at, _)| at).find(|at| {
-        let (before, after) = (&text[..*at], &text[at + name.len()..]);
-        !before.ends_with(part_of_word)
-            && !after.starts_with(part_of_word)
-            && !before.trim_end().ends_with(['.', '|'])
-    })
+    let tags = Regex::new(r"(?s)\{#.*?#\}|\{\{.*?\}\}|\{%.*?%\}").ok()?;
+    let name = Regex::new(&format!(r"(?:[^\w\s.|]|\w\s)\s*\b{name}\b")).ok()?;
+    let tags = tags
+        .find_iter(text)
+        .filter(|tag| !tag.as_str().starts_with("{#"));
+    let mut ends = tags.filter_map(|tag| Some(tag.start() + name.find(tag.as_str())?.end()));
+    Some(1 + text[..ends.next()?].matches('\n').count())
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::text::{is_unspaced, normalized};
 #[cfg(feature = "train")]
 use super::weights::PerType;
 use super::weights::{Opinion, Weights};
-use crate::model::{QueryClassification, QueryType};
+use crate::model::{QueryClassification, QueryType, words};
 
 /// The question that precedes a query in its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -256,34 +256,22 @@ fn is_brief(text: &str) -> bool {
     text.chars().nth(limit - 1).is_none()
 }
 
-/// The basis on which a query was classified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Basis {
-    /// Blank text.
-    Blank,
-    /// A short text without evidence for another type than small talk.
-    Short,
-    /// A follow-up on the previous question.
-    FollowUp,
-    /// Learned weights.
-    Weights,
-    /// The lexicon alone: a single known word, or no weights.
-    Lexicon,
-    /// A guess: nothing in the text is known.
-    Nothing,
-}
-
-impl Basis {
-    /// The label in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Blank => "blank",
-            Self::Short => "short",
-            Self::FollowUp => "follow-up",
-            Self::Weights => "weights",
-            Self::Lexicon => "lexicon",
-            Self::Nothing => "nothing known",
-        }
+words! {
+    /// The basis on which a query was classified.
+    #[derive(PartialOrd, Ord)]
+    pub enum Basis {
+        /// Blank text.
+        Blank = "blank",
+        /// A short text without evidence for another type than small talk.
+        Short = "short",
+        /// A follow-up on the previous question.
+        FollowUp = "follow-up",
+        /// Learned weights.
+        Weights = "weights",
+        /// The lexicon alone: a single known word, or no weights.
+        Lexicon = "lexicon",
+        /// A guess: nothing in the text is known.
+        Nothing = "nothing known",
     }
 }
 

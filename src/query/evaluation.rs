@@ -188,7 +188,7 @@ impl fmt::Display for Evaluation {
         }
         writeln!(f, "\nby basis of the decision:")?;
         for (basis, tally) in &self.bases {
-            writeln!(f, "{}", line(basis.name(), tally))?;
+            writeln!(f, "{}", line(basis.as_str(), tally))?;
         }
         let head = "confusion (rows: actual type; columns: predicted type)";
         writeln!(f, "\n{head}:")?;

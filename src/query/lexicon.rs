@@ -51,7 +51,25 @@ impl Lexicon {
     /// # Errors
     /// The first problem, with its line.
     pub fn parse(toml: &str, origin: &str) -> Result<Self, LexiconError> {
-        read(toml, origin)
+        let place = LexiconSource { toml, origin };
+        let file: LexiconFile = toml::from_str(toml).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            place.error(at, LexiconProblem::Syntax(error.message().to_owned()))
+        })?;
+        let mut entries = BTreeMap::new();
+        for (query_type, groups) in [
+            (QueryType::Code, file.code),
+            (QueryType::Documentation, file.documentation),
+            (QueryType::Research, file.research),
+            (QueryType::Conversational, file.conversational),
+            (QueryType::Action, file.action),
+        ] {
+            for group in groups {
+                place.group(query_type, &group, &mut entries)?;
+            }
+        }
+        let grammar = place.grammar(&file.grammar)?;
+        Ok(Self { entries, grammar })
     }
 
     /// Merges another lexicon into this one: adds its entries and grammar, and replaces weights (0
@@ -104,28 +122,6 @@ struct WordGroup {
     /// Defaults to the number of words in an entry.
     weight: Option<Spanned<f64>>,
     entries: Vec<Spanned<String>>,
-}
-
-fn read(toml: &str, origin: &str) -> Result<Lexicon, LexiconError> {
-    let place = LexiconSource { toml, origin };
-    let file: LexiconFile = toml::from_str(toml).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        place.error(at, LexiconProblem::Syntax(error.message().to_owned()))
-    })?;
-    let mut entries = BTreeMap::new();
-    for (query_type, groups) in [
-        (QueryType::Code, file.code),
-        (QueryType::Documentation, file.documentation),
-        (QueryType::Research, file.research),
-        (QueryType::Conversational, file.conversational),
-        (QueryType::Action, file.action),
-    ] {
-        for group in groups {
-            place.group(query_type, &group, &mut entries)?;
-        }
-    }
-    let grammar = place.grammar(&file.grammar)?;
-    Ok(Lexicon { entries, grammar })
 }
 
 struct LexiconSource<'a> {

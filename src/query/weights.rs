@@ -206,7 +206,7 @@ impl WeightedSum {
     }
 }
 
-fn add(total: &mut PerType, part: &PerType, factor: f64) {
+pub(super) fn add(total: &mut [f64], part: &[f64], factor: f64) {
     for (sum, part) in total.iter_mut().zip(part) {
         *sum += part * factor;
     }

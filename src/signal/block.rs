@@ -28,6 +28,10 @@ pub(super) struct BlockNesting {
 }
 
 impl BlockNesting {
+    pub(super) fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// Returns the outermost block that the token completes.
     pub(super) fn take(&mut self, token: Token) -> Option<Block> {
         match token.kind {

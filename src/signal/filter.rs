@@ -8,7 +8,7 @@ use memchr::memchr;
 use super::{
     block::{Block, BlockNesting, NearMiss},
     fields,
-    lone::{FenceStatus, LoneFence, check_blank},
+    lone::{LoneFence, Rejected, check_blank},
     scan::{Scanner, Token, TokenKind},
     tag,
     tidy::WhitespaceNormalizer,
@@ -113,7 +113,7 @@ impl SignalFilter {
         let Some((_, fence)) = &mut self.fence else {
             return;
         };
-        let status = match token.kind {
+        let checked = match token.kind {
             TokenKind::FenceBody => {
                 fence.feed(view.until(token.span.end, WindowEnd::MayGrow), meter)
             }
@@ -121,10 +121,10 @@ impl SignalFilter {
                 fence.feed(view.until(token.span.start, WindowEnd::None), meter)
             }
             TokenKind::Text => check_blank(token, view, meter),
-            TokenKind::Thought => FenceStatus::Candidate,
-            _anything_else => FenceStatus::Rejected,
+            TokenKind::Thought => Ok(()),
+            _anything_else => Err(Rejected),
         };
-        if status == FenceStatus::Rejected {
+        if checked.is_err() {
             self.fence = None;
         }
     }
@@ -181,7 +181,7 @@ impl SignalFilter {
     /// Ends the reply: open tags never close, and the last fence may count.
     fn finish(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
         if let Some((_, fence)) = &mut self.fence
-            && fence.feed(view, meter) == FenceStatus::Rejected
+            && fence.feed(view, meter).is_err()
         {
             self.fence = None;
         }

@@ -9,88 +9,73 @@ use super::{
 #[derive(Debug)]
 pub(super) struct LoneFence {
     inner: Scanner,
-    found: BlockSearch,
-    content: Content,
+    nesting: BlockNesting,
+    block: Option<Block>,
+    has_ended: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Content {
-    Growing,
-    Ended,
-}
-
+/// The fence is not the reply's signal.
 #[derive(Debug)]
-enum BlockSearch {
-    Nothing,
-    Part(BlockNesting),
-    Block(Block),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FenceStatus {
-    Candidate,
-    Rejected,
-}
+pub(super) struct Rejected;
 
 impl LoneFence {
     pub(super) fn new(start: usize) -> Self {
         Self {
             inner: Scanner::new(start),
-            found: BlockSearch::Nothing,
-            content: Content::Growing,
+            nesting: BlockNesting::default(),
+            block: None,
+            has_ended: false,
         }
     }
 
     /// Reads the new part of the content; after its end the window is ignored.
-    pub(super) fn feed(&mut self, content: View<'_>, meter: &mut impl Meter) -> FenceStatus {
-        if self.content == Content::Ended {
-            return FenceStatus::Candidate;
+    pub(super) fn feed(
+        &mut self,
+        content: View<'_>,
+        meter: &mut impl Meter,
+    ) -> Result<(), Rejected> {
+        if self.has_ended {
+            return Ok(());
         }
         while let Some(token) = self.inner.next(content, meter) {
-            if self.take(token, content, meter) == FenceStatus::Rejected {
-                return FenceStatus::Rejected;
-            }
+            self.take(token, content, meter)?;
         }
-        if !content.is_last() {
-            return FenceStatus::Candidate;
-        }
-        self.content = Content::Ended;
-        match self.found {
-            BlockSearch::Block(_) => FenceStatus::Candidate,
-            BlockSearch::Nothing | BlockSearch::Part(_) => FenceStatus::Rejected,
+        self.has_ended = content.is_last();
+        match self.block.is_none() && self.has_ended {
+            true => Err(Rejected),
+            false => Ok(()),
         }
     }
 
     pub(super) fn into_block(self) -> Option<Block> {
-        match self.found {
-            BlockSearch::Block(block) => Some(block),
-            BlockSearch::Nothing | BlockSearch::Part(_) => None,
-        }
+        self.block
     }
 
-    fn take(&mut self, token: Token, view: View<'_>, meter: &mut impl Meter) -> FenceStatus {
-        let nest = match (&mut self.found, token.kind) {
-            (BlockSearch::Part(nest), _) => nest,
-            (BlockSearch::Nothing, TokenKind::Open) => {
-                self.found = BlockSearch::Part(BlockNesting::default());
-                return self.take(token, view, meter);
-            }
-            (_, TokenKind::Text) => return check_blank(token, view, meter),
-            (_, _anything_else) => return FenceStatus::Rejected,
-        };
-        if let Some(block) = nest.take(token) {
-            self.found = BlockSearch::Block(block);
+    fn take(
+        &mut self,
+        token: Token,
+        view: View<'_>,
+        meter: &mut impl Meter,
+    ) -> Result<(), Rejected> {
+        let begins = self.block.is_none() && token.kind == TokenKind::Open;
+        if begins || self.nesting.is_open() {
+            self.block = self.nesting.take(token);
+            return Ok(());
         }
-        FenceStatus::Candidate
+        match token.kind {
+            TokenKind::Text => check_blank(token, view, meter),
+            _anything_else => Err(Rejected),
+        }
     }
 }
 
-pub(super) fn check_blank(token: Token, view: View<'_>, meter: &mut impl Meter) -> FenceStatus {
+pub(super) fn check_blank(
+    token: Token,
+    view: View<'_>,
+    meter: &mut impl Meter,
+) -> Result<(), Rejected> {
     let text = view.slice(token.span);
     let rest = text.trim_start();
     meter.visit(text.len() - rest.len() + 1);
-    match rest.is_empty() {
-        true => FenceStatus::Candidate,
-        false => FenceStatus::Rejected,
-    }
+    rest.is_empty().then_some(()).ok_or(Rejected)
 }

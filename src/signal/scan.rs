@@ -54,17 +54,11 @@ enum Region {
 }
 
 #[derive(Debug)]
-enum LinePosition {
-    /// At the start of a line; the probe exists once the line was examined.
-    Start(Option<LineProbe>),
-    Middle,
-}
-
-#[derive(Debug)]
 pub(super) struct Scanner {
     at: usize,
     region: Region,
-    line: LinePosition,
+    /// Examines the line until it is known to be no fence.
+    line: Option<LineProbe>,
     /// Whether the line is white space so far.
     blank: bool,
     ticks: BacktickRuns,
@@ -83,7 +77,7 @@ impl Scanner {
         Self {
             at: start,
             region: Region::Prose,
-            line: LinePosition::Start(None),
+            line: Some(LineProbe::new(start)),
             blank: true,
             ticks: BacktickRuns::default(),
             tag: None,
@@ -99,7 +93,7 @@ impl Scanner {
     /// Whether a run of backticks within a line is undecided.
     pub(super) fn is_at_undecided_backticks(&self, view: View<'_>) -> bool {
         matches!(self.region, Region::Prose)
-            && matches!(self.line, LinePosition::Middle)
+            && self.line.is_none()
             && view.byte(self.at) == Some(b'`')
     }
 
@@ -175,21 +169,17 @@ impl Scanner {
                         }
                     }
                     let probe = self.tag.get_or_insert(TagProbe::new(self.at));
-                    let (kind, end) = match probe.run(view, meter) {
+                    match probe.run(view, meter) {
                         Tag::Undecided => return None,
                         Tag::Text => {
                             self.tag = None;
                             self.blank = false;
                             self.at += 1;
-                            continue;
                         }
-                        Tag::Open(end) => (TokenKind::Open, end),
-                        Tag::Close(end) => (TokenKind::Close, end),
-                        Tag::NearMiss(end) => (TokenKind::NearMiss, end),
-                        Tag::ClosePlural(end) => (TokenKind::ClosePlural, end),
-                        Tag::Cut => (TokenKind::Cut, view.end()),
-                    };
-                    return Some(self.tag_token(kind, end, view, meter));
+                        Tag::Token(kind, end) => {
+                            return Some(self.tag_token(kind, end, view, meter));
+                        }
+                    }
                 }
             }
         }
@@ -236,13 +226,12 @@ impl Scanner {
     }
 
     fn line_is(&mut self, purpose: Purpose, view: View<'_>, meter: &mut impl Meter) -> Line {
-        let LinePosition::Start(probe) = &mut self.line else {
+        let Some(probe) = &mut self.line else {
             return Line::Plain;
         };
-        let probe = probe.get_or_insert(LineProbe::new(self.at));
         let line = probe.run(purpose, view, meter);
         if line == Line::Plain {
-            self.line = LinePosition::Middle;
+            self.line = None;
         }
         line
     }
@@ -273,7 +262,7 @@ impl Scanner {
     }
 
     fn next_line(&mut self) {
-        self.line = LinePosition::Start(None);
+        self.line = Some(LineProbe::new(self.at));
         self.blank = true;
         self.ticks.next_line();
     }

@@ -9,7 +9,10 @@
 
 use memchr::{memchr2, memchr3};
 
-use super::view::{Meter, View};
+use super::{
+    scan::TokenKind,
+    view::{Meter, View},
+};
 
 const PLURAL: &[u8] = b"signals";
 /// Length of the correct name.
@@ -17,16 +20,8 @@ const NAME: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tag {
-    /// An opening tag, up to this position.
-    Open(usize),
-    /// A closing tag, up to this position.
-    Close(usize),
-    /// A near miss, up to this position.
-    NearMiss(usize),
-    /// `</signals>`, up to this position.
-    ClosePlural(usize),
-    /// A tag cut by the end of the reply.
-    Cut,
+    /// A tag, up to this position.
+    Token(TokenKind, usize),
     Text,
     Undecided,
 }
@@ -103,11 +98,14 @@ impl TagProbe {
             self.at += length;
             match step(self.state, byte) {
                 Step::To(state) => self.enter(state, byte, view, meter),
-                Step::Open if !self.broken => return Tag::Open(self.at),
-                Step::Open if self.typed => return Tag::NearMiss(self.at),
-                Step::Close if self.broken => return Tag::ClosePlural(self.at),
-                Step::Close => return Tag::Close(self.at),
-                Step::NearMiss => return Tag::NearMiss(self.at - usize::from(byte != b'>')),
+                Step::Open if !self.broken => return Tag::Token(TokenKind::Open, self.at),
+                Step::Open if self.typed => return Tag::Token(TokenKind::NearMiss, self.at),
+                Step::Close if self.broken => return Tag::Token(TokenKind::ClosePlural, self.at),
+                Step::Close => return Tag::Token(TokenKind::Close, self.at),
+                Step::NearMiss => {
+                    let end = self.at - usize::from(byte != b'>');
+                    return Tag::Token(TokenKind::NearMiss, end);
+                }
                 Step::Text if self.typed => self.miss(),
                 Step::Open | Step::Text => return Tag::Text,
             }
@@ -157,10 +155,10 @@ impl TagProbe {
     /// Classifies a tag at the end of the reply: a clear one is removed, a bare `<signal` is text.
     const fn cut(&self) -> Tag {
         match self.state {
-            TagState::Closing(NAME) => Tag::Cut,
-            TagState::Start | TagState::Opening(_) | TagState::Closing(_) => Tag::Text,
+            TagState::Start | TagState::Opening(_) => Tag::Text,
+            TagState::Closing(seen) if seen != NAME => Tag::Text,
             _ if self.broken && !self.typed => Tag::Text,
-            _ => Tag::Cut,
+            _ => Tag::Token(TokenKind::Cut, self.at),
         }
     }
 }

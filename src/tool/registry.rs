@@ -29,8 +29,8 @@ pub enum RegistryError {
     Duplicate(String),
 }
 
-/// Named tools in a stable order.
-#[derive(Clone)]
+/// Named tools in a stable order; by default none.
+#[derive(Clone, Default)]
 pub struct Registry {
     tools: Vec<Arc<dyn Tool>>,
     specs: Arc<[ToolSpec]>,
@@ -62,14 +62,6 @@ impl Registry {
             tools,
             specs: specs.into(),
         })
-    }
-
-    /// An empty registry.
-    pub fn none() -> Self {
-        Self {
-            tools: Vec::new(),
-            specs: Arc::default(),
-        }
     }
 
     /// The specs of all tools, in order. Cheap.

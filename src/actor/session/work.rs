@@ -65,7 +65,7 @@ impl SessionShell {
                 let running = self.session.query();
                 if running.is_some_and(|running| running.options().is_task) {
                     let kind = QueryClassification::new(QueryType::Conversational, 1.0, Vec::new());
-                    let result = Ok((kind, Arc::new(ComposedPrompt::empty())));
+                    let result = Ok((kind, Arc::new(ComposedPrompt::default())));
                     let _ = me.cast(SessionMsg::Prepared { query, result });
                     return;
                 }

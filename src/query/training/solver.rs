@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::query::weights::{TYPES, shares};
+use crate::query::weights::{TYPES, add, shares};
 
 /// Further steps change only the fourth decimal.
 const MAX_STEPS: usize = 80;
@@ -55,10 +55,11 @@ impl Problem {
             loss -= libm::log(off[label].max(1e-300));
             off[label] -= 1.0;
             for (&place, &value) in cells() {
-                let row = &mut gradient[place as usize * TYPES..][..TYPES];
-                for (gradient, off) in row.iter_mut().zip(off) {
-                    *gradient += value * off;
-                }
+                add(
+                    &mut gradient[place as usize * TYPES..][..TYPES],
+                    &off,
+                    value,
+                );
             }
             begin = end;
         }
@@ -146,12 +147,6 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
-}
-
-fn add(to: &mut [f64], more: &[f64], factor: f64) {
-    for (to, more) in to.iter_mut().zip(more) {
-        *to += factor * more;
-    }
 }
 
 #[cfg(test)]

@@ -109,13 +109,8 @@ fn temperature(opinions: &[(usize, PerType)]) -> f32 {
         });
         losses.sum()
     };
-    let mut best = (f64::MAX, 1.0);
-    for step in 50..=200 {
-        let temperature = f64::from(step) / 100.0;
-        let loss = loss(temperature);
-        if loss < best.0 {
-            best = (loss, temperature);
-        }
-    }
-    best.1 as f32
+    let tried = (50..=200).map(|step| f64::from(step) / 100.0);
+    let tried = tried.map(|temperature| (loss(temperature), temperature));
+    let best = tried.min_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.map_or(1.0, |(_, temperature)| temperature) as f32
 }

@@ -1,7 +1,8 @@
 //! The weights file: magic, versions, little-endian numbers and a checksum.
 
-use std::ops::RangeInclusive;
+use std::{array::from_fn, ops::RangeInclusive};
 
+use bytes::Buf as _;
 use sha2::{Digest, Sha256};
 
 use super::{PackedFeature, TYPES, Weights, WeightsHeader};
@@ -14,6 +15,11 @@ const FORMAT: u32 = 1;
 /// One for each upper half of a key.
 const BUCKETS: usize = 1 << 16;
 const CHECKSUM: usize = 32;
+/// Bytes of the versions and the number of rows.
+const NUMBERS: usize = 3 * 4;
+const STAMP: usize = 32;
+/// Bytes of a [`WeightsHeader`].
+const HEADER: usize = STAMP + 4 * (4 + 2 * TYPES + (SHAPES + TYPES) * TYPES);
 const MAX_ROWS: usize = 1 << 20;
 const TEMPERATURES: RangeInclusive<f32> = 0.01..=100.0;
 pub(super) const MAX_BYTES: usize = MAX_ROWS * ROW + BUCKETS + (1 << 12);
@@ -23,11 +29,11 @@ const ROW: usize = 2 + 1 + TYPES;
 pub(super) fn read(bytes: &[u8]) -> Result<Weights, WeightsProblem> {
     let parts = bytes.split_last_chunk::<CHECKSUM>();
     let (body, checksum) = parts.ok_or(WeightsProblem::NotWeights)?;
-    let mut rest = ByteReader(body);
-    if &rest.take::<8>().map_err(|_| WeightsProblem::NotWeights)? != MAGIC {
-        return Err(WeightsProblem::NotWeights);
-    }
-    let (format, features) = (rest.number()?, rest.number()?);
+    let rest = body.strip_prefix(MAGIC);
+    let rest = rest.ok_or(WeightsProblem::NotWeights)?;
+    let parts = rest.split_at_checked(NUMBERS);
+    let (mut numbers, mut rest) = parts.ok_or(WeightsProblem::Damaged)?;
+    let (format, features) = (numbers.get_u32_le(), numbers.get_u32_le());
     if (format, features) != (FORMAT, FEATURES) {
         return Err(WeightsProblem::Version {
             found: format!("{format}.{features}"),
@@ -37,86 +43,47 @@ pub(super) fn read(bytes: &[u8]) -> Result<Weights, WeightsProblem> {
     if Sha256::digest(body)[..] != checksum[..] {
         return Err(WeightsProblem::Damaged);
     }
-    let count = rest.number()? as usize;
-    if count > MAX_ROWS {
+    let count = numbers.get_u32_le() as usize;
+    if count > MAX_ROWS || rest.len() != HEADER + BUCKETS + count * ROW {
         return Err(WeightsProblem::Damaged);
     }
+    let mut stamp = [0; STAMP];
+    rest.copy_to_slice(&mut stamp);
+    let mut real = || rest.get_f32_le();
     let head = WeightsHeader {
-        stamp: rest.take()?,
-        temperature: rest.real()?,
-        rarity_step: rest.real()?,
-        gains: rest.reals()?,
-        scales: rest.reals()?,
-        bias: rest.reals()?,
-        shapes: rest.table::<SHAPES>()?,
-        lexicon: rest.table::<TYPES>()?,
+        stamp,
+        temperature: real(),
+        rarity_step: real(),
+        gains: from_fn(|_| real()),
+        scales: from_fn(|_| real()),
+        bias: from_fn(|_| real()),
+        shapes: from_fn(|_| from_fn(|_| real())),
+        lexicon: from_fn(|_| from_fn(|_| real())),
     };
+    let (counts, rest) = rest.split_at(BUCKETS);
+    let (rests, rest) = rest.split_at(2 * count);
+    let (rarities, weights) = rest.split_at(count);
     let mut starts = vec![0];
     let mut sum = 0;
-    for &in_bucket in rest.bytes(BUCKETS)? {
+    for &in_bucket in counts {
         sum += u32::from(in_bucket);
         starts.push(sum);
     }
-    let (rests, rarities) = (rest.bytes(2 * count)?, rest.bytes(count)?);
-    let weights = rest.bytes(TYPES * count)?;
     let cells = rests.chunks_exact(2).zip(rarities);
     let cells = cells.zip(weights.chunks_exact(TYPES));
     let rows: Vec<PackedFeature> = cells
         .map(|((rest, &rarity), weights)| PackedFeature {
             rest: u16::from_le_bytes([rest[0], rest[1]]),
             rarity,
-            weights: std::array::from_fn(|place| i8::from_le_bytes([weights[place]])),
+            weights: from_fn(|place| i8::from_le_bytes([weights[place]])),
         })
         .collect();
     // A matching checksum does not prove that the content is plausible.
     let sound = TEMPERATURES.contains(&head.temperature) && head.is_plausible();
-    if !rest.0.is_empty() || sum as usize != count || !sound {
+    if sum as usize != count || !sound {
         return Err(WeightsProblem::Damaged);
     }
     Ok(Weights { head, starts, rows })
-}
-
-struct ByteReader<'a>(&'a [u8]);
-
-impl<'a> ByteReader<'a> {
-    fn bytes(&mut self, len: usize) -> Result<&'a [u8], WeightsProblem> {
-        let (head, rest) = self
-            .0
-            .split_at_checked(len)
-            .ok_or(WeightsProblem::Damaged)?;
-        self.0 = rest;
-        Ok(head)
-    }
-
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], WeightsProblem> {
-        let (head, rest) = self.0.split_first_chunk().ok_or(WeightsProblem::Damaged)?;
-        self.0 = rest;
-        Ok(*head)
-    }
-
-    fn number(&mut self) -> Result<u32, WeightsProblem> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    fn real(&mut self) -> Result<f32, WeightsProblem> {
-        self.take().map(f32::from_le_bytes)
-    }
-
-    fn reals<const N: usize>(&mut self) -> Result<[f32; N], WeightsProblem> {
-        let mut all = [0.0; N];
-        for real in &mut all {
-            *real = self.real()?;
-        }
-        Ok(all)
-    }
-
-    fn table<const N: usize>(&mut self) -> Result<[[f32; TYPES]; N], WeightsProblem> {
-        let mut all = [[0.0; TYPES]; N];
-        for row in &mut all {
-            *row = self.reals()?;
-        }
-        Ok(all)
-    }
 }
 
 #[cfg(feature = "train")]

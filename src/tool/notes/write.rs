@@ -22,7 +22,10 @@ use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::{Notes, is_markdown, note::Note, read};
-use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
+use crate::model::{
+    hex,
+    tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec},
+};
 use crate::tool::{
     FnTool, ProjectRoot, ToolError, ToolOutput, arguments, blocking::BlockingRunner,
     function::cancelled_error, guard::WriteTarget, text::quoted,
@@ -352,7 +355,5 @@ fn replace_file(
 }
 
 pub(super) fn version(text: &str) -> String {
-    let hash = Sha256::digest(text.as_bytes());
-    let digits = hash.iter().take(6).map(|byte| format!("{byte:02x}"));
-    digits.collect()
+    hex(&Sha256::digest(text)[..6])
 }

@@ -8,6 +8,7 @@ use super::{
     collect::{Collector, Definition, Language},
     grammar::{self, Opening, Role},
     lex::{Lexer, Token, TokenKind},
+    quotes::is_name_byte,
 };
 
 /// Maximum nesting of blocks that is tracked.
@@ -117,10 +118,7 @@ impl<'a> BlockScanner<'a, '_> {
 
     fn open(&mut self, token: Token<'a>) {
         let opening = if self.head.nest > 0 {
-            let calls = self
-                .head
-                .last
-                .is_some_and(|last| last.is("=>") || last.is(")"));
+            let calls = (self.head.last).is_some_and(|last| last.is_one_of("=> )"));
             Opening::Part(if calls { Role::Function } else { Role::Other })
         } else {
             grammar::opening(self.language, &self.head, self.place())
@@ -216,10 +214,7 @@ impl<'a> BlockScanner<'a, '_> {
             }
             "define" if self.passing == 0 && self.language == Language::C => {
                 let name = rest.trim_start();
-                let length = name
-                    .bytes()
-                    .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-                    .count();
+                let length = name.bytes().take_while(is_name_byte).count();
                 let at = token.end() - name.len();
                 if let Some(name) = name.get(..length) {
                     let kind = SymbolKind::Macro;
@@ -248,20 +243,13 @@ impl<'a> BlockScanner<'a, '_> {
 /// Whether a token at the margin begins a top-level definition despite open blocks, so that broken
 /// or misread code affects nothing after it.
 fn starts_statement(language: Language, token: &Token<'_>) -> bool {
-    let words: &[&str] = match language {
-        Language::Rust => &["fn", "pub", "impl", "struct", "enum", "trait", "mod", "use"],
-        Language::Go => &["func", "type", "package", "import"],
-        Language::Script => &[
-            "export",
-            "import",
-            "function",
-            "class",
-            "interface",
-            "namespace",
-        ],
+    let words = match language {
+        Language::Rust => "fn pub impl struct enum trait mod use",
+        Language::Go => "func type package import",
+        Language::Script => "export import function class interface namespace",
         _ => return false,
     };
-    token.is_word() && words.contains(&token.text)
+    token.is_word() && token.is_one_of(words)
 }
 
 // The head of a statement: everything before its `{` or `;`.
@@ -362,11 +350,6 @@ impl<'a> Top<'a> {
         self.get(at).is_some_and(|token| token.is(text))
     }
 
-    pub(super) fn is_any(&self, at: usize, texts: &[&str]) -> bool {
-        self.get(at)
-            .is_some_and(|token| token.kind != TokenKind::Text && texts.contains(&token.text))
-    }
-
     pub(super) fn is_one_of(&self, at: usize, words: &str) -> bool {
         self.get(at).is_some_and(|token| token.is_one_of(words))
     }
@@ -402,6 +385,12 @@ impl<'a> Top<'a> {
         self.0.len()
     }
 
+    /// The index of the `<` that the `>` before `end` closes, or else `end`.
+    pub(super) fn angles_before(&self, from: usize, end: usize) -> usize {
+        let opens = |&at: &usize| self.is(at, "<") && self.past_angles(at) == end;
+        (from..end).find(opens).unwrap_or(end)
+    }
+
     /// Whether a `<` is unclosed.
     pub(super) fn has_open_angle(&self) -> bool {
         let open = self.0.iter().fold(0_usize, |open, token| match token.text {
@@ -415,7 +404,7 @@ impl<'a> Top<'a> {
     /// The index after `(…)` or `[…]` if it begins at `at`, else `at`.
     pub(super) fn past_group(&self, at: usize) -> usize {
         // The top level omits what is inside.
-        if self.is_any(at, &["(", "["]) && self.is_any(at + 1, &[")", "]"]) {
+        if self.is_one_of(at, "( [") && self.is_one_of(at + 1, ") ]") {
             at + 2
         } else {
             at
@@ -433,12 +422,10 @@ impl<'a> Top<'a> {
                 }
             } else if self.is(at, "@") && !self.is(at + 1, "interface") {
                 at = self.past_annotation(at);
-            } else if self.is(at, "[") || self.is(at, ",") {
-                at = if self.is(at, ",") {
-                    at + 1
-                } else {
-                    self.past_group(at)
-                };
+            } else if self.is(at, ",") {
+                at += 1;
+            } else if self.is(at, "[") {
+                at = self.past_group(at);
             } else if self.is_one_of(at, modifiers) {
                 at += 1;
                 let scopes = "pub private public internal fileprivate unowned nonisolated";
@@ -457,7 +444,7 @@ impl<'a> Top<'a> {
         let mut next = at + 1;
         while self.word(next).is_some() {
             next += 1;
-            if self.is_any(next, &[".", ":"]) && self.word(next + 1).is_some() {
+            if self.is_one_of(next, ". :") && self.word(next + 1).is_some() {
                 next += 1;
             } else {
                 break;

@@ -33,6 +33,8 @@ pub(super) enum Language {
     Json,
 }
 
+use Language as L;
+
 impl Language {
     pub(super) fn of(path: &str, text: &str) -> Option<Self> {
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
@@ -62,14 +64,14 @@ impl Language {
         let line = text.lines().next()?.strip_prefix("#!")?;
         // The first line may be a huge text.
         let line = line.get(..200).unwrap_or(line);
-        const PROGRAMS: [(&str, Language); 7] = [
-            ("python", Language::Python),
-            ("ruby", Language::Ruby),
-            ("node", Language::Script),
-            ("deno", Language::Script),
-            ("bun", Language::Script),
-            ("php", Language::Php),
-            ("sh", Language::Shell),
+        const PROGRAMS: [(&str, L); 7] = [
+            ("python", L::Python),
+            ("ruby", L::Ruby),
+            ("node", L::Script),
+            ("deno", L::Script),
+            ("bun", L::Script),
+            ("php", L::Php),
+            ("sh", L::Shell),
         ];
         let mut programs = PROGRAMS.into_iter();
         let known = programs.find(|(name, _)| line.contains(name));
@@ -84,35 +86,25 @@ impl Language {
 }
 
 /// Languages by file extension, with comments as in [`Language::comments`].
-const LANGUAGES: [(Language, &str, &[&str], bool); 18] = [
-    (Language::Rust, "rs", &["//"], true),
-    (
-        Language::Script,
-        "js jsx mjs cjs ts tsx mts cts",
-        &["//"],
-        true,
-    ),
-    (Language::Go, "go", &["//"], true),
-    (Language::Java, "java", &["//"], true),
-    (Language::CSharp, "cs", &["//"], true),
-    (Language::Kotlin, "kt kts", &["//"], true),
-    (Language::Swift, "swift", &["//"], true),
-    (Language::Php, "php phtml", &["//", "#"], true),
-    (
-        Language::C,
-        "c h cc cpp cxx hh hpp hxx ipp inl",
-        &["//"],
-        true,
-    ),
-    (Language::Python, "py pyi pyw", &["#"], false),
-    (Language::Ruby, "rb rake gemspec ru", &["#"], false),
-    (Language::Shell, "sh bash zsh ksh bats", &["#"], false),
-    (Language::Sql, "sql ddl", &["--"], true),
-    (Language::Markdown, "md markdown mdx mkd", &[], false),
-    (Language::Rest, "rst", &[], false),
-    (Language::Toml, "toml", &["#"], false),
-    (Language::Yaml, "yaml yml", &["#"], false),
-    (Language::Json, "json jsonc", &[], false),
+const LANGUAGES: [(L, &str, &[&str], bool); 18] = [
+    (L::Rust, "rs", &["//"], true),
+    (L::Script, "js jsx mjs cjs ts tsx mts cts", &["//"], true),
+    (L::Go, "go", &["//"], true),
+    (L::Java, "java", &["//"], true),
+    (L::CSharp, "cs", &["//"], true),
+    (L::Kotlin, "kt kts", &["//"], true),
+    (L::Swift, "swift", &["//"], true),
+    (L::Php, "php phtml", &["//", "#"], true),
+    (L::C, "c h cc cpp cxx hh hpp hxx ipp inl", &["//"], true),
+    (L::Python, "py pyi pyw", &["#"], false),
+    (L::Ruby, "rb rake gemspec ru", &["#"], false),
+    (L::Shell, "sh bash zsh ksh bats", &["#"], false),
+    (L::Sql, "sql ddl", &["--"], true),
+    (L::Markdown, "md markdown mdx mkd", &[], false),
+    (L::Rest, "rst", &[], false),
+    (L::Toml, "toml", &["#"], false),
+    (L::Yaml, "yaml yml", &["#"], false),
+    (L::Json, "json jsonc", &[], false),
 ];
 
 #[derive(Debug)]

@@ -34,9 +34,7 @@ impl Role<'_> {
     fn function(self) -> SymbolKind {
         match self {
             Self::Type(_) => SymbolKind::Method,
-            Self::File | Self::Module | Self::Function | Self::Group(_) | Self::Other => {
-                SymbolKind::Function
-            }
+            _ => SymbolKind::Function,
         }
     }
 }
@@ -89,7 +87,7 @@ pub(super) fn group<'a>(language: Language, head: &Head<'a>, place: Role<'a>) ->
 
 pub(super) fn ends_statement(language: Language, head: &Head<'_>, next: &Token<'_>) -> bool {
     const CONTINUATIONS: &str = "where extends implements throws rethrows by as in is instanceof of else \
-        catch finally async satisfies get set constructor";
+        catch finally satisfies";
     let Some(last) = head.last else { return false };
     let modifiers = match language {
         Language::Go => return go::ends_statement(&last),
@@ -102,8 +100,7 @@ pub(super) fn ends_statement(language: Language, head: &Head<'_>, next: &Token<'
     let is_value = last.kind != super::lex::TokenKind::Sign
         || matches!(last.text, ")" | "]" | "}" | ">" | "?" | "!");
     let continues = next.is_one_of(CONTINUATIONS)
-        && !(next.is("async") || next.is("get") || next.is("set") || next.is("constructor"))
-        || (language == Language::Kotlin && matches!(next.text, "get" | "set" | "constructor"));
+        || (language == Language::Kotlin && next.is_one_of("get set constructor"));
     begins && is_value && !continues && {
         let top = head.top();
         top.past_prelude(modifiers) < top.0.len()
@@ -114,6 +111,11 @@ impl<'a> Top<'a> {
     /// A definition whose name is the word at `at`.
     fn define(&self, kind: SymbolKind, at: usize) -> Option<Definition<'a>> {
         self.word(at).map(|name| define(kind, name))
+    }
+
+    /// A definition whose name ends the path at `at`.
+    fn define_path(&self, kind: SymbolKind, at: usize) -> Option<Definition<'a>> {
+        self.path_end(at).map(|name| define(kind, name))
     }
 }
 

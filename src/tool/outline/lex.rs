@@ -35,13 +35,17 @@ pub(super) struct Token<'a> {
     pub(super) is_unindented: bool,
 }
 
+pub(super) fn is_one_of(words: &str, word: &str) -> bool {
+    words.split_ascii_whitespace().any(|known| known == word)
+}
+
 impl Token<'_> {
     pub(super) fn is(&self, text: &str) -> bool {
         self.text == text && self.kind != TokenKind::Text
     }
 
     pub(super) fn is_one_of(&self, words: &str) -> bool {
-        self.kind != TokenKind::Text && words.split_ascii_whitespace().any(|word| word == self.text)
+        self.kind != TokenKind::Text && is_one_of(words, self.text)
     }
 
     pub(super) fn is_word(&self) -> bool {
@@ -126,9 +130,8 @@ impl<'a> Lexer<'a> {
         } else if byte.is_ascii_digit() {
             (TokenKind::Number, self.number_end(start + 1))
         } else {
-            let two = ["->", "=>", "::"]
-                .iter()
-                .any(|two| self.follows(two.as_bytes()));
+            let mut pairs = [b"->", b"=>", b"::"].into_iter();
+            let two = pairs.any(|pair| self.follows(pair));
             (TokenKind::Sign, start + if two { 2 } else { 1 })
         };
         self.token(kind, end)
@@ -140,9 +143,7 @@ impl<'a> Lexer<'a> {
         let is_line_start = std::mem::take(&mut self.is_line_start);
         let is_unindented = is_line_start && (start == 0 || self.bytes[start - 1] == b'\n');
         self.after_value = match kind {
-            TokenKind::Word => !BEFORE_VALUE
-                .split_ascii_whitespace()
-                .any(|word| word == text),
+            TokenKind::Word => !is_one_of(BEFORE_VALUE, text),
             TokenKind::Number | TokenKind::Text => true,
             TokenKind::Sign => matches!(text, ")" | "]" | "}"),
             TokenKind::Directive => false,
@@ -227,11 +228,8 @@ impl<'a> Lexer<'a> {
             .take(4)
             .skip_while(|byte| b"brc".contains(byte));
         let is_raw = matches!(rest.next(), Some(b'"' | b'#'));
-        let named = self.follows(b"r#")
-            && self
-                .bytes
-                .get(self.at + 2)
-                .is_some_and(u8::is_ascii_alphabetic);
+        let third = self.bytes.get(self.at + 2);
+        let named = self.follows(b"r#") && third.is_some_and(u8::is_ascii_alphabetic);
         if !is_raw || named {
             return None;
         }

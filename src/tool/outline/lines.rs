@@ -9,6 +9,7 @@ use regex::Regex;
 use super::{
     SymbolKind,
     collect::{Collector, Definition, Language},
+    lex::is_one_of,
     quotes,
 };
 
@@ -31,28 +32,13 @@ const RULES: [(Language, SymbolKind, SymbolExtent, &str); 17] = [
     (Python, Function, Block, r"^(?:async\s+)?def\s+(\w+)"),
     (Python, Type, Block, r"^class\s+(\w+)"),
     (Python, Type, MarginLine, r"^type\s+([^\W\d]\w*)\s*[=\[]"),
-    (
-        Python,
-        Constant,
-        MarginLine,
-        r"^([A-Z]\w*)\s*(?:=(?:[^=]|$)|:.*=)",
-    ),
-    (
-        Python,
-        Variable,
-        MarginLine,
-        r"^([^\W\dA-Z]\w*)\s*(?:=(?:[^=]|$)|:.*=)",
-    ),
+    (Python, Constant, MarginLine, PYTHON_CONSTANT),
+    (Python, Variable, MarginLine, PYTHON_VARIABLE),
     (Ruby, Function, Block, RUBY_METHOD),
     (Ruby, Type, Block, r"^class\s+([\w:]+)"),
     (Ruby, Module, Block, r"^module\s+([\w:]+)"),
     (Ruby, Constant, Line, r"^([A-Z]\w*)\s*=(?:[^=]|$)"),
-    (
-        Shell,
-        Function,
-        Block,
-        r"^function\s+([\w:.-]+)\s*(?:\(\s*\))?",
-    ),
+    (Shell, Function, Block, SHELL_FUNCTION),
     (Shell, Function, Block, r"^(\w[\w:.-]*)\s*\(\s*\)"),
     (Shell, Constant, MarginLine, SHELL_CONSTANT),
     (Shell, Variable, MarginLine, SHELL_VARIABLE),
@@ -61,6 +47,9 @@ const RULES: [(Language, SymbolKind, SymbolExtent, &str); 17] = [
     (Yaml, Key, MarginBlock, r#"^["']([^"']*)["']\s*:"#),
     (Yaml, Key, MarginBlock, r"^([\w./$][\w./$ -]*):(?:\s|$)"),
 ];
+const PYTHON_CONSTANT: &str = r"^([A-Z]\w*)\s*(?:=(?:[^=]|$)|:.*=)";
+const PYTHON_VARIABLE: &str = r"^([^\W\dA-Z]\w*)\s*(?:=(?:[^=]|$)|:.*=)";
+const SHELL_FUNCTION: &str = r"^function\s+([\w:.-]+)\s*(?:\(\s*\))?";
 const RUBY_METHOD: &str = r"^(?:(?:private|protected|public|private_class_method|module_function)\s+)?def\s+([\w.?!=<>\[\]+*/%~&|^@-]+)";
 const SHELL_CONSTANT: &str =
     r"^(?:(?:export|declare|typeset) +)?(?:readonly|-r\w*) +(?:-\S+ +)*([A-Z]\w*)=";
@@ -144,11 +133,10 @@ impl LineScanner {
         let is_comment = code.starts_with('#');
         let is_inside = self.text.is_some() || self.brackets > 0 || self.continues;
         // At a definition no bracket is open, whatever was broken before.
+        let mut words = ["def ", "class ", "async "].iter();
         let begins = self.language == Python
             && self.text.is_none()
-            && ["def ", "class ", "async "]
-                .iter()
-                .any(|word| code.starts_with(word));
+            && words.any(|word| code.starts_with(word));
         let is_statement = !is_comment && (begins || !is_inside);
         if is_statement {
             self.brackets = 0;
@@ -488,8 +476,4 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
         last = at - 1;
     }
     found.end(symbol, last);
-}
-
-fn is_one_of(words: &str, word: &str) -> bool {
-    words.split_ascii_whitespace().any(|known| known == word)
 }

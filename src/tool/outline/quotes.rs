@@ -12,6 +12,10 @@ use super::collect::Language;
 /// Longest regular expression that is recognized, in bytes.
 const MAX_EXPRESSION: usize = 1_024;
 
+pub(super) fn is_name_byte(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || *byte == b'_'
+}
+
 pub(super) fn on_line(text: &[u8], start: usize, mark: u8) -> Option<usize> {
     ended(text, start, mark).ok()
 }
@@ -166,10 +170,8 @@ enum QuoteLevel<'a> {
 /// Raw strings of Rust: `r"…"`, `r#"…"#`, also prefixed by `b` or `c`.
 pub(super) fn rust_raw(text: &[u8], start: usize) -> Option<usize> {
     let after = text.get(start..)?;
-    let letters = after
-        .iter()
-        .take_while(|byte| b"brc".contains(byte))
-        .count();
+    let is_lead = |byte: &&u8| b"brc".contains(byte);
+    let letters = after.iter().take_while(is_lead).count();
     if !(1..=2).contains(&letters) || !after[..letters].contains(&b'r') {
         return None;
     }
@@ -178,11 +180,8 @@ pub(super) fn rust_raw(text: &[u8], start: usize) -> Option<usize> {
 
 /// `"…"`, `#"…"#` and `##"…"##`, without backslash escapes.
 pub(super) fn hashed(text: &[u8], start: usize) -> Option<usize> {
-    let hashes = text
-        .get(start..)?
-        .iter()
-        .take_while(|&&byte| byte == b'#')
-        .count();
+    let rest = text.get(start..)?;
+    let hashes = rest.iter().take_while(|byte| **byte == b'#').count();
     if text.get(start + hashes) != Some(&b'"') || hashes > 255 {
         return None;
     }
@@ -208,23 +207,15 @@ pub(super) fn php_heredoc(text: &[u8], start: usize) -> Option<usize> {
         .strip_prefix(b"'")
         .or(word.strip_prefix(b"\""))
         .unwrap_or(word);
-    let length = word
-        .iter()
-        .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_')
-        .count();
+    let length = word.iter().take_while(|byte| is_name_byte(byte)).count();
     let word = word.get(..length).filter(|word| !word.is_empty())?;
     let mut at = start + 3 + line.len() + 1;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let end = memchr(b'\n', rest).unwrap_or(rest.len());
         let line = &rest[..end];
-        let indent = line
-            .iter()
-            .take_while(|byte| byte.is_ascii_whitespace())
-            .count();
+        let indent = line.len() - line.trim_ascii_start().len();
         if let Some(after) = line[indent..].strip_prefix(word)
-            && !after
-                .first()
-                .is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+            && !after.first().is_some_and(is_name_byte)
         {
             return Some(at + indent + word.len());
         }

@@ -17,8 +17,7 @@ const TRAILS: &str =
 pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     let at = start(top);
     if top.is(at, "namespace") {
-        let name = top.path_end(at + 1);
-        let module = name.map(|name| define(SymbolKind::Module, name));
+        let module = top.define_path(SymbolKind::Module, at + 1);
         return module.map_or(Opening::Block(Role::Module), body);
     }
     // `extern "C" {` is a block at file level.
@@ -47,7 +46,7 @@ pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Op
     match type_definition(top, at) {
         Some(found) => body(found),
         None if top.has("=") => Opening::Part(Role::Other),
-        None if top.is_any(at, &["struct", "union", "class"]) => Opening::Part(place),
+        None if top.is_one_of(at, "struct union class") => Opening::Part(place),
         None if top.is(at, "enum") => Opening::Part(Role::Other),
         None => Opening::Block(Role::Other),
     }
@@ -62,10 +61,8 @@ pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opti
         return typedef(head, top);
     }
     if top.is(at, "using") {
-        return top
-            .word(at + 1)
-            .filter(|_| top.is(at + 2, "="))
-            .map(|name| define(SymbolKind::Type, name));
+        let alias = top.define(SymbolKind::Type, at + 1);
+        return alias.filter(|_| top.is(at + 2, "="));
     }
     let value = top.find(at, "=");
     if let Some((found, _)) = function(top, at, place).filter(|_| {
@@ -77,19 +74,17 @@ pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opti
     }) {
         return Some(found);
     }
-    let end = value.filter(|_| place.is_open() || top.has("constexpr") || top.has("const"))?;
+    let is_constant = top.has("constexpr") || top.has("const");
+    let end = value.filter(|_| place.is_open() || is_constant)?;
     let mut name = end.checked_sub(1)?;
     while name >= 2 && top.is(name, "]") {
         name -= 2;
     }
-    let kind = if top.has("const") || top.has("constexpr") {
-        SymbolKind::Constant
-    } else {
-        SymbolKind::Variable
+    let kind = match is_constant {
+        true => SymbolKind::Constant,
+        false => SymbolKind::Variable,
     };
-    top.word(name)
-        .filter(|_| name > 0)
-        .map(|name| define(kind, name))
+    top.define(kind, name).filter(|_| name > 0)
 }
 
 fn start(top: &Top<'_>) -> usize {
@@ -100,11 +95,11 @@ fn start(top: &Top<'_>) -> usize {
             at = top.past_angles(at + 1);
         } else if top.is(at, "[") {
             at = top.past_group(at);
-        } else if top.is_any(at, &["__attribute__", "__declspec", "alignas"]) {
+        } else if top.is_one_of(at, "__attribute__ __declspec alignas") {
             at = top.past_group(at + 1);
         } else if top.is_one_of(at, MODIFIERS) {
             at += 1;
-        } else if top.is_any(at, &["public", "private", "protected"]) && top.is(at + 1, ":") {
+        } else if top.is_one_of(at, "public private protected") && top.is(at + 1, ":") {
             at += 2;
         }
         if at == before {
@@ -115,10 +110,10 @@ fn start(top: &Top<'_>) -> usize {
 
 /// Matches `struct name`, `enum class name : int`, `class EXPORT name final : public base`.
 fn type_definition<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
-    if !top.is_any(at, &["struct", "class", "union", "enum"]) {
+    if !top.is_one_of(at, "struct class union enum") {
         return None;
     }
-    let mut next = at + 1 + usize::from(top.is_any(at + 1, &["class", "struct"]));
+    let mut next = at + 1 + usize::from(top.is_one_of(at + 1, "class struct"));
     let mut name = None;
     while let Some(token) = top.get(next) {
         match token.text {
@@ -210,13 +205,8 @@ fn owner<'a>(top: &Top<'a>, from: usize, name: usize) -> (Option<Token<'a>>, usi
     let mut owner = None;
     let mut first = name;
     while first >= from + 2 && top.is(first - 1, "::") {
-        let mut at = first - 2;
-        if top.is(at, ">") {
-            while at > from && !top.is(at, "<") {
-                at -= 1;
-            }
-            at = at.saturating_sub(1).max(from);
-        }
+        let end = top.angles_before(from, first - 1);
+        let at = end.saturating_sub(1).max(from);
         let Some(word) = top.word(at) else { break };
         owner = owner.or(Some(word));
         first = at;

@@ -69,27 +69,16 @@ fn type_definition<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
             return top.define(SymbolKind::Type, at + 2);
         }
         "record"
-            if top.is_any(top.past_angles(at + 2), &["(", "{", ":", ";"])
-                || top.get(at + 2).is_none() =>
+            if top.is_one_of(top.past_angles(at + 2), "( { : ;") || top.get(at + 2).is_none() =>
         {
             SymbolKind::Type
         }
         "delegate" => {
-            let end = top.find(at, "(")?;
-            let end = match (at..end)
-                .find(|&start| top.past_angles(start) == end && top.is(start, "<"))
-            {
-                Some(generics) => generics,
-                None => end,
-            };
+            let end = top.angles_before(at, top.find(at, "(")?);
             return top.define(SymbolKind::Type, end - 1);
         }
         "interface" => SymbolKind::Interface,
-        "namespace" => {
-            return top
-                .path_end(at + 1)
-                .map(|name| define(SymbolKind::Module, name));
-        }
+        "namespace" => return top.define_path(SymbolKind::Module, at + 1),
         _ => return None,
     };
     name.map(|name| define(kind, name))
@@ -98,20 +87,14 @@ fn type_definition<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
 /// Matches `Type name(…)`, `<T> List<T> name(…) throws E`, and `Name(…)` in `Name`.
 fn method<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Definition<'a>> {
     let at = top.past_angles(at);
-    let open = top.find(at, "(")?;
-    let mut end = open.checked_sub(1)?;
-    if top.is(end, ">") {
-        // `T Parse<T>(…)`
-        end = (at..end)
-            .find(|&start| top.is(start, "<") && top.past_angles(start) == open)?
-            .checked_sub(1)?;
-    }
+    // `T Parse<T>(…)`
+    let end = top.angles_before(at, top.find(at, "(")?).checked_sub(1)?;
     let name = top
         .word(end)
         .filter(|name| end >= at && !name.is_one_of(CONTROL))?;
-    let before: Vec<Token<'_>> = top.0[at..end].to_vec();
+    let before = &top.0[at..end];
     let is_statement = before.iter().any(|token| {
-        matches!(token.text, "=" | "." | "=>" | "->" | "::") && !is_dot_of_type(&before)
+        matches!(token.text, "=" | "." | "=>" | "->" | "::") && !is_dot_of_type(before)
             || token.is_one_of(CONTROL)
     });
     let constructs = matches!(place, Role::Type(of) if of == name.text);

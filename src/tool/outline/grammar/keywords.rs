@@ -13,7 +13,7 @@ const PHP: &str = "public private protected static abstract final readonly var";
 pub(super) fn opening<'a>(language: Language, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     let at = keyword(language, top);
     let assigned = top.find(at, "=").is_some_and(|_| language != Language::Php);
-    if top.is_any(at, &["val", "var", "let", "const"]) || (assigned && top.is(at, "fun")) {
+    if top.is_one_of(at, "val var let const") || (assigned && top.is(at, "fun")) {
         return Opening::Part(Role::Other);
     }
     match definition(language, top, at, place) {
@@ -39,7 +39,7 @@ fn keyword(language: Language, top: &Top<'_>) -> usize {
     };
     let at = top.past_prelude(modifiers);
     // `class func` is a function of the type, and `companion object` an object.
-    let leads = (top.is(at, "class") && top.is_any(at + 1, &["func", "var", "let"]))
+    let leads = (top.is(at, "class") && top.is_one_of(at + 1, "func var let"))
         || (top.is(at, "companion") && top.is(at + 1, "object"))
         || (top.is(at, "fun") && top.is(at + 1, "interface"));
     if leads { at + 1 } else { at }
@@ -58,7 +58,7 @@ fn definition<'a>(
         ("class", _)
         | ("struct" | "enum" | "actor" | "typealias", Language::Swift)
         | ("typealias", Language::Kotlin)
-        | ("enum", Language::Php) => named(SymbolKind::Type),
+        | ("enum" | "trait", Language::Php) => named(SymbolKind::Type),
         // An object without a name is its class's companion.
         ("object", Language::Kotlin) => {
             let unnamed = Definition {
@@ -68,19 +68,13 @@ fn definition<'a>(
             Some(next.map_or(unnamed, |name| define(SymbolKind::Type, name)))
         }
         ("interface", _) | ("protocol", Language::Swift) => named(SymbolKind::Interface),
-        ("trait", Language::Php) => named(SymbolKind::Type),
-        ("extension", Language::Swift) => top
-            .path_end(at + 1)
-            .map(|name| define(SymbolKind::Implementation, name)),
-        ("namespace", Language::Php) => top
-            .path_end(at + 1)
-            .map(|name| define(SymbolKind::Module, name)),
+        ("extension", Language::Swift) => top.define_path(SymbolKind::Implementation, at + 1),
+        ("namespace", Language::Php) => top.define_path(SymbolKind::Module, at + 1),
         ("fun", Language::Kotlin) => kotlin_function(top, at + 1, place),
         ("func", Language::Swift) => named(place.function()),
-        ("init" | "deinit" | "subscript", Language::Swift) if matches!(place, Role::Type(_)) => {
-            Some(define(SymbolKind::Method, word))
-        }
-        ("constructor", Language::Kotlin) if matches!(place, Role::Type(_)) => {
+        ("init" | "deinit" | "subscript", Language::Swift) | ("constructor", Language::Kotlin)
+            if matches!(place, Role::Type(_)) =>
+        {
             Some(define(SymbolKind::Method, word))
         }
         ("function", Language::Php) => {
@@ -114,26 +108,8 @@ fn kotlin_function<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Defi
     while let Some(at) = before {
         owner = top.word(at).or(owner);
         let continues = owner.is_none() && at > from;
-        before = continues.then(|| match top.is(at - 1, ">") {
-            true => opens(top, from, at - 1),
-            false => at - 1,
-        });
+        let end = || top.angles_before(from, at).saturating_sub(1);
+        before = continues.then(|| end().max(from));
     }
     Some(function_of(owner, place, name))
-}
-
-/// The index before the `<` that a `>` closes.
-fn opens(top: &Top<'_>, from: usize, close: usize) -> usize {
-    let mut depth = 0_usize;
-    for at in (from..=close).rev() {
-        if top.is(at, ">") {
-            depth += 1;
-        } else if top.is(at, "<") {
-            depth -= 1;
-        }
-        if depth == 0 {
-            return at.saturating_sub(1).max(from);
-        }
-    }
-    from
 }

@@ -1,12 +1,12 @@
 //! Definitions in Rust.
 
-use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, define_in};
+use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define_in};
 
 const MODIFIERS: &str = "pub default async unsafe crate auto safe";
 
 pub(super) fn opening<'a>(top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     let at = keyword(top);
-    if top.is_any(at, &["const", "static", "type", "let", "use"]) {
+    if top.is_one_of(at, "const static type let use") {
         return Opening::Part(Role::Other);
     }
     match definition(top, at, place) {
@@ -21,18 +21,15 @@ pub(super) fn opening<'a>(top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
 pub(super) fn ended<'a>(top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
     let at = keyword(top);
     // A module declaration without a body defines nothing here.
-    let here = !top.is_any(at, &["mod", "impl"]);
+    let here = !top.is_one_of(at, "mod impl");
     here.then(|| definition(top, at, place)).flatten()
 }
 
 /// `cfg_if!(…)` at file level may contain items.
 pub(super) fn group<'a>(head: &Head<'a>, place: Role<'a>) -> Option<Role<'a>> {
     let is_call = head.last.is_some_and(|last| last.is("!")) && head.pieces.len() <= 8;
-    let is_macro = is_call
-        && head
-            .pieces
-            .first()
-            .is_some_and(|piece| piece.token.is_word());
+    let first = head.pieces.first();
+    let is_macro = is_call && first.is_some_and(|piece| piece.token.is_word());
     (is_macro && matches!(place, Role::File | Role::Module | Role::Type(_))).then_some(place)
 }
 
@@ -40,9 +37,9 @@ fn keyword(top: &Top<'_>) -> usize {
     let mut at = top.past_prelude(MODIFIERS);
     loop {
         let next = match top.get(at).map(|token| token.text) {
-            Some("const") if top.is_any(at + 1, &["fn", "unsafe", "async", "extern"]) => at + 1,
+            Some("const") if top.is_one_of(at + 1, "fn unsafe async extern") => at + 1,
             Some("pub" | "async" | "unsafe" | "default" | "safe") => top.past_group(at + 1),
-            Some("extern") if top.is_any(at + 1, &["fn"]) => at + 1,
+            Some("extern") if top.is(at + 1, "fn") => at + 1,
             Some("extern") if top.is(at + 2, "fn") => at + 2,
             _ => return at,
         };
@@ -63,10 +60,8 @@ fn definition<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Definitio
         }
         "const" | "static" => {
             let at = at + 1 + usize::from(top.is(at + 1, "mut"));
-            let name = top
-                .word(at)
-                .filter(|name| name.text != "_" && top.is(at + 1, ":"))?;
-            return Some(define(SymbolKind::Constant, name));
+            let found = top.define(SymbolKind::Constant, at);
+            return found.filter(|found| found.name != "_" && top.is(at + 1, ":"));
         }
         "impl" => return implementation(top, at + 1),
         _ => return None,

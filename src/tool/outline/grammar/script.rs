@@ -38,7 +38,7 @@ pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Op
         {
             Opening::Part(Role::Other)
         }
-        None if top.is_any(at, &["import", "export"]) || top.is(0, "export") => {
+        None if top.is_one_of(at, "import export") || top.is(0, "export") => {
             Opening::Part(Role::Other)
         }
         // A static block in a class: `static {`.
@@ -74,9 +74,7 @@ fn definition<'a>(
         "interface" if next.is_some() => named(SymbolKind::Interface),
         "enum" if next.is_some() => named(SymbolKind::Type),
         "type" if top.is(top.past_angles(at + 2), "=") => named(SymbolKind::Type),
-        "namespace" | "module" if next.is_some() => top
-            .path_end(at + 1)
-            .map(|name| define(SymbolKind::Module, name)),
+        "namespace" | "module" if next.is_some() => top.define_path(SymbolKind::Module, at + 1),
         "const" if top.is(at + 1, "enum") => top.define(SymbolKind::Type, at + 2),
         "const" | "let" | "var" => variable(head, top, at, place),
         _ if is_default && top.has("=>") => or_default(SymbolKind::Function, None),
@@ -110,7 +108,7 @@ fn equals(top: &Top<'_>, from: usize) -> Option<usize> {
     let at = top.find(from, "=")?;
     // A merge conflict marker, `=======`, has nothing before it.
     let before = at.checked_sub(1)?;
-    let compared = top.is(at + 1, "=") || top.is_any(before, &["!", "<", ">", "=", "+", "-"]);
+    let compared = top.is(at + 1, "=") || top.is_one_of(before, "! < > = + -");
     (!compared || top.is(before, ">")).then_some(at)
 }
 
@@ -123,10 +121,9 @@ fn value(top: &Top<'_>, at: usize) -> Option<SymbolKind> {
         return Some(SymbolKind::Type);
     }
     let after = top.past_angles(at);
-    let after = if top.is(after, "(") {
-        top.past_group(after)
-    } else {
-        after + 1
+    let after = match top.is(after, "(") {
+        true => top.past_group(after),
+        false => after + 1,
     };
     let is_arrow = top.is(after, "=>") || (top.is(after, ":") && top.find(after, "=>").is_some());
     is_arrow.then_some(SymbolKind::Function)
@@ -167,7 +164,7 @@ fn member<'a>(
     place: Role<'a>,
     opens: bool,
 ) -> Option<Definition<'a>> {
-    let accessor = top.is_any(at, &["get", "set"]) && top.word(at + 1).is_some();
+    let accessor = top.is_one_of(at, "get set") && top.word(at + 1).is_some();
     let at = at + usize::from(accessor || top.is(at, "*"));
     let name = top.word(at).filter(|name| !name.is_one_of(CONTROL))?;
     let after = if top.is(at + 1, "?") { at + 2 } else { at + 1 };
