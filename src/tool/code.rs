@@ -182,8 +182,7 @@ fn search(
         );
     }
     if wanted.query.trim().is_empty() {
-        let error = "`query` is empty: name what to search for";
-        return Err(ToolError::for_model(error));
+        refuse!("`query` is empty: name what to search for");
     }
     if wanted.query.chars().nth(MAX_QUERY).is_some() {
         refuse!("`query` is longer than {MAX_QUERY} characters: search for a part of it");

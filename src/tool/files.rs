@@ -100,8 +100,7 @@ impl FileReadArguments {
             ("around", self.around),
         ] {
             if value == Some(0) {
-                let error = format!("`{name}` is 0, but lines count from 1");
-                return Err(ToolError::ForModel(error));
+                refuse!("`{name}` is 0, but lines count from 1");
             }
         }
         let lines = [self.start_line, self.end_line, self.around, self.radius];
@@ -210,11 +209,11 @@ fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError>
     let Some(more) = (window.lines.len() as u64).checked_sub(1) else {
         return match window.total {
             Total::Exactly(0) => Ok(format!("{shown} (empty file)")),
-            Total::Exactly(total) | Total::AtLeast(total) => Err(for_model!(
+            Total::Exactly(total) | Total::AtLeast(total) => refuse!(
                 "`{shown}` has {}, so there is no line {}",
                 counted(total, "line", "lines"),
                 span.start
-            )),
+            ),
         };
     };
     let last = span.start + more;

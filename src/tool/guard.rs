@@ -164,9 +164,7 @@ impl ProjectRoot {
         if kind.is_file() || kind.is_dir() {
             return Ok(found);
         }
-        Err(for_model!(
-            "`{shown}` is a pipe, socket or device, not a file or folder: it cannot be opened"
-        ))
+        refuse!("`{shown}` is a pipe, socket or device, not a file or folder: it cannot be opened")
     }
 
     /// A path from [`Self::resolve`] in the form that models see.
@@ -274,10 +272,8 @@ impl ProjectRoot {
             refuse!("the path is longer than {MAX_PATH} bytes: {}", quoted(text));
         }
         if text.contains('\0') {
-            refuse!(
-                "the path {} contains a NUL character: remove it",
-                quoted(text)
-            );
+            let text = quoted(text);
+            refuse!("the path {text} contains a NUL character: remove it");
         }
         let path = Path::new(text);
         let inside = if path.is_absolute() {
@@ -401,12 +397,10 @@ impl ProjectRoot {
                 Ok(next) if !next.starts_with(&self.canonical) => return Err(outside(&shown)),
                 Ok(next) if self.is_protected(&next) => return Err(protected_error(&shown)),
                 Ok(next) if next.is_dir() => folder = next,
-                Ok(next) => {
-                    refuse!(
-                        "`{}` is not a folder: nothing can be written below it",
-                        self.display_path(&next)
-                    );
-                }
+                Ok(next) => refuse!(
+                    "`{}` is not a folder: nothing can be written below it",
+                    self.display_path(&next)
+                ),
                 // A dangling link exists; nothing is created below it.
                 Err(error)
                     if error.kind() == io::ErrorKind::NotFound
@@ -428,12 +422,9 @@ impl ProjectRoot {
         };
         let mode = match found.map(|found| found.st_mode) {
             Ok(mode) if FileType::from_raw_mode(mode).is_file() => Some(Mode::from_raw_mode(mode)),
-            Ok(_) => {
-                return Err(ToolError::ForModel(format!(
-                    "`{shown}` is a folder, a link or a device, not a regular file: it cannot be \
-                     written"
-                )));
-            }
+            Ok(_) => refuse!(
+                "`{shown}` is a folder, a link or a device, not a regular file: it cannot be written"
+            ),
             Err(Errno::NOENT) => None,
             Err(error) => return Err(unreadable(error)),
         };
@@ -544,10 +535,10 @@ pub(super) fn is_never_read(name: &OsStr) -> bool {
 }
 
 fn protected_error(shown: &str) -> ToolError {
-    ToolError::ForModel(format!(
+    for_model!(
         "`{shown}` may contain secrets and is never read: continue without it, or use \
          `history_search` for changes"
-    ))
+    )
 }
 
 fn outside(wanted: &str) -> ToolError {

@@ -106,10 +106,10 @@ impl HistoryArguments {
         let query = non_blank(self.query).unwrap_or_default();
         let queried: Vec<&str> = query.split_whitespace().collect();
         if queried.len() > MAX_WORDS {
-            return Err(ToolError::ForModel(format!(
+            refuse!(
                 "`query` has more than {MAX_WORDS} words, and a message must contain them all: \
                  use fewer"
-            )));
+            );
         }
         let author = non_blank(self.author);
         let author = author.as_deref().map(str::trim);
@@ -162,10 +162,10 @@ fn hash(text: &str) -> Result<String, ToolError> {
     if (4..=64).contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(hash);
     }
-    Err(for_model!(
-        "`commit` is {}, which is not a commit hash: use 4 to 64 of its digits, 0–9 and a–f",
-        quoted(text)
-    ))
+    let text = quoted(text);
+    refuse!(
+        "`commit` is {text}, which is not a commit hash: use 4 to 64 of its digits, 0–9 and a–f"
+    )
 }
 
 /// Returns the first moment of a day, month or year, or the last one for `until`, in git's format.
@@ -188,11 +188,11 @@ fn parse_date(name: &str, text: &str) -> Result<String, ToolError> {
     match days {
         Some((_, last)) if name == "until" => Ok(format!("{last}T23:59:59")),
         Some((first, _)) => Ok(format!("{first}T00:00:00")),
-        None => Err(ToolError::ForModel(format!(
+        None => refuse!(
             "`{name}` is {}, which is not a date: write it like `2026-11-20`, `2026-11`, `2026` \
              or `3 days ago`",
             quoted(text)
-        ))),
+        ),
     }
 }
 

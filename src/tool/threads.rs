@@ -72,12 +72,6 @@ struct ThreadArguments {
     limit: Option<u32>,
 }
 
-struct ThreadQuery {
-    words: String,
-    session: Option<SessionName>,
-    limit: usize,
-}
-
 #[derive(Default)]
 struct ThreadHits {
     places: Vec<ThreadHit>,
@@ -95,12 +89,12 @@ pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
     FnTool::new(spec, move |arguments: ThreadArguments, context| {
         let threads = Arc::clone(&threads);
         async move {
-            let wanted = arguments.wanted()?;
-            let searched = timeout(deadline, search(&*threads, &wanted, &context)).await;
+            let (session, limit) = arguments.checked()?;
+            let (words, of) = (&*arguments.query, session.as_ref());
+            let searched = timeout(deadline, search(&*threads, words, of, limit, &context)).await;
             let found = searched.map_err(|_| too_slow())?.map_err(failed)?;
-            let (of, here) = (wanted.session.as_ref(), &context.session.name);
             let places: Vec<Value> = found.places.iter().map(data).collect();
-            let text = report(&wanted.words, of, here, &found);
+            let text = report(words, of, &context.session.name, &found);
             let data = json!({ "places": places, "more": found.more });
             Ok(ToolOutput::new(text, &data))
         }
@@ -108,7 +102,8 @@ pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
 }
 
 impl ThreadArguments {
-    fn wanted(self) -> Result<ThreadQuery, ToolError> {
+    /// The session to search, if it is only one, and the number of places.
+    fn checked(&self) -> Result<(Option<SessionName>, usize), ToolError> {
         if !self.query.contains(char::is_alphanumeric) {
             refuse!("`query` contains no word: use words that were said");
         }
@@ -119,38 +114,34 @@ impl ThreadArguments {
         let session = self.session.as_deref().map(SessionName::new).transpose();
         // The name is not repeated, because it may be long.
         let session = session.map_err(|_| {
-            ToolError::for_model(
-                "`session` is not a session name: use one that a search has shown, or omit it",
+            for_model!(
+                "`session` is not a session name: use one that a search has shown, or omit it"
             )
         })?;
-        Ok(ThreadQuery {
-            words: self.query,
-            session,
-            limit: limit as usize,
-        })
+        Ok((session, limit as usize))
     }
 }
 
 async fn search(
     threads: &dyn Threads,
-    wanted: &ThreadQuery,
+    words: &str,
+    of: Option<&SessionName>,
+    limit: usize,
     context: &ToolContext,
 ) -> Result<ThreadHits, Fault> {
     let is_own = |place: &ThreadHit| {
         place.session == context.session.name && place.query == Some(context.query)
     };
-    let asked_for = |place: &ThreadHit| {
-        let session = wanted.session.as_ref();
-        session.is_none_or(|session| place.session == *session) && !is_own(place)
-    };
+    let asked_for =
+        |place: &ThreadHit| of.is_none_or(|session| place.session == *session) && !is_own(place);
     let mut found = ThreadHits::default();
     for reach in SEARCH_LIMITS {
         let tenant = context.session.tenant.clone();
-        let places = threads.search(tenant, wanted.words.clone(), reach).await?;
+        let places = threads.search(tenant, words.to_owned(), reach).await?;
         found.whole = places.len() < reach;
         found.places = places.into_iter().filter(asked_for).collect();
-        found.more = found.places.len() > wanted.limit;
-        found.places.truncate(wanted.limit);
+        found.more = found.places.len() > limit;
+        found.places.truncate(limit);
         if found.whole || found.more {
             break;
         }

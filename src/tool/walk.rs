@@ -347,13 +347,13 @@ const MAX_BRACE_DEPTH: usize = 8;
 
 fn globs(root: &Path, glob: &str) -> Result<Override, ToolError> {
     if glob.len() > MAX_GLOB_BYTES || depth(glob) > MAX_BRACE_DEPTH {
-        return Err(ToolError::ForModel(format!(
+        refuse!(
             "invalid glob {}: it has {} bytes and braces {} deep, the limits are {MAX_GLOB_BYTES} and \
              {MAX_BRACE_DEPTH}",
             quoted(text::clipped(glob, 60).0),
             glob.len(),
             depth(glob)
-        )));
+        );
     }
     let bad = |error: ignore::Error| {
         let fault = match error {

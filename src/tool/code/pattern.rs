@@ -20,10 +20,10 @@ pub(super) struct Pattern {
 impl Pattern {
     pub(super) fn literal(query: &str) -> Result<Self, ToolError> {
         if query.contains(['\n', '\r']) {
-            return Err(ToolError::for_model(
+            refuse!(
                 "`query` has a line break, but matches are single lines: search for one of its \
-                 lines",
-            ));
+                 lines"
+            );
         }
         Self::new(query, &regex::escape(query))
     }
@@ -87,11 +87,11 @@ pub(super) fn slices(text: &[u8], most: usize) -> impl Iterator<Item = &[u8]> {
 fn bad_pattern(query: &str, error: &grep_regex::Error) -> ToolError {
     let built = RegexBuilder::new(query).size_limit(MAX_COMPILED).build();
     if matches!(built, Err(regex::Error::CompiledTooBig(_))) {
-        return ToolError::ForModel(format!(
+        return for_model!(
             "the pattern {} is too complex: use `[a-z]` or `(?-u:\\w)` instead of `\\w` where \
              that is enough, or fewer repetitions, such as `{{1,20}}`",
             text::quoted(query)
-        ));
+        );
     }
     // The crate draws the pattern over several lines; the last one has the cause.
     let fault = error.to_string();

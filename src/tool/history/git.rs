@@ -72,10 +72,10 @@ impl Git {
     pub(super) async fn repository(&self, until: Instant) -> Result<Repository<'_>, ToolError> {
         let mut folders = self.root.path().ancestors();
         let Some(top) = folders.find(|folder| folder.join(".git").exists()) else {
-            return Err(ToolError::for_model(
+            refuse!(
                 "the project is not a git repository and has no history to search: continue \
-                 without it",
-            ));
+                 without it"
+            );
         };
         let mut repository = Repository {
             git: self,
@@ -96,11 +96,11 @@ impl Git {
         let folders: Vec<_> = folders.collect::<Option<_>>().unwrap_or_default();
         match &folders[..] {
             [own, common] if repository.is_of_top(own, common).await? => Ok(repository),
-            _ => Err(ToolError::for_model(
+            _ => refuse!(
                 "`.git` leads to a repository elsewhere that does not lead back to this folder: \
                  continue without the history (a person can let it lead back by its setting \
-                 `core.worktree`)",
-            )),
+                 `core.worktree`)"
+            ),
         }
     }
 }
@@ -221,9 +221,7 @@ fn limit_memory(child: &Child) {
             current: Some(MAX_MEMORY),
             maximum: Some(MAX_MEMORY),
         };
-        let process = child
-            .id()
-            .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let process = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         if process.is_some() {
             // Where limits are not permitted, the deadline remains.
             let _ = prlimit(process, Resource::Data, limit);
@@ -241,11 +239,8 @@ fn environment() -> Vec<(OsString, OsString)> {
     // Relative entries would resolve inside the project.
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).filter(|folder| Path::is_absolute(folder));
-    all.extend(
-        env::join_paths(folders)
-            .ok()
-            .map(|path| ("PATH".into(), path)),
-    );
+    let path = env::join_paths(folders).ok();
+    all.extend(path.map(|path| ("PATH".into(), path)));
     let own = [
         // A UTF-8 locale folds case in every script.
         ("LC_ALL", "C.UTF-8"),

@@ -260,18 +260,17 @@ pub(super) fn find<'a>(
                 true => "find it with `note_search`".to_owned(),
                 false => format!("perhaps one of {}", near.join(", ")),
             };
-            let given = quoted(given);
-            Err(for_model!("no note {given}: {hint}"))
+            refuse!("no note {}: {hint}", quoted(given))
         }
         _ => {
             let named = found.iter().take(MAX_NAMED);
             let named: Vec<String> = named.map(|(path, _)| format!("`{path}`")).collect();
-            Err(for_model!(
+            refuse!(
                 "{} notes are named {}: use the path of one, such as {}",
                 found.len(),
                 quoted(given),
                 named.join(", ")
-            ))
+            )
         }
     }
 }
@@ -301,7 +300,7 @@ pub(super) fn section<'a>(
             let named = found.iter().take(MAX_NAMED);
             let named = named.map(|one| format!("line {}, `{}`", one.first, one.name));
             let named: Vec<String> = named.collect();
-            Err(ToolError::ForModel(format!(
+            refuse!(
                 "`{path}` has {} sections {}: {}; name one by all its headings (`A{HEADING_SEPARATOR}B`) or with its line, such as \
                  `{} ({})`",
                 found.len(),
@@ -309,7 +308,7 @@ pub(super) fn section<'a>(
                 named.join("; "),
                 found[0].heading,
                 found[0].first
-            )))
+            )
         }
     }
 }

@@ -115,11 +115,11 @@ fn write(
             let edit = whole(&wanted.text);
             let (now, given) = (version(old), wanted.version.as_deref().unwrap_or_default());
             if edit.text != *old && given.trim() != now {
-                return Err(ToolError::ForModel(format!(
+                refuse!(
                     "`{shown}` has version {now}, not {}: read it again, and replace its current \
                      text",
                     quoted(given)
-                )));
+                );
             }
             edit
         }
@@ -149,9 +149,8 @@ fn write(
 
 impl NoteWriteArguments {
     fn check(&self, mode: WriteMode) -> Result<(), ToolError> {
-        let refuse = |text: &str| Err(ToolError::for_model(text));
         if self.text.trim().is_empty() {
-            return refuse("`text` is empty: nothing would be written");
+            refuse!("`text` is empty: nothing would be written");
         }
         if self.text.len() > MAX_TEXT {
             refuse!(
@@ -160,17 +159,17 @@ impl NoteWriteArguments {
             );
         }
         if self.text.contains('\0') {
-            return refuse("`text` contains a NUL character: remove it");
+            refuse!("`text` contains a NUL character: remove it");
         }
         if self.section.is_some() && mode != WriteMode::Append {
-            return refuse("`section` is valid only with mode `append`");
+            refuse!("`section` is valid only with mode `append`");
         }
         match (mode, &self.version) {
             (WriteMode::Replace, None) => {
-                refuse("`replace` needs the `version` that `note_read` shows")
+                refuse!("`replace` needs the `version` that `note_read` shows")
             }
             (WriteMode::Create | WriteMode::Append, Some(_)) => {
-                refuse("`version` is valid only with mode `replace`")
+                refuse!("`version` is valid only with mode `replace`")
             }
             _ => Ok(()),
         }
@@ -300,24 +299,20 @@ fn is_item(line: &str) -> bool {
 
 fn text_of(notes: &Notes, place: &WriteTarget) -> Result<String, ToolError> {
     let shown = notes.display_path(&place.path);
-    let for_model = |why: String| for_model!("`{shown}` {why}");
+    let for_model = |why: &str| for_model!("`{shown}` {why}");
     let most = notes.settings.max_file_bytes;
     let mut bytes = Vec::new();
     // It may have become a link or a pipe.
     let file = place.open().ok_or_else(|| {
-        for_model(
-            "cannot be read: it is missing, unreadable, or no longer among the notes".to_owned(),
-        )
+        for_model("cannot be read: it is missing, unreadable, or no longer among the notes")
     })?;
     let read = file.take(most + 1).read_to_end(&mut bytes);
-    read.map_err(|error| for_model(format!("cannot be read: {}", error.kind())))?;
+    read.map_err(|error| for_model!("`{shown}` cannot be read: {}", error.kind()))?;
     if bytes.len() as u64 > most {
-        return Err(for_model(format!(
-            "is larger than {most} bytes: it is not changed"
-        )));
+        refuse!("`{shown}` is larger than {most} bytes: it is not changed");
     }
     let text = String::from_utf8(bytes);
-    text.map_err(|_| for_model("is not UTF-8: changing it would lose some of it".to_owned()))
+    text.map_err(|_| for_model("is not UTF-8: changing it would lose some of it"))
 }
 
 fn replace_file(
@@ -329,10 +324,10 @@ fn replace_file(
 ) -> Result<bool, ToolError> {
     let failed = |error: io::Error| for_model!("cannot write `{shown}`: {}", error.kind());
     let exists = || {
-        ToolError::ForModel(format!(
+        for_model!(
             "`{shown}` already exists with another text: read it, then add to it (`append`) or \
              replace it (`replace`)"
-        ))
+        )
     };
     if old.is_none() && place.mode.is_some() {
         // Possibly by an earlier attempt of this call.
