@@ -19,7 +19,7 @@ mod ring;
 mod shares;
 mod tenants;
 
-pub use attempts::{Attempts, TooManyAttempts, network_of};
+pub use attempts::{Attempts, network_of};
 pub use bucket::Bucket;
 pub use budgets::Budgets;
 pub use file::{FileError, FileFault, KeyFile};

@@ -40,15 +40,13 @@ pub mod tool_conformance;
 
 pub use crate::{http::described as router, mock};
 pub use backend::{Probe, SilentBackend};
-pub use crashing::{
-    AppendPoint, AppendedKinds, CrashPointError, CrashTarget, CrashingJournal, Side,
-};
+pub use crashing::{AppendPoint, AppendedKinds, CrashTarget, CrashingJournal, Side};
 pub use events::{line, lines};
 pub use intercept::{InterceptedCall, InterceptedJournal, Operation};
 pub use journal::{Obstacle, ObstructedJournal};
 pub use oracle::{TestError, TestOracle, TestSystem, advance_time};
 pub use panics::{PanickingPolicy, Panics};
-pub use point::{Countdown, CrashPoint};
+pub use point::{Countdown, CrashPoint, CrashPointError};
 pub use server::TestServer;
 pub use session::TestSession;
 pub use tool::TestTool;

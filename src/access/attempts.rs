@@ -17,13 +17,6 @@ const MAX_NETWORKS: usize = 8_192;
 /// Least time between sweeps, which remove full buckets.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// Too many wrong keys came from an address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooManyAttempts {
-    /// Time until the address may send another wrong key.
-    pub retry_after: Duration,
-}
-
 /// Wrong keys per client address.
 #[derive(Debug)]
 pub struct Attempts {
@@ -48,8 +41,8 @@ impl Attempts {
     /// Records a wrong key from this address. `now` is monotonic, from any origin.
     ///
     /// # Errors
-    /// [`TooManyAttempts`] when the address has used up its attempts.
-    pub fn failed(&mut self, from: IpAddr, now: Duration) -> Result<(), TooManyAttempts> {
+    /// The time until the address may send another wrong key, if its attempts are used up.
+    pub fn failed(&mut self, from: IpAddr, now: Duration) -> Result<(), Duration> {
         let network = network_of(from);
         if self.buckets.len() >= MAX_NETWORKS && !self.buckets.contains_key(&network) {
             self.sweep(now);
@@ -61,8 +54,7 @@ impl Attempts {
             Some(own) => own.or_insert_with(|| Bucket::new(per_minute)),
             None => &mut self.others,
         };
-        let taken = bucket.take(now);
-        taken.map_err(|retry_after| TooManyAttempts { retry_after })
+        bucket.take(now)
     }
 
     fn sweep(&mut self, now: Duration) {
@@ -102,7 +94,7 @@ mod tests {
         for _ in 0..10 {
             attempts.failed(one, NOW).unwrap();
         }
-        let TooManyAttempts { retry_after } = attempts.failed(one, NOW).unwrap_err();
+        let retry_after = attempts.failed(one, NOW).unwrap_err();
         assert_eq!(retry_after, Duration::from_secs(6));
         attempts.failed(other, NOW).unwrap();
         assert!(attempts.failed(one, NOW + retry_after).is_ok());

@@ -7,6 +7,7 @@
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Write as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -182,7 +183,7 @@ impl KeyFile {
             Ok(found) => Ok(Some(Stamp {
                 changed: found.modified().ok(),
                 length: found.len(),
-                number: number(&found),
+                number: found.ino(),
             })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -278,7 +279,6 @@ const READ: u32 = 0o044;
 const STICKY: u32 = 0o1000;
 
 fn owner_and_mode(found: &fs::Metadata) -> (bool, u32) {
-    use std::os::unix::fs::MetadataExt as _;
     let own = rustix::process::geteuid().as_raw();
     (is_trusted(found.uid(), own), found.mode())
 }
@@ -305,10 +305,6 @@ fn private_directory(path: &Path) -> io::Result<()> {
         .skip(1)
         .take(new)
         .try_for_each(sync_directory)
-}
-
-fn number(found: &fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(found)
 }
 
 /// A rename, or a new directory, is durable once the directory above is synced.

@@ -127,7 +127,7 @@ enum Wait {
 
 impl AccessLogLine {
     fn answered(mut self, response: Response) -> Response {
-        self.host.overload().answered(Some(response.status()));
+        self.host.shared.overload.answered(Some(response.status()));
         let by = response.extensions().get::<Principal>();
         let by = by.map(|principal| &*principal.name);
         if response.extensions().get::<NotLogged>().is_none() {
@@ -164,7 +164,7 @@ impl Drop for AccessLogLine {
     fn drop(&mut self) {
         match self.waits_for {
             Wait::Answer => {
-                self.host.overload().answered(None);
+                self.host.shared.overload.answered(None);
                 self.write(None, None, "left");
             }
             Wait::End => self.write(None, None, "ended"),

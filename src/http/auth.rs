@@ -59,7 +59,7 @@ impl AttemptLimiter {
         let mut attempts = self.attempts.lock();
         match from.map_or(Ok(()), |from| attempts.failed(from, now)) {
             Ok(()) => Problem::no_key(),
-            Err(too_many) => Problem::too_many_attempts(too_many),
+            Err(retry_after) => Problem::too_many_attempts(retry_after),
         }
     }
 }
@@ -115,7 +115,7 @@ fn authenticate(
     let from = peer.and_then(Peer::address).map(|address| address.ip());
     let headers = request.headers_mut();
     let at = host.oracle.clock().now();
-    let attempt_limiter = host.attempt_limiter();
+    let attempt_limiter = &host.shared.attempt_limiter;
     let judged = match peer {
         Some(Peer::Owner) => Judgement::Open { is_admin: true },
         _ => host
@@ -215,7 +215,7 @@ impl KeyGrant {
     fn is_valid(&self) -> bool {
         let (at, now) = (
             self.host.oracle.clock().now(),
-            self.host.attempt_limiter().now(),
+            self.host.shared.attempt_limiter.now(),
         );
         self.host.keys.is_still_valid(self.key.as_ref(), at, now)
     }
@@ -244,7 +244,7 @@ impl Host {
         loop {
             tokio::time::sleep(LOOK).await;
             let looking = self.clone();
-            let look = move || looking.keys.refresh(looking.attempt_limiter().now());
+            let look = move || looking.keys.refresh(looking.shared.attempt_limiter.now());
             // While the disk does not respond, keys remain valid for a few seconds only.
             if let Err(error) = tokio::task::spawn_blocking(look).await {
                 tracing::error!(%error, "the refresh of the keys failed because of an internal \

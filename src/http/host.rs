@@ -16,17 +16,19 @@ use crate::{
 
 /// State that all requests share. Cheap to clone.
 #[derive(Clone)]
-pub struct Host(Arc<Inner>);
+pub struct Host {
+    pub(super) shared: Arc<Shared>,
+}
 
-struct Inner {
+pub(super) struct Shared {
     parts: HostParts,
     drain: DrainSignal,
-    overload: Overload,
-    attempt_limiter: AttemptLimiter,
-    submissions: SharedCounter,
-    connections: SharedCounter,
-    counts: TaskTracker,
-    continuations: Continuations,
+    pub overload: Overload,
+    pub attempt_limiter: AttemptLimiter,
+    pub submissions: SharedCounter,
+    pub connections: SharedCounter,
+    pub counts: TaskTracker,
+    pub continuations: Continuations,
 }
 
 /// The parts of a [`Host`].
@@ -46,7 +48,7 @@ impl Host {
     pub fn new(parts: HostParts) -> Self {
         let overload = Overload::new(&parts.settings);
         let attempt_limiter = AttemptLimiter::new(&parts.settings);
-        Self(Arc::new(Inner {
+        let shared = Shared {
             parts,
             drain: DrainSignal::default(),
             overload,
@@ -55,41 +57,20 @@ impl Host {
             connections: SharedCounter::default(),
             counts: TaskTracker::new(),
             continuations: Continuations::default(),
-        }))
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 
     /// The server's graceful shutdown.
     pub fn drain(&self) -> &DrainSignal {
-        &self.0.drain
-    }
-
-    pub(super) fn submissions(&self) -> &SharedCounter {
-        &self.0.submissions
-    }
-
-    pub(super) fn connections(&self) -> &SharedCounter {
-        &self.0.connections
-    }
-
-    pub(super) fn counts(&self) -> &TaskTracker {
-        &self.0.counts
-    }
-
-    pub(super) fn continuations(&self) -> &Continuations {
-        &self.0.continuations
-    }
-
-    pub(super) fn overload(&self) -> &Overload {
-        &self.0.overload
-    }
-
-    pub(super) fn attempt_limiter(&self) -> &AttemptLimiter {
-        &self.0.attempt_limiter
+        &self.shared.drain
     }
 
     /// Whether the server or the system is draining.
     pub fn is_draining(&self) -> bool {
-        self.0.drain.has_begun() || self.oracle.is_draining()
+        self.shared.drain.has_begun() || self.oracle.is_draining()
     }
 
     /// Reserves capacity for a query, which counts as running until the guard is dropped.
@@ -98,21 +79,21 @@ impl Host {
     /// A [`Problem`] with a retry hint.
     pub fn reserve_query(&self) -> Result<CounterGuard, Problem> {
         // Reserved first, so that concurrent requests count each other.
-        let submissions = self.0.submissions.increment();
+        let submissions = self.shared.submissions.increment();
         self.check_capacity(submissions.before())?;
         Ok(submissions)
     }
 
     /// Checks the capacity for a query without a reservation.
     pub(super) fn check_query_capacity(&self) -> Result<(), Problem> {
-        self.check_capacity(self.0.submissions.now())
+        self.check_capacity(self.shared.submissions.now())
     }
 
     /// Checks that a tenant leaves others a share of the capacity for queries. The message that it
     /// submits is counted already, so that concurrent ones see each other.
     pub(super) fn check_share(&self, account: &Account) -> Result<(), Problem> {
         let load = account.load().saturating_sub(1);
-        let submissions = self.0.submissions.now();
+        let submissions = self.shared.submissions.now();
         for (name, used, most) in [
             (
                 "max_backlog",
@@ -164,7 +145,7 @@ impl std::ops::Deref for Host {
     type Target = HostParts;
 
     fn deref(&self) -> &HostParts {
-        &self.0.parts
+        &self.shared.parts
     }
 }
 
@@ -174,8 +155,8 @@ impl std::ops::Deref for Host {
 /// continue. Once it is *over*, every stream ends.
 #[derive(Debug, Clone, Default)]
 pub struct DrainSignal {
-    begun: CancellationToken,
-    over: CancellationToken,
+    pub(super) begun: CancellationToken,
+    pub(super) over: CancellationToken,
 }
 
 impl DrainSignal {
@@ -193,15 +174,6 @@ impl DrainSignal {
     /// Whether the shutdown has begun.
     pub fn has_begun(&self) -> bool {
         self.begun.is_cancelled()
-    }
-
-    pub(super) const fn beginning(&self) -> &CancellationToken {
-        &self.begun
-    }
-
-    #[cfg(feature = "mcp")]
-    pub(super) const fn ending(&self) -> &CancellationToken {
-        &self.over
     }
 
     /// Resolves when the shutdown begins.

@@ -39,14 +39,14 @@ async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     registry.register_collector(Box::new(host.oracle.collector()));
     depths(&mut registry, &host.oracle.depths());
     gateways(&mut registry, &host.oracle.providers());
-    let connections = ConstGauge::new(host.connections().now() as u64);
+    let connections = ConstGauge::new(host.shared.connections.now() as u64);
     registry.register("http_connections", "Open connections", connections);
-    let requests = ConstGauge::new(host.overload().in_flight() as u64);
+    let requests = ConstGauge::new(host.shared.overload.requests.in_use() as u64);
     let help = "Requests in progress, including streams";
     registry.register("http_requests_in_work", help, requests);
     let help = "Responses by status class, and requests whose client disconnected before the \
                 response";
-    registry.register("http_answers", help, host.overload().answers().clone());
+    registry.register("http_answers", help, host.shared.overload.answers.clone());
     let mut text = String::new();
     match text::encode(&mut text, &registry) {
         Ok(()) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),

@@ -26,7 +26,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Caller, Host, Problem};
 use crate::{
     actor::{AskError, SessionHandle},
-    model::{SessionName, TenantId},
+    model::SessionName,
 };
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
@@ -77,10 +77,6 @@ fn not_reserved(name: SessionName, param: &'static str) -> Result<SessionName, P
 fn free(name: SessionName, param: &'static str) -> Result<SessionName, Problem> {
     AskError::check_free(&name).map_err(|error| Problem::from(error).of(param))?;
     Ok(name)
-}
-
-const fn tenant(caller: &Caller) -> &TenantId {
-    &caller.0.tenant
 }
 
 #[derive(Debug, Clone)]

@@ -32,10 +32,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 type Status = [(&'static str, &'static str); 1];
 
 pub(super) struct Overload {
-    requests: Arc<Shares>,
+    pub requests: Arc<Shares>,
     /// In bytes.
     bodies: Arc<Shares>,
-    answers: Family<Status, Counter>,
+    pub answers: Family<Status, Counter>,
 }
 
 impl Overload {
@@ -52,20 +52,12 @@ impl Overload {
         }
     }
 
-    pub(super) fn in_flight(&self) -> usize {
-        self.requests.in_use()
-    }
-
     /// Counts a response, or a client that disconnected if there is no status.
     pub(super) fn answered(&self, status: Option<StatusCode>) {
         let class = status.map_or(CLASSES.len(), |status| usize::from(status.as_u16() / 100));
         if let Some(class) = CLASSES.get(class.saturating_sub(1)) {
             self.answers.get_or_create(&[("status", *class)]).inc();
         }
-    }
-
-    pub(super) const fn answers(&self) -> &Family<Status, Counter> {
-        &self.answers
     }
 }
 
@@ -76,7 +68,7 @@ pub(super) async fn admit(
     request: Request,
     next: Next,
 ) -> Response {
-    let share = match host.overload().requests.take(&caller) {
+    let share = match host.shared.overload.requests.take(&caller) {
         Ok(share) => share,
         Err(why) => {
             let who = match why {
@@ -179,7 +171,7 @@ async fn whole(host: &Host, caller: &Principal, mut body: Body) -> Result<Bytes,
     if usize::try_from(announced).unwrap_or(usize::MAX) > most {
         return Err(too_large());
     }
-    let (mut room, mut bytes) = (host.overload().bodies.share(caller), Vec::new());
+    let (mut room, mut bytes) = (host.shared.overload.bodies.share(caller), Vec::new());
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Problem::broken_body(&error))?;
         let Ok(data) = frame.into_data() else {

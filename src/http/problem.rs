@@ -11,7 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    access::{LimitReached, TooManyAttempts},
+    access::LimitReached,
     actor::AskError,
     control::{Code, Refused},
     kernel::Refusal,
@@ -234,7 +234,7 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "no_keys_behind_proxy", what).of(header)
     }
 
-    pub(super) fn too_many_attempts(TooManyAttempts { retry_after }: TooManyAttempts) -> Self {
+    pub(super) fn too_many_attempts(retry_after: Duration) -> Self {
         let what = "too many invalid keys from this address: wait, and send a valid one";
         Self::new(StatusCode::TOO_MANY_REQUESTS, TOO_MANY_ATTEMPTS, what).retry_after(retry_after)
     }

@@ -90,7 +90,7 @@ impl Host {
         let account = self.oracle.tenants().account(&key.tenant);
         let session = self.reserve_new_session(&account, key).await?;
         Ok(Reservation {
-            _submission: self.submissions().increment(),
+            _submission: self.shared.submissions.increment(),
             _message: None,
             session,
         })
@@ -126,7 +126,7 @@ impl Host {
     /// Counts until done, however long that takes, unless the server shuts down.
     fn count_in_background(&self, tenant: TenantId, limit: usize, count: SessionCount) {
         let host = self.clone();
-        self.counts().spawn(async move {
+        self.shared.counts.spawn(async move {
             tokio::select! {
                 () = host.drain().over() => {}
                 session_count = host.session_count(&tenant, limit) => match session_count {

@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Delta, Request, estimate_usage};
-use crate::model::{CallId, Fault, NanoUsd, Part, Reply, StopReason, Usage};
+use crate::model::{CallId, Fault, NanoUsd, OpaquePart, Part, Reply, StopReason, Usage};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
@@ -89,6 +89,14 @@ impl Context {
             given: 0,
             taken: calls.map(|call| call.id.0.to_string()).collect(),
         }
+    }
+
+    /// A part that only this provider understands.
+    pub(super) fn opaque(&self, body: String) -> Part {
+        Part::Opaque(OpaquePart {
+            provider: self.provider.to_string(),
+            body,
+        })
     }
 
     /// Completes the reply with its usage, estimated where the provider reported none.

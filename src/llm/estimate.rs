@@ -3,7 +3,7 @@
 //! No tokenizer: a text has the same estimate everywhere.
 
 use super::Request;
-use crate::model::{NanoUsd, Part, Usage};
+use crate::model::{Part, Usage};
 
 /// Estimated tokens of a text: floor(characters / 4).
 pub fn estimate_tokens(text: &str) -> u64 {
@@ -24,10 +24,8 @@ pub fn estimate_usage(request: &Request, reply: &[Part]) -> Usage {
         + tools.sum::<u64>();
     Usage {
         input_tokens: tokens(sent),
-        cached_tokens: 0,
-        cache_write_tokens: 0,
         output_tokens: tokens(reply.iter().map(part_characters).sum()),
-        cost: NanoUsd(0),
+        ..Usage::default()
     }
 }
 

@@ -128,19 +128,12 @@ impl Connection {
     }
 
     /// Like [`Self::url`] with the API version, which many write into the base URL already.
-    pub(super) fn versioned_url(&self, version: &str, segments: &[&str]) -> Url {
-        let mut url = self.base.clone();
-        let stands = url
-            .path_segments()
-            .is_some_and(|mut path| path.rfind(|part| !part.is_empty()) == Some(version));
-        if let Ok(mut path) = url.path_segments_mut() {
-            path.pop_if_empty();
-            if !stands {
-                path.push(version);
-            }
-            path.extend(segments);
+    pub(super) fn versioned_url(&self, version: &str, segment: &str) -> Url {
+        let mut path = self.base.path().rsplit('/');
+        match path.find(|part| !part.is_empty()) == Some(version) {
+            true => self.url(&[segment]),
+            false => self.url(&[version, segment]),
         }
-        url
     }
 }
 

@@ -8,5 +8,5 @@ mod request;
 mod thoughts;
 
 pub(super) use decode::OpenAiDecoder;
-pub(super) use quirks::{RequestQuirks, capabilities};
+pub(super) use quirks::Host;
 pub(super) use request::body;

@@ -5,7 +5,11 @@ use std::{fmt, time::Duration};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
-use super::{anthropic, http, openai};
+use super::{
+    anthropic,
+    decode::{Context, Decode},
+    http, openai,
+};
 use crate::model::{Capabilities, words};
 
 words! {
@@ -24,8 +28,15 @@ impl Dialect {
         let url = reqwest::Url::parse(base_url).ok();
         let host = url.as_ref().and_then(|url| url.host_str());
         match self {
-            Self::OpenAi => openai::capabilities(host.unwrap_or_default()),
+            Self::OpenAi => openai::Host::of(host.unwrap_or_default()).capabilities(),
             Self::Anthropic => anthropic::CAPABILITIES,
+        }
+    }
+
+    pub(super) fn decoder(self, context: Context) -> Box<dyn Decode> {
+        match self {
+            Self::OpenAi => Box::new(openai::OpenAiDecoder::new(context)),
+            Self::Anthropic => Box::new(anthropic::AnthropicDecoder::new(context)),
         }
     }
 }

@@ -47,14 +47,9 @@ enum ReplyForm {
     Whole(Vec<u8>),
 }
 
-enum Stop {
-    End,
-    Fault(Fault),
-}
-
-impl From<TooLong> for Stop {
+impl From<TooLong> for Fault {
     fn from(_: TooLong) -> Self {
-        Self::Fault(fault::too_much("an event of the reply is too long"))
+        fault::too_much("an event of the reply is too long")
     }
 }
 
@@ -87,20 +82,13 @@ impl Reading {
                 Ok(Flow::More)
             }
             ReplyForm::Events(parser) => {
-                let mut each = |event: super::sse::Event<'_>| match self.decoder.event(
-                    event.name,
-                    &event.data,
-                    out,
-                ) {
-                    Ok(Flow::More) => Ok(()),
-                    Ok(Flow::End) => Err(Stop::End),
-                    Err(fault) => Err(Stop::Fault(fault)),
-                };
-                match parser.feed(chunk, &mut each) {
-                    Ok(()) => Ok(Flow::More),
-                    Err(Stop::End) => Ok(Flow::End),
-                    Err(Stop::Fault(fault)) => Err(fault),
+                let mut rest = chunk;
+                while let Some(event) = parser.next(&mut rest)? {
+                    if self.decoder.event(&event.name, &event.data, out)? == Flow::End {
+                        return Ok(Flow::End);
+                    }
                 }
+                Ok(Flow::More)
             }
         }
     }
@@ -142,19 +130,15 @@ impl Reading {
                 self.decoder.whole(&String::from_utf8_lossy(&body), out)?;
             }
             (Flow::More, ReplyForm::Events(mut parser)) => {
-                let mut each = |event: super::sse::Event<'_>| {
-                    let taken = self.decoder.event(event.name, &event.data, out);
-                    taken.map(drop).map_err(Stop::Fault)
-                };
-                match parser.finish(&mut each) {
+                let event = parser.finish()?;
+                let taken = event.map(|event| self.decoder.event(&event.name, &event.data, out));
+                match taken.transpose() {
                     // Half an event at the end is ignored: the reply is complete without it, or cut
                     // off.
-                    Err(Stop::Fault(fault))
-                        if !matches!(fault.code, FaultCode::BadStream | FaultCode::Cut) =>
-                    {
+                    Err(fault) if !matches!(fault.code, FaultCode::BadStream | FaultCode::Cut) => {
                         return Err(fault);
                     }
-                    Ok(()) | Err(Stop::End | Stop::Fault(_)) => {}
+                    Ok(_) | Err(_) => {}
                 }
             }
         }
@@ -174,11 +158,7 @@ pub(crate) fn decode<'a>(
         request,
         seed: || "seed".to_owned(),
     };
-    let decoder: Box<dyn Decode> = match dialect {
-        super::Dialect::OpenAi => Box::new(super::openai::OpenAiDecoder::new(context)),
-        super::Dialect::Anthropic => Box::new(super::anthropic::AnthropicDecoder::new(context)),
-    };
-    let mut reading = Reading::new(decoder, Bounds::default());
+    let mut reading = Reading::new(dialect.decoder(context), Bounds::default());
     let mut deltas = Vec::new();
     for chunk in chunks {
         match reading.feed(chunk, &mut deltas) {

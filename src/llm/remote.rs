@@ -15,8 +15,7 @@ use super::{
     decode::{Context, Decode},
     http::{Connection, SetupError},
     json_cache::JsonCache,
-    openai::{self, RequestQuirks},
-    reading::Bounds,
+    openai::{self, Host},
 };
 use crate::model::{Capabilities, Fault};
 
@@ -35,13 +34,12 @@ struct Shared {
     streaming: Streaming,
     models: Vec<ModelSettings>,
     patience: Duration,
-    quirks: RequestQuirks,
+    host: Host,
     capabilities: Capabilities,
     connection: Connection,
     endpoint: Url,
     headers: HeaderMap,
     json_cache: JsonCache,
-    bounds: Bounds,
 }
 
 impl Remote {
@@ -53,7 +51,7 @@ impl Remote {
         let connection = Connection::new(&settings)?;
         let endpoint = match settings.dialect {
             Dialect::OpenAi => connection.url(&["chat", "completions"]),
-            Dialect::Anthropic => connection.versioned_url("v1", &["messages"]),
+            Dialect::Anthropic => connection.versioned_url("v1", "messages"),
         };
         let accept = HeaderValue::from_static(match settings.streaming {
             Streaming::Always => "text/event-stream",
@@ -65,21 +63,18 @@ impl Remote {
         if let Some(schemas) = settings.structured_output {
             capabilities.schemas = schemas;
         }
-        let mut quirks = RequestQuirks::of(connection.host());
-        quirks.schemas = capabilities.schemas;
         Ok(Self(Arc::new(Shared {
             name: settings.name.into(),
             dialect: settings.dialect,
             streaming: settings.streaming,
             models: settings.models,
             patience: settings.connect.saturating_add(settings.first_byte),
-            quirks,
+            host: Host::of(connection.host()),
             capabilities,
             connection,
             endpoint,
             headers,
             json_cache: JsonCache::default(),
-            bounds: Bounds::default(),
         })))
     }
 
@@ -109,12 +104,7 @@ impl Backend for Remote {
     }
 
     fn capabilities(&self, model: &str) -> Capabilities {
-        let capabilities = self.0.capabilities;
-        let images = self.0.model(model).and_then(|known| known.images);
-        Capabilities {
-            images: images.unwrap_or(capabilities.images),
-            ..capabilities
-        }
+        self.0.takes(model)
     }
 
     fn call(&self, request: Request) -> DeltaStream {
@@ -138,33 +128,36 @@ impl Shared {
         self.models.iter().find(|model| model.name == name)
     }
 
+    fn takes(&self, model: &str) -> Capabilities {
+        let known = self.model(model).and_then(|known| known.images);
+        Capabilities {
+            images: known.unwrap_or(self.capabilities.images),
+            ..self.capabilities
+        }
+    }
+
     fn body(&self, request: &Request) -> serde_json::Result<Vec<u8>> {
         let known = self.model(&request.model);
         let max_output = known.and_then(|model| model.max_output);
-        let images = known.and_then(|model| model.images);
-        let images = images.unwrap_or(self.capabilities.images);
+        let takes = self.takes(&request.model);
         let (name, cache, stream) = (&*self.name, &self.json_cache, self.streams());
         match self.dialect {
             Dialect::OpenAi => {
-                let mut quirks = self.quirks;
-                quirks.images = images;
-                openai::body(request, cache, name, quirks, max_output, stream)
+                openai::body(request, cache, name, self.host, takes, max_output, stream)
             }
-            Dialect::Anthropic => anthropic::body(request, cache, name, images, max_output, stream),
+            Dialect::Anthropic => {
+                anthropic::body(request, cache, name, takes.images, max_output, stream)
+            }
         }
     }
 
     fn decoder(&self, request: Request) -> Box<dyn Decode> {
-        let context = Context {
+        self.dialect.decoder(Context {
             provider: Arc::clone(&self.name),
             request,
             // The random half, because ids with this prefix have to stay short.
             seed: || uuid::Uuid::now_v7().simple().to_string().split_off(16),
-        };
-        match self.dialect {
-            Dialect::OpenAi => Box::new(openai::OpenAiDecoder::new(context)),
-            Dialect::Anthropic => Box::new(anthropic::AnthropicDecoder::new(context)),
-        }
+        })
     }
 }
 

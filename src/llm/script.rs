@@ -101,20 +101,14 @@ struct WrittenTurn {
 
 impl From<WrittenTurn> for ScriptTurn {
     fn from(written: WrittenTurn) -> Self {
-        let WrittenTurn {
-            reply: text,
-            tool_calls,
-            delay_ms,
-            faults,
-        } = written;
+        let (text, tool_calls) = (written.reply, written.tool_calls);
         // An empty turn is an empty reply.
-        let given = text.is_some() || !tool_calls.is_empty() || faults.is_empty();
+        let given = text.is_some() || !tool_calls.is_empty() || written.faults.is_empty();
         let text = text.unwrap_or_default();
-        let reply = given.then_some(ScriptReply { text, tool_calls });
         Self {
-            faults,
-            reply,
-            delay_ms,
+            faults: written.faults,
+            reply: given.then_some(ScriptReply { text, tool_calls }),
+            delay_ms: written.delay_ms,
         }
     }
 }

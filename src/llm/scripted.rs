@@ -27,7 +27,7 @@ use serde_json::Value;
 use super::{
     Backend, Delta, DeltaStream, Request,
     offline::DETERMINISTIC,
-    pieces::{self, Cut, DeltaResult},
+    pieces::{self, Cut},
 };
 use crate::model::{Capabilities, Fault, FaultCode, Role};
 
@@ -35,7 +35,6 @@ mod file;
 mod step;
 
 pub use file::Scripts;
-use step::Pauses;
 pub use step::{ScriptedReply, Try};
 
 /// Number of requests kept; older ones are dropped.
@@ -85,41 +84,32 @@ impl Step {
     }
 
     fn play(&self, index: usize, request: &Request, cut: Cut) -> DeltaStream {
-        let text = |shown: &str| (pieces::of_text(shown, cut), Pauses::Once);
-        let (items, pauses) = match self.next_try() {
-            None => (Vec::new(), Pauses::Once),
-            Some(Try::Reply(reply)) => (reply.at_step(index, request, cut), reply.pauses()),
+        let tried = self.next_try();
+        let items = match tried {
+            None => Vec::new(),
+            Some(Try::Reply(reply)) => reply.at_step(index, request, cut),
             Some(Try::Fault { shown, fault }) => {
-                let (mut items, pauses) = text(shown);
+                let mut items = pieces::of_text(shown, cut);
                 items.push(Err(fault.clone()));
-                (items, pauses)
+                items
             }
-            Some(Try::Stall { shown }) => {
-                let (items, pauses) = text(shown);
-                let shown = self.paced(items, pauses);
-                return shown.chain(stream::pending()).boxed();
-            }
-            Some(Try::Cut { shown }) => text(shown),
+            Some(Try::Stall { shown } | Try::Cut { shown }) => pieces::of_text(shown, cut),
         };
-        self.paced(items, pauses)
-    }
-
-    fn paced(&self, items: Vec<DeltaResult>, pauses: Pauses) -> DeltaStream {
-        let pause = self.pause;
-        if pause.is_zero() {
-            return stream::iter(items).boxed();
-        }
-        let waits = move |at: usize, item: &DeltaResult| match pauses {
-            Pauses::Once => at == 0,
-            Pauses::Between => at == 0 || matches!(item, Ok(Delta::Text(_))),
-        };
+        let (pause, in_chunks) = (self.pause, tried.is_some_and(Try::is_in_chunks));
         let paced = move |(at, item)| async move {
-            if waits(at, &item) {
+            if at == 0 || (in_chunks && matches!(item, Ok(Delta::Text(_)))) {
                 tokio::time::sleep(pause).await;
             }
             item
         };
-        stream::iter(items).enumerate().then(paced).boxed()
+        let played = match pause.is_zero() {
+            true => stream::iter(items).boxed(),
+            false => stream::iter(items).enumerate().then(paced).boxed(),
+        };
+        match tried {
+            Some(Try::Stall { .. }) => played.chain(stream::pending()).boxed(),
+            _ => played,
+        }
     }
 }
 

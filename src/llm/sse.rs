@@ -5,16 +5,16 @@
 //!
 //! **Invariant:** the parser never holds more than its limit.
 
-use std::{borrow::Cow, mem};
+use std::mem;
 
 use memchr::{memchr, memchr2};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Event<'a> {
-    pub(super) name: &'a str,
-    pub(super) data: Cow<'a, str>,
+pub(super) struct Event {
+    pub(super) name: String,
+    pub(super) data: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,47 +45,42 @@ impl Parser {
         }
     }
 
-    /// Reads a chunk and passes completed events to `each`, which can stop the parser.
-    pub(super) fn feed<E: From<TooLong>>(
-        &mut self,
-        chunk: &[u8],
-        each: &mut impl FnMut(Event<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut rest = chunk;
-        if self.after_return && !rest.is_empty() {
+    /// Takes the chunk up to the end of the next event; `None` if that is still to come.
+    pub(super) fn next(&mut self, chunk: &mut &[u8]) -> Result<Option<Event>, TooLong> {
+        if self.after_return && !chunk.is_empty() {
             self.after_return = false;
-            rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+            *chunk = chunk.strip_prefix(b"\n").unwrap_or(chunk);
         }
-        while let Some(at) = memchr2(b'\r', b'\n', rest) {
-            let (head, tail) = rest.split_at(at);
-            rest = &tail[1..];
+        while let Some(at) = memchr2(b'\r', b'\n', chunk) {
+            let (head, tail) = chunk.split_at(at);
+            *chunk = &tail[1..];
             if tail[0] == b'\r' {
-                self.after_return = rest.is_empty();
-                rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+                self.after_return = chunk.is_empty();
+                *chunk = chunk.strip_prefix(b"\n").unwrap_or(chunk);
             }
-            if self.line.is_empty() {
+            let event = if self.line.is_empty() {
                 self.room_for(head.len())?;
-                self.end_of_line(head, each)?;
+                self.end_of_line(head)?
             } else {
                 self.hold(head)?;
                 let line = mem::take(&mut self.line);
-                self.end_of_line(&line, each)?;
+                self.end_of_line(&line)?
+            };
+            if event.is_some() {
+                return Ok(event);
             }
         }
-        self.hold(rest)?;
-        Ok(())
+        self.hold(mem::take(chunk))?;
+        Ok(None)
     }
 
     /// Ends the input: an incomplete event counts as complete.
-    pub(super) fn finish<E: From<TooLong>>(
-        &mut self,
-        each: &mut impl FnMut(Event<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub(super) fn finish(&mut self) -> Result<Option<Event>, TooLong> {
         let line = mem::take(&mut self.line);
         if !line.is_empty() {
-            self.end_of_line(&line, each)?;
+            self.end_of_line(&line)?;
         }
-        self.dispatch(each)
+        Ok(self.event())
     }
 
     #[cfg(test)]
@@ -107,18 +102,15 @@ impl Parser {
         Ok(())
     }
 
-    fn end_of_line<E: From<TooLong>>(
-        &mut self,
-        line: &[u8],
-        each: &mut impl FnMut(Event<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    /// Returns the event that this line completes.
+    fn end_of_line(&mut self, line: &[u8]) -> Result<Option<Event>, TooLong> {
         let line = if mem::take(&mut self.at_start) {
             line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)
         } else {
             line
         };
         if line.is_empty() {
-            return self.dispatch(each);
+            return Ok(self.event());
         }
         let (field, value) = match memchr(b':', line) {
             Some(at) => (&line[..at], &line[at + 1..]),
@@ -143,24 +135,15 @@ impl Parser {
             // Comments have an empty name; `id`, `retry` and unknown fields are ignored.
             _ => {}
         }
-        Ok(())
+        Ok(None)
     }
 
-    fn dispatch<E: From<TooLong>>(
-        &mut self,
-        each: &mut impl FnMut(Event<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    fn event(&mut self) -> Option<Event> {
         let (name, data) = (mem::take(&mut self.name), mem::take(&mut self.data));
-        if !mem::take(&mut self.has_data) {
-            return Ok(());
-        }
-        each(Event {
-            name: &name,
-            data: String::from_utf8_lossy(&data),
-        })?;
-        self.data = data;
-        self.data.clear();
-        Ok(())
+        mem::take(&mut self.has_data).then(|| Event {
+            name,
+            data: String::from_utf8_lossy(&data).into_owned(),
+        })
     }
 }
 

@@ -6,10 +6,9 @@
 //! Self-hosted servers read a conversation as one text with the tokens of a chat template, such as
 //! `<|im_start|>`, between its messages. [`without_tokens`] keeps those in messages from counting.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use memchr::memchr2_iter;
-use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, value::RawValue};
 use sha2::{Digest, Sha256};
 
@@ -37,57 +36,9 @@ pub(super) fn room(messages: &[Arc<Message>], common: &[&RawValue]) -> usize {
     said.sum::<usize>() + common.sum::<usize>() + 512
 }
 
-/// Texts that are one string on the wire.
-pub(super) struct Joined<T> {
-    pub(super) texts: Vec<T>,
-    between: &'static str,
-}
-
-impl<T> Joined<T> {
-    pub(super) fn new(texts: impl Iterator<Item = T>, between: &'static str) -> Self {
-        let texts = texts.collect();
-        Self { texts, between }
-    }
-}
-
-impl<T: fmt::Display> fmt::Display for Joined<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, text) in self.texts.iter().enumerate() {
-            if at > 0 {
-                f.write_str(self.between)?;
-            }
-            text.fmt(f)?;
-        }
-        Ok(())
-    }
-}
-
-impl<T: fmt::Display> Serialize for Joined<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MessageText<'a> {
-    Plain(&'a str),
-    /// Text of the runtime, marked so that the model can tell it from the user's.
-    Runtime(&'a str),
-}
-
-impl fmt::Display for MessageText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Plain(text) => f.write_str(text),
-            Self::Runtime(text) => write!(f, "<guidance>\n{text}\n</guidance>"),
-        }
-    }
-}
-
-impl Serialize for MessageText<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
+/// Marks a text of the runtime, so that the model can tell it from the user's.
+pub(super) fn guidance(text: &str) -> String {
+    format!("<guidance>\n{text}\n</guidance>")
 }
 
 /// A tool name of letters, digits, `_` and `-` only, as servers require.

@@ -4,7 +4,6 @@
 
 use std::{
     fmt, process,
-    str::FromStr,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -33,8 +32,7 @@ words! {
     }
 }
 
-/// A crash point, written as `after:turn.replied:3` (the third append with such a record), or with
-/// `*` for any type.
+/// A crash point at an append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppendPoint {
     /// When to crash.
@@ -58,30 +56,6 @@ impl AppendPoint {
             records.any(|record| record.fact.kind() == kind)
         };
         self.kind.as_ref().is_none_or(has)
-    }
-}
-
-/// The error for an invalid crash point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a point is written as `before:KIND:NUMBER` or `after:KIND:NUMBER`, with `*` for any kind, or as \
-     `during:stream:NUMBER` or `during:tool:NUMBER`"
-)]
-pub struct CrashPointError;
-
-impl FromStr for AppendPoint {
-    type Err = CrashPointError;
-
-    fn from_str(text: &str) -> Result<Self, CrashPointError> {
-        let parts: Vec<&str> = text.split(':').collect();
-        let [side, kind, number] = parts[..] else {
-            return Err(CrashPointError);
-        };
-        let side = Side::ALL.into_iter().find(|known| known.as_str() == side);
-        let side = side.ok_or(CrashPointError)?;
-        let number = number.parse().map_err(|_| CrashPointError)?;
-        let kind = (kind != "*").then(|| kind.to_owned());
-        Ok(Self { side, kind, number })
     }
 }
 
@@ -199,34 +173,5 @@ impl InterceptedJournal for CrashingJournal {
     fn on_appended(&self, sid: Sid, records: &[Arc<Record>]) {
         let kinds = records.iter().map(|record| record.fact.kind());
         self.landed.lock().push((sid, kinds.collect()));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn crash_point_round_trips() {
-        let turn = AppendPoint {
-            kind: Some("turn.replied".into()),
-            ..AppendPoint::at(Side::After, 3)
-        };
-        for (text, point) in [
-            ("after:turn.replied:3", turn),
-            ("before:*:12", AppendPoint::at(Side::Before, 12)),
-        ] {
-            assert_eq!(text.parse(), Ok(point.clone()));
-            assert_eq!(point.to_string(), text);
-        }
-        for text in [
-            "",
-            "after:turn.replied",
-            "during:*:1",
-            "after:*:x",
-            "after:*:1:2",
-        ] {
-            assert_eq!(text.parse::<AppendPoint>(), Err(CrashPointError), "{text}");
-        }
     }
 }

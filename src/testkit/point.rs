@@ -12,7 +12,7 @@ use std::{
 use futures_util::{StreamExt, future::BoxFuture, stream};
 use serde_json::Value;
 
-use super::{AppendPoint, CrashPointError, CrashTarget, CrashingJournal};
+use super::{AppendPoint, CrashTarget, CrashingJournal, Side};
 use crate::{
     journal::Journal,
     llm::{Backend, Delta, DeltaStream, Request},
@@ -20,7 +20,8 @@ use crate::{
     tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
 
-/// A crash point, written as a [`AppendPoint`], `during:stream:3` or `during:tool:1`.
+/// A crash point: `after:turn.replied:3` (the third append with such a record, or with `*` for any
+/// type), `during:stream:3` or `during:tool:1`.
 #[derive(Debug, Clone)]
 pub enum CrashPoint {
     /// At an append.
@@ -49,56 +50,62 @@ impl Countdown {
     }
 }
 
+/// The error for an invalid crash point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a point is written as `before:KIND:NUMBER` or `after:KIND:NUMBER`, with `*` for any kind, or as \
+     `during:stream:NUMBER` or `during:tool:NUMBER`"
+)]
+pub struct CrashPointError;
+
 impl FromStr for CrashPoint {
     type Err = CrashPointError;
 
     fn from_str(text: &str) -> Result<Self, CrashPointError> {
-        let Some(during) = text.strip_prefix("during:") else {
-            return text.parse().map(Self::Append);
+        let parts: Vec<&str> = text.split(':').collect();
+        let [when, kind, number] = parts[..] else {
+            return Err(CrashPointError);
         };
-        let (work, number) = during.split_once(':').ok_or(CrashPointError)?;
-        let countdown = Countdown::new(number.parse().map_err(|_| CrashPointError)?);
-        match work {
-            "stream" => Ok(Self::Stream(countdown)),
-            "tool" => Ok(Self::Tool(countdown)),
-            _ => Err(CrashPointError),
-        }
+        let number = number.parse().map_err(|_| CrashPointError)?;
+        let side = match (when, kind) {
+            ("during", "stream") => return Ok(Self::Stream(Countdown::new(number))),
+            ("during", "tool") => return Ok(Self::Tool(Countdown::new(number))),
+            _ => Side::ALL.into_iter().find(|side| side.as_str() == when),
+        };
+        Ok(Self::Append(AppendPoint {
+            side: side.ok_or(CrashPointError)?,
+            kind: (kind != "*").then(|| kind.to_owned()),
+            number,
+        }))
     }
 }
 
 impl CrashPoint {
     /// Wraps the journal if the point is at an append.
     pub fn in_journal(&self, journal: Arc<dyn Journal>) -> Arc<dyn Journal> {
-        match self {
-            Self::Append(point) => Arc::new(CrashingJournal::new(
-                journal,
-                Some(point.clone()),
-                CrashTarget::Process,
-            )),
-            Self::Stream(_) | Self::Tool(_) => journal,
-        }
+        let Self::Append(point) = self else {
+            return journal;
+        };
+        let (point, target) = (Some(point.clone()), CrashTarget::Process);
+        Arc::new(CrashingJournal::new(journal, point, target))
     }
 
     /// Wraps the model if the point is in a stream.
     pub fn in_stream(&self, inner: Arc<dyn Backend>) -> Arc<dyn Backend> {
-        match self {
-            Self::Stream(due) => {
-                let due = due.clone();
-                Arc::new(CrashAfter { inner, due })
-            }
-            Self::Append(_) | Self::Tool(_) => inner,
-        }
+        let Self::Stream(due) = self else {
+            return inner;
+        };
+        let due = due.clone();
+        Arc::new(CrashAfter { inner, due })
     }
 
     /// Wraps the tool if the point is in a tool call.
     pub fn in_tool(&self, inner: Arc<dyn Tool>) -> Arc<dyn Tool> {
-        match self {
-            Self::Tool(due) => {
-                let due = due.clone();
-                Arc::new(CrashAfter { inner, due })
-            }
-            Self::Append(_) | Self::Stream(_) => inner,
-        }
+        let Self::Tool(due) = self else {
+            return inner;
+        };
+        let due = due.clone();
+        Arc::new(CrashAfter { inner, due })
     }
 }
 
@@ -159,8 +166,18 @@ mod tests {
     #[test]
     fn crash_point_parses_as_append_stream_or_tool() {
         let point = |text: &str| text.parse::<CrashPoint>();
-        let append = point("after:turn.replied:3");
-        assert!(matches!(append, Ok(CrashPoint::Append(point)) if point.number == 3));
+        let turn = AppendPoint {
+            kind: Some("turn.replied".into()),
+            ..AppendPoint::at(Side::After, 3)
+        };
+        for (text, expected) in [
+            ("after:turn.replied:3", turn),
+            ("before:*:12", AppendPoint::at(Side::Before, 12)),
+        ] {
+            assert_eq!(expected.to_string(), text);
+            let is_same = |point| matches!(point, CrashPoint::Append(point) if point == expected);
+            assert!(point(text).is_ok_and(is_same), "{text}");
+        }
         assert!(matches!(
             point("during:stream:1"),
             Ok(CrashPoint::Stream(_))
@@ -168,8 +185,12 @@ mod tests {
         assert!(matches!(point("during:tool:2"), Ok(CrashPoint::Tool(_))));
         for text in [
             "",
+            "after:turn.replied",
+            "after:*:x",
+            "after:*:1:2",
             "during:stream",
             "during:sleep:1",
+            "during:*:1",
             "during:tool:x",
             "during:tool:1:2",
         ] {

@@ -13,7 +13,6 @@ use uuid::Uuid;
 use super::{
     InSession, free, not_reserved, session,
     shapes::{SessionObject, limit},
-    tenant,
 };
 use crate::{
     actor::{SessionFilter, SessionState, SessionSummary},
@@ -174,7 +173,7 @@ pub(super) async fn list(
     };
     let listed = host
         .oracle
-        .list(tenant(&caller), &filter, wanted.after, limit);
+        .list(&caller.0.tenant, &filter, wanted.after, limit);
     let listed = listed.await?;
     Ok(Answer(SessionPage {
         sessions: listed.sessions.into_iter().map(Into::into).collect(),

@@ -10,14 +10,14 @@ use axum::http::StatusCode;
 
 use super::{
     asked::{Asked, Conversation},
-    continuations::{Continuations, Key},
+    continuations::Key,
     headers::{AnswerHeaders, BUSY},
     models::{self, Chosen},
 };
 use crate::{
     actor::{Answer, AskError, Detail, Ephemeral, Progress, SessionHandle, Watch},
     control::check_session,
-    http::{Caller, DrainSignal, Host, Problem},
+    http::{Caller, Host, Problem},
     kernel::Refusal,
     model::{
         FaultCode, Outcome, Parameter, Principal, ProfileName, QueryId, Seq, SessionName,
@@ -32,27 +32,8 @@ pub(super) struct Session {
     pub handle: SessionHandle,
     /// Cancels and removes its session on drop.
     pub memory: Option<Ephemeral>,
-    /// Keeps the session while its query waits for results, unless the caller named it.
-    keeper: Option<Keeper>,
-}
-
-#[derive(Clone)]
-struct Keeper {
-    continuations: Continuations,
-    caller: Principal,
-    profile: ProfileName,
-    drain: DrainSignal,
-}
-
-impl Session {
-    /// Keeps the session for the results of these calls.
-    fn keep(self, calls: &[ToolCall]) {
-        let calls = calls.iter().map(|call| call.id.clone());
-        if let Some(keeper) = self.keeper.clone() {
-            let key = Key::new(&keeper.caller, keeper.profile, calls);
-            keeper.continuations.keep(key, self, keeper.drain);
-        }
-    }
+    /// Who finds the session while its query waits for results, unless the caller named it.
+    found_by: Option<(Principal, ProfileName)>,
 }
 
 /// A query whose response begins.
@@ -66,7 +47,7 @@ pub(super) struct Begun {
     /// Whether the answer has no format.
     pub is_text: bool,
     tally: Tally,
-    drain: DrainSignal,
+    host: Host,
 }
 
 impl Begun {
@@ -74,7 +55,7 @@ impl Begun {
     pub(super) async fn next(mut self) -> Result<ControlFlow<End, (Self, Progress)>, Problem> {
         let next = tokio::select! {
             next = self.watch.next() => next?,
-            () = self.drain.over() => return Err(Problem::ends()),
+            () = self.host.drain().over() => return Err(Problem::ends()),
         };
         let Some(progress) = next else {
             let mut answer = self.watch.answer().await?;
@@ -90,7 +71,11 @@ impl Begun {
             if !self.is_text {
                 end.text.clear();
             }
-            self.session.keep(&end.calls);
+            if let Some((caller, profile)) = self.session.found_by.clone() {
+                let calls = end.calls.iter().map(|call| call.id.clone());
+                let key = Key::new(&caller, profile, calls);
+                self.host.keep(key, self.session);
+            }
             return Ok(ControlFlow::Break(end));
         }
         Ok(ControlFlow::Continue((self, progress)))
@@ -132,7 +117,7 @@ impl Wanted<'_> {
         if !is_named {
             self.chosen.check(self.asked, self.parameter)?;
             // A session in memory whose results did not come ends here.
-            let waiting = host.continuations().take(&self.key());
+            let waiting = host.shared.continuations.take(&self.key());
             if let Some(session) = waiting.filter(|_| returns)
                 && let Some(begun) = self.resume_kept(session).await?
             {
@@ -172,7 +157,7 @@ impl Wanted<'_> {
             enforces_schemas: self.chosen.enforces_schemas(),
             is_text: self.asked.options.format.is_text(),
             tally: Tally::default(),
-            drain: self.host.drain().clone(),
+            host: self.host.clone(),
         }
     }
 
@@ -191,12 +176,7 @@ impl Wanted<'_> {
         let (host, caller, is_task) = (self.host, self.caller, self.asked.options.is_task);
         let oracle = host.oracle.acting(caller.by());
         let profile = self.chosen.profile.clone();
-        let keeper = (!self.is_named()).then(|| Keeper {
-            continuations: host.continuations().clone(),
-            caller: caller.0.clone(),
-            profile: profile.clone(),
-            drain: host.drain().clone(),
-        });
+        let found_by = (!self.is_named()).then(|| (caller.0.clone(), profile.clone()));
         let (handle, memory) = match self.headers.durable(is_task, self.own.clone()) {
             Some(name) => {
                 let session = oracle.session_by_key(caller.session(name));
@@ -210,7 +190,7 @@ impl Wanted<'_> {
         Session {
             handle: handle.detail(self.detail),
             memory,
-            keeper,
+            found_by,
         }
     }
 
@@ -223,8 +203,7 @@ impl Wanted<'_> {
             Ok((watch, earlier)) => Ok(Some(self.begun(session, watch, Some(earlier)))),
             Err(AskError::Refused(_)) => Ok(None),
             Err(error) => {
-                let drain = self.host.drain().clone();
-                self.host.continuations().keep(self.key(), session, drain);
+                self.host.keep(self.key(), session);
                 Err(error.into())
             }
         }

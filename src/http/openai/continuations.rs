@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::answering::Session;
 use crate::{
-    http::DrainSignal,
+    http::{DrainSignal, Host},
     model::{CallId, Principal, ProfileName, TenantId},
 };
 
@@ -62,17 +62,18 @@ impl Key {
     }
 }
 
-impl Continuations {
+impl Host {
     /// Keeps a session whose query waits, until its results arrive, it expires or the server ends.
-    pub(super) fn keep(&self, key: Key, session: Session, drain: DrainSignal) {
-        let expiry = expiry(Arc::downgrade(&self.0), key.clone(), drain);
+    pub(super) fn keep(&self, key: Key, session: Session) {
+        let Continuations(entries) = &self.shared.continuations;
+        let expiry = expiry(Arc::downgrade(entries), key.clone(), self.drain().clone());
         let entry = Entry {
             key,
             session,
             #[expect(clippy::disallowed_methods, reason = "ends with the entry")]
             _expiry: AbortOnDropHandle::new(tokio::spawn(expiry)),
         };
-        let mut entries = self.0.lock();
+        let mut entries = entries.lock();
         entries.push_back(entry);
         let oldest = (entries.len() > MAX_WAITING).then(|| {
             let at = oldest_of_the_largest_tenant(&entries);
@@ -82,7 +83,9 @@ impl Continuations {
         // Ends a session, so not under the lock.
         mem::drop(oldest);
     }
+}
 
+impl Continuations {
     /// Takes the session whose query waits for exactly these calls.
     pub(super) fn take(&self, key: &Key) -> Option<Session> {
         let mut entries = self.0.lock();

@@ -15,14 +15,13 @@ use crate::{
     http::Problem,
     kernel::check_schema,
     model::{AnswerFormat, ClientToolChoice, Image, ImportedMessage, Parameter, ToolSpec},
+    tool::registry::{MAX_TOOL_NAME, is_name},
 };
 
 /// Most tools of a request.
 const MAX_TOOLS: usize = 128;
 /// Maximum size of the schema of an answer, in bytes.
 const MAX_SCHEMA: usize = 64 << 10;
-/// Maximum length of the name of a tool or a schema.
-const MAX_NAME: usize = 64;
 
 /// `function`, the only supported type.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -239,11 +238,10 @@ fn check_tools(tools: &[ToolSpec], within: &str) -> Result<(), Problem> {
 
 /// Checks the name of a tool or a schema.
 fn check_name(name: &str, field: &str) -> Result<(), Problem> {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    if (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(fits) {
+    if is_name(name) {
         return Ok(());
     }
-    let what = format!("must be 1 to {MAX_NAME} ASCII letters, digits, `_` and `-`");
+    let what = format!("must be 1 to {MAX_TOOL_NAME} ASCII letters, digits, `_` and `-`");
     Err(Problem::bad(field.to_owned(), what))
 }
 

@@ -203,14 +203,9 @@ async fn begin(request: &ParsedResponse, mut wanted: Wanted<'_>) -> Result<Begun
             true => BusyPolicy::Queue,
             false => BusyPolicy::Reject,
         };
-        let own = None;
-        match (Wanted {
-            own,
-            ..wanted.clone()
-        })
-        .begin()
-        .await
-        {
+        let mut first = wanted.clone();
+        first.own = None;
+        match first.begin().await {
             Ok(begun) if returns || begun.watch.query() == before.query.next() => return Ok(begun),
             // Another request was faster, so this one begins a branch.
             Ok(Begun { session, watch, .. }) => {

@@ -82,13 +82,13 @@ impl Blocks {
         if index.is_some() && self.0.iter().any(again) {
             return Ok(None);
         }
-        let news = match &block {
-            Block::Text(text) => some_text(text),
-            Block::Thinking { text, .. } => some_thinking(text),
+        let begins = match &block {
+            Block::Text(text) => news(text, Delta::Text),
+            Block::Thinking { text, .. } => news(text, Delta::Reasoning),
             Block::Call { .. } | Block::Opaque(_) => Some(Delta::Progress),
         };
         self.push(index, block)?;
-        Ok(news)
+        Ok(begins)
     }
 
     fn push(&mut self, index: Option<u64>, block: Block) -> Result<(), Fault> {
@@ -115,20 +115,20 @@ impl Blocks {
                     Some(Block::Text(so_far)) => so_far.push_str(text),
                     Some(_) | None => self.push(index, Block::Text(text.to_owned()))?,
                 }
-                Ok(some_text(text))
+                Ok(news(text, Delta::Text))
             }
             "thinking_delta" => {
                 let more = &*piece.thinking.0;
                 if let Some(Block::Thinking { text, .. }) = self.thinking(index)? {
                     text.push_str(more);
                 }
-                Ok(some_thinking(more))
+                Ok(news(more, Delta::Reasoning))
             }
             "signature_delta" => {
                 if let Some(Block::Thinking { signature, .. }) = self.thinking(index)? {
                     signature.push_str(&piece.signature.0);
                 }
-                Ok(hidden(&piece.signature.0))
+                Ok(news(&piece.signature.0, |_| Delta::Progress))
             }
             "input_json_delta" => {
                 let more = &*piece.partial_json.0;
@@ -145,7 +145,7 @@ impl Blocks {
                         },
                     )?,
                 }
-                Ok(hidden(more))
+                Ok(news(more, |_| Delta::Progress))
             }
             _ => Ok(None),
         }
@@ -201,14 +201,6 @@ fn same_call(one: &Block, other: &Block) -> bool {
     }
 }
 
-fn some_text(text: &str) -> Option<Delta> {
-    (!text.is_empty()).then(|| Delta::Text(text.to_owned()))
-}
-
-fn hidden(text: &str) -> Option<Delta> {
-    (!text.is_empty()).then_some(Delta::Progress)
-}
-
-fn some_thinking(text: &str) -> Option<Delta> {
-    (!text.is_empty()).then(|| Delta::Reasoning(text.to_owned()))
+fn news(text: &str, delta: fn(String) -> Delta) -> Option<Delta> {
+    (!text.is_empty()).then(|| delta(text.to_owned()))
 }

@@ -15,7 +15,7 @@ use crate::{
         lenient::{Count, Few, Object, Text},
         surrogates::mended,
     },
-    model::{Fault, OpaquePart, Part, Reply, StopReason, ToolCall},
+    model::{Fault, Part, Reply, StopReason, ToolCall},
 };
 
 #[derive(Default, Deserialize)]
@@ -199,20 +199,13 @@ impl AnthropicDecoder {
                     let body = format!(
                         "{{\"type\":\"thinking\",\"thinking\":{text},\"signature\":{signature}}}"
                     );
-                    opaque(&self.context, body)
+                    self.context.opaque(body)
                 }
-                Block::Opaque(body) => opaque(&self.context, body),
+                Block::Opaque(body) => self.context.opaque(body),
             })
         });
         (parts.collect(), calls)
     }
-}
-
-fn opaque(context: &Context, body: String) -> Part {
-    Part::Opaque(OpaquePart {
-        provider: context.provider.to_string(),
-        body,
-    })
 }
 
 fn parsed<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {

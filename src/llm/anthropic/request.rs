@@ -8,11 +8,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    llm::{
-        Request, ToolChoice,
-        json_cache::JsonCache,
-        wire::{self, MessageText},
-    },
+    llm::{Request, ToolChoice, json_cache::JsonCache, wire},
     model::{Image, Message, Parameter, Part, Role, ToolCall, ToolResult, ToolSpec, ToolStatus},
 };
 
@@ -138,7 +134,9 @@ impl<'a> RequestBlock<'a> {
 
 enum Content<'a> {
     Prompt(&'a RawValue),
-    Said(MessageText<'a>),
+    Said(&'a str),
+    /// A text of the runtime.
+    Guidance(&'a str),
     Image(&'a Image),
     /// Whether its images are sent, too.
     Result(&'a ToolResult, bool),
@@ -190,7 +188,7 @@ fn messages<'a>(request: &'a Request, provider: &str, images: bool) -> Vec<Turn<
         .first()
         .is_none_or(|first| first.role == Side::Assistant)
     {
-        let begin = RequestBlock::of(Content::Said(MessageText::Plain(BEGIN)));
+        let begin = RequestBlock::of(Content::Said(BEGIN));
         let (role, content) = (Side::User, vec![begin]);
         turns.insert(0, Turn { role, content });
     }
@@ -204,11 +202,8 @@ fn messages<'a>(request: &'a Request, provider: &str, images: bool) -> Vec<Turn<
 
 fn mark_the_end(turns: &mut [Turn<'_>]) {
     let stays = |block: &&mut RequestBlock<'_>| match block.content {
-        Content::Said(MessageText::Plain(_))
-        | Content::Image(_)
-        | Content::Result(..)
-        | Content::Call(_) => true,
-        Content::Prompt(_) | Content::Said(MessageText::Runtime(_)) | Content::Opaque(_) => false,
+        Content::Said(_) | Content::Image(_) | Content::Result(..) | Content::Call(_) => true,
+        Content::Prompt(_) | Content::Guidance(_) | Content::Opaque(_) => false,
     };
     let blocks = turns.iter_mut().flat_map(|turn| &mut turn.content);
     if let Some(last) = blocks.rev().find(stays) {
@@ -219,10 +214,10 @@ fn mark_the_end(turns: &mut [Turn<'_>]) {
 fn blocks<'a>(message: &'a Message, provider: &str, images: bool) -> Vec<RequestBlock<'a>> {
     let content = message.parts.iter().filter_map(|part| match part {
         Part::Text { text } if text.trim().is_empty() => None,
-        Part::Text { text } => Some(Content::Said(match message.role {
-            Role::System | Role::Guidance => MessageText::Runtime(text),
-            Role::User | Role::Assistant | Role::Tool => MessageText::Plain(text),
-        })),
+        Part::Text { text } => Some(match message.role {
+            Role::System | Role::Guidance => Content::Guidance(text),
+            Role::User | Role::Assistant | Role::Tool => Content::Said(text),
+        }),
         Part::ToolCall(call) => Some(Content::Call(call)),
         Part::ToolResult(result) => Some(Content::Result(result, images)),
         Part::Opaque(opaque) if opaque.provider == provider => {
@@ -251,9 +246,13 @@ impl Serialize for RequestBlock<'_> {
                 map.serialize_entry("type", "text")?;
                 map.serialize_entry("text", text)?;
             }
-            Content::Said(voice) => {
+            Content::Said(text) => {
                 map.serialize_entry("type", "text")?;
-                map.serialize_entry("text", voice)?;
+                map.serialize_entry("text", text)?;
+            }
+            Content::Guidance(text) => {
+                map.serialize_entry("type", "text")?;
+                map.serialize_entry("text", &wire::guidance(text))?;
             }
             Content::Image(image) => {
                 map.serialize_entry("type", "image")?;

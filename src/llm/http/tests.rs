@@ -48,10 +48,7 @@ fn paths_are_appended_to_the_base_url_before_its_query() {
     ] {
         let connection = connection(base);
         assert_eq!(connection.url(&["models"]).as_str(), url);
-        assert_eq!(
-            connection.versioned_url("v1", &["models"]).as_str(),
-            versioned
-        );
+        assert_eq!(connection.versioned_url("v1", "models").as_str(), versioned);
     }
 }
 

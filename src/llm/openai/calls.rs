@@ -41,12 +41,6 @@ pub(super) struct Call {
     braces: Braces,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Added {
-    News,
-    Nothing,
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Calls(Vec<Call>);
 
@@ -55,7 +49,8 @@ impl Calls {
         self.0.is_empty()
     }
 
-    pub(super) fn add(&mut self, piece: &CallDelta<'_>) -> Result<Added, Fault> {
+    /// Returns whether the piece brings anything new.
+    pub(super) fn add(&mut self, piece: &CallDelta<'_>) -> Result<bool, Fault> {
         let nothing = CalledFunction::default();
         let function = piece.function.0.as_ref().unwrap_or(&nothing);
         let (id, name) = (&*piece.id.0, &*function.name.0);
@@ -64,16 +59,13 @@ impl Calls {
             // A repeated piece, or the next call of a server that marks no boundaries.
             Some(at) if self.0[at].is_followed(name, &fragment) => {
                 if self.0[at].arguments == fragment {
-                    return Ok(Added::Nothing);
+                    return Ok(false);
                 }
                 None
             }
             place => place,
         };
-        let added = match place {
-            Some(_) if fragment.is_empty() => Added::Nothing,
-            Some(_) | None => Added::News,
-        };
+        let is_news = place.is_none() || !fragment.is_empty();
         let call = match place {
             Some(at) => &mut self.0[at],
             None if self.0.len() == MOST => {
@@ -98,7 +90,7 @@ impl Calls {
         if let Some(extra) = piece.extra_content {
             call.extra = Some(extra.get().to_owned());
         }
-        Ok(added)
+        Ok(is_news)
     }
 
     fn place(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {

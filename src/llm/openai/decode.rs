@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    calls::{Added, Call, CallDelta, Calls},
+    calls::{CallDelta, Calls},
     thoughts::Thoughts,
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
         lenient::{Count, Few, First, Object, Text},
         surrogates::mended,
     },
-    model::{Fault, FaultCode, OpaquePart, Part, Reply, StopReason, ToolCall},
+    model::{Fault, FaultCode, Part, Reply, StopReason, ToolCall},
 };
 
 #[derive(Default, Deserialize)]
@@ -146,7 +146,7 @@ impl OpenAiDecoder {
         let mut news = false;
         let pieces = said.tool_calls.0.iter();
         for piece in pieces.filter_map(|piece| piece.0.as_ref()) {
-            news |= self.calls.add(piece)? == Added::News;
+            news |= self.calls.add(piece)?;
         }
         out.extend(news.then_some(Delta::Progress));
         Ok(())
@@ -191,35 +191,24 @@ impl OpenAiDecoder {
         if let Some(details) = self.thoughts.take() {
             // Signatures are only valid for the same model.
             let model = serde_json::Value::from(&*self.context.request.model);
-            parts.push(Part::Opaque(OpaquePart {
-                provider: self.context.provider.to_string(),
-                body: format!("{{\"model\":{model},\"reasoning_details\":{details}}}"),
-            }));
+            let body = format!("{{\"model\":{model},\"reasoning_details\":{details}}}");
+            parts.push(self.context.opaque(body));
         }
         if !self.text.is_empty() {
             parts.push(Part::text(std::mem::take(&mut self.text)));
         }
         let mut ids = self.context.ids();
         for call in self.calls.take() {
-            let Call {
-                id,
-                name,
-                arguments,
-                extra,
-                ..
-            } = call;
-            let id = ids.take(&id);
-            let extra = extra.map(|extra| {
+            let id = ids.take(&call.id);
+            let extra = call.extra.map(|extra| {
                 let call = serde_json::Value::from(&*id.0);
-                Part::Opaque(OpaquePart {
-                    provider: self.context.provider.to_string(),
-                    body: format!("{{\"call\":{call},\"extra_content\":{extra}}}"),
-                })
+                let body = format!("{{\"call\":{call},\"extra_content\":{extra}}}");
+                self.context.opaque(body)
             });
             parts.push(Part::ToolCall(ToolCall {
                 id,
-                name,
-                arguments,
+                name: call.name,
+                arguments: call.arguments,
             }));
             parts.extend(extra);
         }

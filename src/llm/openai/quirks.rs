@@ -26,15 +26,16 @@ const USUAL: &[Parameter] = &[
 /// Parameters that Mistral takes. It rejects unknown fields, and its seed is `random_seed`.
 const MISTRAL: &[Parameter] = &[Temperature, TopP, PresencePenalty, FrequencyPenalty];
 
+/// A server, as far as its requests differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Host {
+pub(in crate::llm) enum Host {
     OpenAi,
     Mistral,
     Other,
 }
 
 impl Host {
-    fn of(host: &str) -> Self {
+    pub(in crate::llm) fn of(host: &str) -> Self {
         let under = |domain: &str| {
             host.strip_suffix(domain)
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
@@ -47,64 +48,25 @@ impl Host {
             Self::Other
         }
     }
-}
 
-pub(in crate::llm) fn capabilities(host: &str) -> Capabilities {
-    let host = Host::of(host);
-    Capabilities {
-        parameters: match host {
-            Host::OpenAi => ALL,
-            Host::Mistral => MISTRAL,
-            Host::Other => USUAL,
-        },
-        images: host == Host::OpenAi,
-        schemas: host != Host::Other,
-        ..Capabilities::NONE
+    pub(in crate::llm) fn capabilities(self) -> Capabilities {
+        Capabilities {
+            parameters: match self {
+                Self::OpenAi => ALL,
+                Self::Mistral => MISTRAL,
+                Self::Other => USUAL,
+            },
+            images: self == Self::OpenAi,
+            schemas: self != Self::Other,
+            ..Capabilities::NONE
+        }
     }
-}
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::llm) struct RequestQuirks {
-    /// Whether `system` messages may follow others.
-    pub(super) system_anywhere: bool,
-    pub(super) limit: Limit,
-    pub(super) stream_options: bool,
-    pub(super) ids: Ids,
-    /// Whether to send the format of the answer.
-    pub(in crate::llm) schemas: bool,
-    /// Whether to send images of tool results.
-    pub(in crate::llm) images: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Limit {
-    /// `max_completion_tokens`, which OpenAI's reasoning models require.
-    Completion,
-    /// `max_tokens`, which all other servers accept.
-    Tokens,
-}
-
-impl RequestQuirks {
-    pub(in crate::llm) fn of(host: &str) -> Self {
-        let Capabilities {
-            schemas, images, ..
-        } = capabilities(host);
-        let host = Host::of(host);
-        Self {
-            system_anywhere: host == Host::OpenAi,
-            limit: match host {
-                Host::OpenAi => Limit::Completion,
-                Host::Mistral | Host::Other => Limit::Tokens,
-            },
-            // Mistral always reports usage, and has rejected unknown fields.
-            stream_options: host != Host::Mistral,
-            ids: match host {
-                Host::OpenAi => Ids::Short,
-                Host::Mistral => Ids::Nine,
-                Host::Other => Ids::Any,
-            },
-            schemas,
-            images,
+    pub(super) const fn ids(self) -> Ids {
+        match self {
+            Self::OpenAi => Ids::Short,
+            Self::Mistral => Ids::Nine,
+            Self::Other => Ids::Any,
         }
     }
 }
@@ -114,45 +76,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn server_quirks_follow_from_the_host() {
-        for (host, system_anywhere, limit, stream_options, ids) in [
-            ("api.openai.com", true, Limit::Completion, true, Ids::Short),
-            (
-                "eu.api.openai.com",
-                true,
-                Limit::Completion,
-                true,
-                Ids::Short,
-            ),
-            (
-                "x.openai.azure.com",
-                true,
-                Limit::Completion,
-                true,
-                Ids::Short,
-            ),
-            ("notopenai.com", false, Limit::Tokens, true, Ids::Any),
-            (
-                "openai.com.example.org",
-                false,
-                Limit::Tokens,
-                true,
-                Ids::Any,
-            ),
-            ("openrouter.ai", false, Limit::Tokens, true, Ids::Any),
-            ("api.mistral.ai", false, Limit::Tokens, false, Ids::Nine),
-            ("localhost", false, Limit::Tokens, true, Ids::Any),
+    fn server_is_known_by_its_host() {
+        for (name, host) in [
+            ("api.openai.com", Host::OpenAi),
+            ("eu.api.openai.com", Host::OpenAi),
+            ("x.openai.azure.com", Host::OpenAi),
+            ("notopenai.com", Host::Other),
+            ("openai.com.example.org", Host::Other),
+            ("openrouter.ai", Host::Other),
+            ("api.mistral.ai", Host::Mistral),
+            ("localhost", Host::Other),
         ] {
-            let schemas = limit == Limit::Completion || ids == Ids::Nine;
-            let expected = RequestQuirks {
-                schemas,
-                images: system_anywhere,
-                system_anywhere,
-                limit,
-                stream_options,
-                ids,
-            };
-            assert_eq!(RequestQuirks::of(host), expected, "{host}");
+            assert_eq!(Host::of(name), host, "{name}");
         }
     }
 }

@@ -8,27 +8,27 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json, value::RawValue};
 
-use super::quirks::{Limit, RequestQuirks};
+use super::quirks::Host;
 use crate::{
     llm::{
         Request, ToolChoice,
         json_cache::JsonCache,
-        wire::{self, Ids, Joined, MessageText},
+        wire::{self, Ids},
     },
-    model::{AnswerFormat, Image, Message, Parameter, Part, Role, ToolSpec},
+    model::{AnswerFormat, Capabilities, Image, Message, Parameter, Part, Role, ToolSpec},
 };
 
 pub(in crate::llm) fn body(
     request: &Request,
     kept: &JsonCache,
     provider: &str,
-    quirks: RequestQuirks,
+    host: Host,
+    takes: Capabilities,
     max_output: Option<u64>,
     stream: bool,
 ) -> serde_json::Result<Vec<u8>> {
     let most = wire::caller_limit(request).into_iter().chain(max_output);
-    let most = most.min();
-    let limit = |kind: Limit| most.filter(|_| quirks.limit == kind);
+    let (most, is_openai) = (most.min(), host == Host::OpenAi);
     let options = request.options.as_deref();
     let has_tools = !request.tools.is_empty();
     let prompt = kept.prompt(&request.system)?;
@@ -36,26 +36,28 @@ pub(in crate::llm) fn body(
         tools.iter().map(OpenAiTool::of).collect::<Vec<_>>()
     })?;
     // OpenAI takes special tokens in messages as plain text.
-    let messages = match quirks.system_anywhere {
+    let messages = match is_openai {
         true => Cow::Borrowed(&request.messages[..]),
         false => wire::without_tokens(&request.messages),
     };
     let mut body = Vec::with_capacity(wire::room(&messages, &[&prompt, &tools]));
     let written = ChatRequest {
         model: &request.model,
-        messages: entries(request, &messages, &prompt, provider, quirks),
+        messages: entries(request, &messages, &prompt, provider, host, takes.images),
         tools: has_tools.then_some(&*tools),
         tool_choice: tool_choice(&request.tool_choice).filter(|_| has_tools),
         parallel_tool_calls: (has_tools && options.is_some_and(|options| options.single_call))
             .then_some(false),
         response_format: options
-            .filter(|_| quirks.schemas)
+            .filter(|_| takes.schemas)
             .and_then(|options| ResponseFormat::of(&options.format)),
         parameters: options.map(|options| &options.parameters),
-        max_completion_tokens: limit(Limit::Completion),
-        max_tokens: limit(Limit::Tokens),
+        // OpenAI's reasoning models require the first one; all other servers accept the second.
+        max_completion_tokens: most.filter(|_| is_openai),
+        max_tokens: most.filter(|_| !is_openai),
         stream,
-        stream_options: (stream && quirks.stream_options).then_some(StreamOptions {
+        // Mistral always reports usage, and has rejected unknown fields.
+        stream_options: (stream && host != Host::Mistral).then_some(StreamOptions {
             include_usage: true,
         }),
     };
@@ -178,7 +180,7 @@ enum Entry<'a> {
         content: UserContent<'a>,
     },
     Assistant {
-        content: Option<Joined<&'a str>>,
+        content: Option<String>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<CallEntry<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,21 +198,22 @@ struct UserContent<'a>(Vec<UserPart<'a>>);
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum UserPart<'a> {
-    Text { text: MessageText<'a> },
+    Text { text: Cow<'a, str> },
     ImageUrl { image_url: &'a Image },
 }
 
 impl Serialize for UserContent<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let texts = self.0.iter().filter_map(|part| match part {
-            UserPart::Text { text } => Some(*text),
+            UserPart::Text { text } => Some(&**text),
             UserPart::ImageUrl { .. } => None,
         });
-        let texts = Joined::new(texts, "\n\n");
-        if texts.texts.len() == self.0.len() {
-            return texts.serialize(serializer);
+        let texts: Vec<&str> = texts.collect();
+        if texts.len() == self.0.len() {
+            return texts.join("\n\n").serialize(serializer);
         }
-        let is_empty = |part: &&UserPart<'_>| matches!(part, UserPart::Text { text: MessageText::Plain(text) } if text.is_empty());
+        let is_empty =
+            |part: &&UserPart<'_>| matches!(part, UserPart::Text { text } if text.is_empty());
         serializer.collect_seq(self.0.iter().filter(|part| !is_empty(part)))
     }
 }
@@ -247,7 +250,8 @@ fn entries<'a>(
     messages: &'a [Arc<Message>],
     prompt: &'a RawValue,
     provider: &str,
-    quirks: RequestQuirks,
+    host: Host,
+    images: bool,
 ) -> Vec<Entry<'a>> {
     let mut entries = Vec::with_capacity(messages.len() + 1);
     if !request.system.is_empty() {
@@ -255,24 +259,26 @@ fn entries<'a>(
     }
     for message in messages {
         match message.role {
-            Role::System | Role::Guidance if quirks.system_anywhere => {
+            Role::System | Role::Guidance if host == Host::OpenAi => {
                 entries.extend(message.texts().map(|content| Entry::System { content }));
             }
             Role::System | Role::Guidance => {
-                let texts = message.texts().map(MessageText::Runtime);
-                push_user(&mut entries, texts.map(|text| UserPart::Text { text }));
+                let texts = message.texts().map(|text| UserPart::Text {
+                    text: wire::guidance(text).into(),
+                });
+                push_user(&mut entries, texts);
             }
             Role::User => push_user(&mut entries, message.parts.iter().filter_map(user_part)),
             Role::Assistant => {
-                entries.extend(assistant(message, provider, &request.model, quirks.ids));
+                entries.extend(assistant(message, provider, &request.model, host.ids()));
             }
             Role::Tool => {
                 entries.extend(message.results().map(|result| Entry::Tool {
-                    tool_call_id: quirks.ids.of(&result.call.0),
-                    content: wire::result_text(result, quirks.images),
+                    tool_call_id: host.ids().of(&result.call.0),
+                    content: wire::result_text(result, images),
                 }));
                 // Only a user's message may have images.
-                let results = message.results().filter(|_| quirks.images);
+                let results = message.results().filter(|_| images);
                 let images = results.flat_map(|result| &result.images);
                 let images = images.map(|image| UserPart::ImageUrl { image_url: image });
                 push_user(&mut entries, images);
@@ -284,9 +290,7 @@ fn entries<'a>(
 
 fn user_part(part: &Part) -> Option<UserPart<'_>> {
     match part {
-        Part::Text { text } => Some(UserPart::Text {
-            text: MessageText::Plain(text),
-        }),
+        Part::Text { text } => Some(UserPart::Text { text: text.into() }),
         Part::Image(image) => Some(UserPart::ImageUrl { image_url: image }),
         Part::ToolCall(_) | Part::ToolResult(_) | Part::Opaque(_) => None,
     }
@@ -324,8 +328,7 @@ fn assistant<'a>(message: &'a Message, provider: &str, model: &str, ids: Ids) ->
             .and_then(|kept| kept.extra_content),
     });
     let tool_calls: Vec<CallEntry<'_>> = calls.collect();
-    let content = Joined::new(message.texts().filter(|text| !text.is_empty()), "");
-    let content = (!content.texts.is_empty()).then_some(content);
+    let content = Some(message.texts().collect()).filter(|text: &String| !text.is_empty());
     let reasoning_details = kept.iter().find_map(|kept| {
         let details = kept.reasoning_details?;
         (kept.model == model).then_some(details)

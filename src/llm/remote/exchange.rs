@@ -11,7 +11,13 @@ use tokio::time::timeout;
 
 use super::Shared;
 use crate::{
-    llm::{Delta, DeltaStream, Request, decode::Flow, fault, reading::Reading},
+    llm::{
+        Delta, DeltaStream, Request,
+        decode::Flow,
+        fault,
+        pieces::DeltaResult,
+        reading::{Bounds, Reading},
+    },
     model::{Fault, FaultClass, FaultCode},
 };
 
@@ -24,8 +30,6 @@ const WORDS: Duration = Duration::from_secs(5);
 
 /// Deadline for the last bytes after the reply is complete, so that the connection can be reused.
 const LINGER: Duration = Duration::from_millis(20);
-
-type DeltaResult = Result<Delta, Fault>;
 
 struct Exchange {
     shared: Arc<Shared>,
@@ -93,7 +97,7 @@ impl Exchange {
         let response = answered.map_err(|error| fault::of_send(&error, &connection.place))?;
         let limits = fault::limits(response.headers());
         let model = request.model.clone();
-        let reading = Reading::new(shared.decoder(request), shared.bounds);
+        let reading = Reading::new(shared.decoder(request), Bounds::default());
         self.ready.extend(limits.map(Delta::Limits).map(Ok));
         if !response.status().is_success() {
             let mut fault = refusal(response, shared).await;

@@ -73,7 +73,7 @@ pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
     let url = match shared.dialect {
         Dialect::OpenAi => connection.url(&["models"]),
         Dialect::Anthropic => {
-            let mut url = connection.versioned_url("v1", &["models"]);
+            let mut url = connection.versioned_url("v1", "models");
             url.query_pairs_mut().append_pair("limit", "1000");
             url
         }

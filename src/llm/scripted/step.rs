@@ -35,6 +35,12 @@ pub enum Try {
     },
 }
 
+impl Try {
+    pub(super) const fn is_in_chunks(&self) -> bool {
+        matches!(self, Self::Reply(reply) if matches!(reply.text, ScriptText::Chunks(_)))
+    }
+}
+
 /// A reply in a script.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedReply {
@@ -91,13 +97,6 @@ impl ScriptedReply {
         self
     }
 
-    pub(super) const fn pauses(&self) -> Pauses {
-        match self.text {
-            ScriptText::Whole(_) => Pauses::Once,
-            ScriptText::Chunks(_) => Pauses::Between,
-        }
-    }
-
     pub(super) fn at_step(&self, step: usize, request: &Request, cut: Cut) -> Vec<DeltaResult> {
         match &self.text {
             ScriptText::Whole(text) => pieces::of_reply(self.whole(text, step, request), cut),
@@ -135,10 +134,4 @@ impl ScriptedReply {
             parts,
         }
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pauses {
-    Once,
-    Between,
 }

@@ -6,16 +6,15 @@ type Named = (String, String);
 
 fn read(chunks: &[&[u8]], limit: usize) -> Result<Vec<Named>, TooLong> {
     let mut events = Vec::new();
-    let mut each = |event: Event<'_>| {
-        events.push((event.name.to_owned(), event.data.into_owned()));
-        Ok(())
-    };
     let mut parser = Parser::new(limit);
-    for chunk in chunks {
-        parser.feed::<TooLong>(chunk, &mut each)?;
+    for mut chunk in chunks.iter().copied() {
+        while let Some(event) = parser.next(&mut chunk)? {
+            events.push(event);
+        }
     }
-    parser.finish::<TooLong>(&mut each)?;
-    Ok(events)
+    events.extend(parser.finish()?);
+    let named = events.into_iter().map(|event| (event.name, event.data));
+    Ok(named.collect())
 }
 
 fn data(texts: &[&str]) -> Vec<Named> {

@@ -124,8 +124,8 @@ fn outline(request: &Request) -> String {
         let blocks = turn.content.iter().map(|block| {
             let kind = match block.content {
                 Content::Prompt(_) => "prompt",
-                Content::Said(MessageText::Plain(_)) => "text",
-                Content::Said(MessageText::Runtime(_)) => "guidance",
+                Content::Said(_) => "text",
+                Content::Guidance(_) => "guidance",
                 Content::Image(_) => "image",
                 Content::Result(..) => "result",
                 Content::Call(_) => "call",

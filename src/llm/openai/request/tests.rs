@@ -70,7 +70,8 @@ fn pretty(request: &Request, host: &str, max_output: Option<u64>, stream: bool) 
         request,
         &JsonCache::default(),
         "p",
-        RequestQuirks::of(host),
+        Host::of(host),
+        Host::of(host).capabilities(),
         max_output,
         stream,
     )
@@ -102,7 +103,8 @@ fn minimal_openai_request_omits_optional_fields() {
         &request,
         &JsonCache::default(),
         "p",
-        RequestQuirks::of("localhost"),
+        Host::of("localhost"),
+        Host::of("localhost").capabilities(),
         None,
         false,
     )
@@ -144,7 +146,8 @@ fn reasoning_is_replayed_only_to_its_own_model() {
             &request,
             &JsonCache::default(),
             provider,
-            RequestQuirks::of("openrouter.ai"),
+            Host::of("openrouter.ai"),
+            Host::of("openrouter.ai").capabilities(),
             None,
             true,
         )
@@ -172,7 +175,8 @@ fn earlier_messages_stay_a_prefix_of_later_requests() {
             &request,
             &JsonCache::default(),
             "p",
-            RequestQuirks::of("api.openai.com"),
+            Host::of("api.openai.com"),
+            Host::of("api.openai.com").capabilities(),
             None,
             true,
         )

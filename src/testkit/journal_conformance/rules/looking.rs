@@ -30,11 +30,8 @@ async fn reads_are_bounded<J: Journal>(journal: &J) -> Checked {
         (u64::MAX, usize::MAX, &[]),
     ] {
         let answer = journal.read(claim.sid, Seq(after), limit).await;
-        same(
-            &format!("read after {after}, limit {limit}"),
-            answer,
-            Ok(entries(want)),
-        )?;
+        let what = format!("read after {after}, limit {limit}");
+        same(&what, answer, Ok(entries(want)))?;
     }
     Ok(())
 }
@@ -124,9 +121,6 @@ async fn tenants_are_those_that_have_sessions<J: Journal>(journal: &J) -> Checke
         journal.delete(sid, Only::Always).await.map_err(said)?;
     }
     let left = journal.tenants(None, 9).await;
-    same(
-        "tenants after a deletion",
-        left,
-        Ok(named(&["B", "a", "b"])?),
-    )
+    let want = named(&["B", "a", "b"])?;
+    same("tenants after a deletion", left, Ok(want))
 }
