@@ -31,6 +31,7 @@ use crate::model::{
     Charge, Day, DayUsage, Epoch, Event, Owner, Payer, Record, Seq, SessionKey, SessionName, Sid,
     TenantId, Timestamp,
     record::{Fact, QueryFact, SessionFact},
+    words,
 };
 
 mod memory;
@@ -97,29 +98,19 @@ pub struct Append {
     pub charges: Vec<Charge>,
 }
 
-/// State of a session for lists and recovery, known without reading its log.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SessionStatus {
-    /// No query runs.
-    #[default]
-    Idle,
-    /// A query runs.
-    Busy,
-    /// Closed: it accepts no more messages.
-    Closed,
-    /// Quarantined until an operator releases it.
-    Quarantined,
-}
-
-impl SessionStatus {
-    /// Its word. `running` means a query without an end, in progress or interrupted.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Busy => "running",
-            Self::Closed => "closed",
-            Self::Quarantined => "quarantined",
-        }
+words! {
+    /// State of a session for lists and recovery, known without reading its log.
+    #[derive(Default)]
+    pub enum SessionStatus {
+        /// No query runs.
+        #[default]
+        Idle = "idle",
+        /// A query has no end: it is in progress or was interrupted.
+        Busy = "running",
+        /// Closed: it accepts no more messages.
+        Closed = "closed",
+        /// Quarantined until an operator releases it.
+        Quarantined = "quarantined",
     }
 }
 
@@ -157,16 +148,11 @@ impl StatusTracker {
     /// The status after the records so far. Recovery leaves a quarantined session alone, and
     /// continues a closed one that has accepted messages.
     pub const fn status(self) -> SessionStatus {
-        match self {
-            Self {
-                is_quarantined: true,
-                ..
-            } => SessionStatus::Quarantined,
-            Self { open: 1.., .. } => SessionStatus::Busy,
-            Self {
-                is_closed: true, ..
-            } => SessionStatus::Closed,
-            _ => SessionStatus::Idle,
+        match (self.is_quarantined, self.open, self.is_closed) {
+            (true, ..) => SessionStatus::Quarantined,
+            (false, 1.., _) => SessionStatus::Busy,
+            (false, 0, true) => SessionStatus::Closed,
+            (false, 0, false) => SessionStatus::Idle,
         }
     }
 }

@@ -86,17 +86,17 @@ impl Approvals {
     }
 
     pub(super) fn in_session(&self, key: &SessionKey) -> Vec<Approval> {
-        let theirs = self.0.get(&key.tenant);
-        let there = theirs.as_ref().and_then(|theirs| theirs.get(&key.name));
-        there.map_or_else(Vec::new, |there| there.calls.clone())
+        let calls = self.look(key, |pending| pending.calls.clone());
+        calls.unwrap_or_default()
+    }
+
+    fn look<T>(&self, key: &SessionKey, look: impl FnOnce(&PendingCalls) -> T) -> Option<T> {
+        let theirs = self.0.get(&key.tenant)?;
+        theirs.get(&key.name).map(look)
     }
 
     fn knows(&self, known: &Known) -> bool {
-        let theirs = self.0.get(&known.key.tenant);
-        let there = theirs
-            .as_ref()
-            .and_then(|theirs| theirs.get(&known.key.name));
-        there.is_some_and(|there| there.last == known.last)
+        self.look(&known.key, |pending| pending.last) == Some(known.last)
     }
 
     /// The waiting calls of a tenant, oldest first; drops the entries of sessions that no longer
@@ -178,10 +178,8 @@ impl Oracle {
         let (mut unfinished, mut sids) = (HashSet::new(), ALL);
         let (mut incomplete, mut to_the_end) = (false, true);
         loop {
-            let page = self
-                .router()
-                .journal
-                .unfinished(Some(tenant.clone()), sids, PAGE);
+            let journal = &self.router().journal;
+            let page = journal.unfinished(Some(tenant.clone()), sids, PAGE);
             let mut theirs = within(self.router().acknowledge, page).await?;
             let Some(last) = theirs.last() else { break };
             sids = last.sid.next()..=*ALL.end();

@@ -66,10 +66,8 @@ impl Clock {
                     reason = "the one place that reads the clock"
                 )]
                 let now = SystemTime::now();
-                let since = now
-                    .duration_since(SystemTime::UNIX_EPOCH)
-                    .unwrap_or_default();
-                Timestamp::from_millis(0).plus(since)
+                let since = now.duration_since(SystemTime::UNIX_EPOCH);
+                Timestamp::from_millis(0).plus(since.unwrap_or_default())
             }
             Wall::From(time) => time.plus(self.0.start.elapsed()),
         }

@@ -46,16 +46,11 @@ pub async fn delete(
     key: &SessionKey,
     only: Only,
 ) -> Result<Deletion, AskError> {
-    let unknown = || AskError::NoSession {
-        name: key.name.clone(),
-    };
+    let unknown = || AskError::NoSession(key.name.clone());
     let known = within(PATIENCE, journal.find(key.clone())).await?;
     let sid = known.ok_or_else(unknown)?.sid;
     let gone = match within(PATIENCE, journal.delete(sid, only)).await {
-        Err(Error::StatusConflict { .. }) => {
-            let name = key.name.clone();
-            return Err(AskError::Unfinished { name });
-        }
+        Err(Error::StatusConflict { .. }) => return Err(AskError::Unfinished(key.name.clone())),
         Err(Error::Unknown { .. }) => return Err(unknown()),
         gone => gone?,
     };
@@ -74,8 +69,7 @@ impl Oracle {
     /// See [`AskError`].
     pub async fn delete(&self, key: &SessionKey, only: Only) -> Result<Deletion, AskError> {
         if key.name.is_reserved() {
-            let name = key.name.clone();
-            return Err(AskError::Reserved { name });
+            return Err(AskError::Reserved(key.name.clone()));
         }
         let (oracle, key) = (self.clone(), key.clone());
         // Runs to completion and is recorded even if the caller is dropped.
@@ -138,9 +132,8 @@ impl Deletions {
             return Err(AskError::full(AT_ONCE));
         }
         let end = self.end.clone();
-        let task = self
-            .tasks
-            .spawn(async move { end.run_until_cancelled(work).await });
+        let work = async move { end.run_until_cancelled(work).await };
+        let task = self.tasks.spawn(work);
         task.await.ok().flatten().ok_or(AskError::Stopped)
     }
 

@@ -192,16 +192,13 @@ impl Journal for JournalRouter {
         limit: usize,
     ) -> JournalFuture<'_, Vec<Known>> {
         Box::pin(async move {
+            let (durable, memory) = (&self.durable, &self.ephemerals.memory);
             let mut all = match *sids.start() <= FIRST {
-                true => {
-                    self.durable
-                        .unfinished(of.clone(), sids.clone(), limit)
-                        .await?
-                }
+                true => durable.unfinished(of.clone(), sids.clone(), limit).await?,
                 false => Vec::new(),
             };
             let room = limit - all.len();
-            all.extend(self.ephemerals.memory.unfinished(of, sids, room).await?);
+            all.extend(memory.unfinished(of, sids, room).await?);
             Ok(all)
         })
     }

@@ -107,10 +107,8 @@ impl SessionRouter {
         admission: Admission,
         message: impl FnOnce(RpcReplyPort<Result<T, AskError>>) -> ShardMsg,
     ) -> Result<T, AskError> {
-        let shard = self
-            .shards
-            .at(self.shards.index_of(key))
-            .ok_or(AskError::Stopped)?;
+        let shard = self.shards.at(self.shards.index_of(key));
+        let shard = shard.ok_or(AskError::Stopped)?;
         match shard.ask(message, admission, self.acknowledge).await {
             Ok(answer) => answer,
             Err(Unanswered::Full(full)) => Err(AskError::full(full.waiting)),
@@ -165,9 +163,8 @@ impl Oracle {
     #[must_use]
     pub fn session_by_key(&self, key: impl Into<SessionKey>) -> SessionHandle {
         let (profile, parent) = (ProfileName::oracle(), None);
-        let session = self
-            .router()
-            .session(key.into(), Opening { profile, parent });
+        let opening = Opening { profile, parent };
+        let session = self.router().session(key.into(), opening);
         session.acting(self.by.clone())
     }
 
@@ -195,11 +192,8 @@ impl Oracle {
 
     /// State of the model providers, in order of their names. Sends no message to an actor.
     pub fn providers(&self) -> Vec<ProviderState> {
-        self.services
-            .providers
-            .values()
-            .map(SharedStatus::read)
-            .collect()
+        let providers = self.services.providers.values();
+        providers.map(SharedStatus::read).collect()
     }
 
     /// Number of messages pending for each shared actor.
@@ -291,8 +285,7 @@ impl SessionHandle {
             || self.router.ephemerals.is_over(key)
             || key.name.is_sub_agent() && begins && !is_parent
         {
-            let name = key.name.clone();
-            return Err(AskError::Reserved { name });
+            return Err(AskError::Reserved(key.name.clone()));
         }
         let starts = match command {
             Command::Continue(_) => true,

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use dashmap::{DashMap, mapref::entry::Entry};
+use dashmap::DashMap;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -54,7 +54,7 @@ struct Tables {
     warned: Mutex<(Option<Instant>, u64)>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct LedgerEntry {
     progress_tracker: Arc<ProgressTracker>,
     running: Option<Charged>,
@@ -69,16 +69,8 @@ struct Charged {
 
 impl Ledger {
     pub(super) fn enter(&self, key: &SessionKey, progress_tracker: Arc<ProgressTracker>) {
-        match self.0.live.entry(key.clone()) {
-            Entry::Occupied(mut live) => live.get_mut().progress_tracker = progress_tracker,
-            Entry::Vacant(vacant) => {
-                let running = None;
-                vacant.insert(LedgerEntry {
-                    progress_tracker,
-                    running,
-                });
-            }
-        }
+        let mut live = self.0.live.entry(key.clone()).or_default();
+        live.progress_tracker = progress_tracker;
     }
 
     /// Sets a session's running query, if any, with its turn limit and the turns in its log.

@@ -117,11 +117,8 @@ impl Sheet {
         label: &'static str,
         values: impl IntoIterator<Item = &'static str>,
     ) -> MetricFamily {
-        self.add(
-            name,
-            help,
-            MetricFamily::new(MetricType::Counter, label, values),
-        )
+        let family = MetricFamily::new(MetricType::Counter, label, values);
+        self.add(name, help, family)
     }
 }
 
@@ -188,23 +185,20 @@ impl Metrics {
     }
 }
 
-fn kinds(kinds: &'static [&'static str], prefix: &str) -> impl Iterator<Item = &'static str> {
+fn kinds(
+    kinds: &'static [&'static str],
+    prefix: &'static str,
+) -> impl Iterator<Item = &'static str> {
     let strip = move |kind: &&'static str| kind.strip_prefix(prefix);
-    kinds
-        .iter()
-        .filter_map(strip)
-        .collect::<Vec<_>>()
-        .into_iter()
+    kinds.iter().filter_map(strip)
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let mut all = Sheet::default();
-        let live = MetricFamily::new(
-            MetricType::Gauge,
-            "state",
-            Activity::ALL.map(Activity::as_str),
-        );
+        let states = Activity::ALL.map(Activity::as_str);
+        let live = MetricFamily::new(MetricType::Gauge, "state", states);
+        let signals = SignalType::ALL.map(SignalType::as_str);
         Self {
             live: all.add("sessions_live", "Sessions in memory, by state", live),
             sessions: all.tally(
@@ -226,10 +220,7 @@ impl Default for Metrics {
                 "signals",
                 "Signals emitted by models, by type, and rejected signals",
                 "type",
-                SignalType::ALL
-                    .map(SignalType::as_str)
-                    .into_iter()
-                    .chain(["rejected"]),
+                signals.into_iter().chain(["rejected"]),
             ),
             fallbacks: all.tally(
                 "fallbacks",
@@ -277,15 +268,13 @@ impl Default for Metrics {
             ),
             turn: all.declare(
                 "turn",
-                "Duration of turns with a single model call, until the \
-                                       reply is durable",
+                "Duration of turns with a single model call, until the reply is durable",
             ),
             queued: all.declare("turn_queued", "Time that these turns waited in the gateway"),
             model: all.declare("turn_model", "Time that these turns waited for the model"),
             own: all.declare(
                 "turn_own",
-                "Time that these turns spent in Oracle itself, including \
-                                          the journal",
+                "Time that these turns spent in Oracle itself, including the journal",
             ),
             commit: all.declare(
                 "journal_commit",

@@ -182,11 +182,8 @@ impl Actor for PortActor {
         state: &mut PortState,
     ) -> Result<(), ActorProcessingErr> {
         // A reply fails to send only if the caller no longer waits.
-        match state
-            .requests
-            .try_send(message)
-            .map_err(mpsc::error::TrySendError::into_inner)
-        {
+        let sent = state.requests.try_send(message);
+        match sent.map_err(mpsc::error::TrySendError::into_inner) {
             Ok(()) | Err(PortMsg::Tell(_)) => {}
             Err(PortMsg::Submit(_, reply)) => drop(reply.send(Err(full()))),
             Err(PortMsg::Ask(_, reply)) => drop(reply.send(Err(full()))),
@@ -258,7 +255,7 @@ impl EventForwarder {
         loop {
             let mut notices = self.session.subscribe();
             match self.session.follow(self.after, self.frames).await {
-                Err(AskError::NoSession { .. }) => {
+                Err(AskError::NoSession(_)) => {
                     if notices.next().await.is_none() {
                         self.session.is_reachable()?;
                         tokio::time::sleep(RETRY_INTERVAL).await;

@@ -109,9 +109,8 @@ pub(super) async fn within<T>(
     asked: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
     let silent = || Error::Unavailable(format!("no answer within {deadline:?}"));
-    tokio::time::timeout(deadline, asked)
-        .await
-        .unwrap_or_else(|_| Err(silent()))
+    let answer = tokio::time::timeout(deadline, asked).await;
+    answer.unwrap_or_else(|_| Err(silent()))
 }
 
 #[cfg(test)]

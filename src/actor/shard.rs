@@ -147,9 +147,8 @@ impl Actor for ShardActor {
                 state.end_for(&ticket.key, Activation::BudgetViolated { query, detail });
             }
             ShardMsg::Sweep => {
-                state
-                    .me
-                    .cast_after(state.settings.sweep, || ShardMsg::Sweep);
+                let pause = state.settings.sweep;
+                state.me.cast_after(pause, || ShardMsg::Sweep);
                 state.sweep();
             }
             ShardMsg::Passivate(few) => state.passivate(few),
@@ -207,7 +206,7 @@ impl ShardState {
         let mut activation = Activation::OnDemand;
         if let Some(reason) = self.ledger.quarantined(&key) {
             if !request.is(&Command::Release) {
-                request.refuse(Refusal::Quarantined { reason });
+                request.refuse(Refusal::Quarantined(reason));
                 return Ok(());
             }
             self.ledger.release(&key);

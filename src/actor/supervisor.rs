@@ -267,10 +267,8 @@ impl SupervisorState {
             ChildRole::Shard(index) => {
                 let shards = services.router.shards.clone();
                 // Sessions of the previous shard, which died with it.
-                let cut_off = services
-                    .router
-                    .ledger
-                    .take(|key| shards.index_of(key) == *index);
+                let ledger = &services.router.ledger;
+                let cut_off = ledger.take(|key| shards.index_of(key) == *index);
                 let id = put(&shards, *index, ShardActor, self.shard(*index), me).await?;
                 if !cut_off.is_empty() {
                     self.tasks.retain(|task| !task.is_over());

@@ -122,10 +122,8 @@ impl Writer {
     async fn run(mut self, mut waiting: mpsc::Receiver<QueuedRecord>) {
         let mut lines = Vec::new();
         while waiting.recv_many(&mut lines, CAPACITY).await > 0 {
-            let records: Vec<_> = lines
-                .iter()
-                .filter_map(|(record, ..)| record.clone())
-                .collect();
+            let records = lines.iter().filter_map(|(record, ..)| record.clone());
+            let records: Vec<_> = records.collect();
             let mut written = Ok(());
             if !records.is_empty() {
                 let charges = lines

@@ -188,10 +188,8 @@ impl Drop for ToolSpan {
 
 /// Tokens sent and received. OpenTelemetry takes signed numbers only.
 const fn used(usage: Usage) -> (i64, i64) {
-    (
-        usage.input_tokens.cast_signed(),
-        usage.output_tokens.cast_signed(),
-    )
+    let (sent, received) = (usage.input_tokens, usage.output_tokens);
+    (sent.cast_signed(), received.cast_signed())
 }
 
 /// Records the result of a model call.

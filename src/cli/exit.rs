@@ -118,15 +118,10 @@ mod tests {
         let call = CallId::new("c1");
         for (error, code) in [
             (AskError::EmptyQuestion, 2),
-            (AskError::QuestionTooLong { bytes: 1 << 21 }, 2),
-            (AskError::Key { bytes: 0 }, 2),
+            (AskError::QuestionTooLong(1 << 21), 2),
+            (AskError::Key(0), 2),
             (AskError::Name(SessionName::new("").unwrap_err()), 2),
-            (
-                AskError::Reserved {
-                    name: SessionName::system(),
-                },
-                2,
-            ),
+            (AskError::Reserved(SessionName::system()), 2),
             (AskError::Timeout(Duration::from_secs(1)), 1),
             (AskError::Stopped, 1),
             (
@@ -149,13 +144,13 @@ mod tests {
                 }),
                 5,
             ),
-            (refused(Refusal::TurnsOutOfRange { found: 0 }), 2),
+            (refused(Refusal::TurnsOutOfRange(0)), 2),
             (refused(Refusal::NothingRunning), 1),
-            (refused(Refusal::KeyReused { key }), 1),
-            (refused(Refusal::NotWaiting { call }), 1),
+            (refused(Refusal::KeyReused(key)), 1),
+            (refused(Refusal::NotWaiting(call)), 1),
             (refused(Refusal::NothingToContinue), 1),
             (refused(Refusal::AlreadyOpen), 1),
-            (refused(Refusal::Quarantined { reason }), 1),
+            (refused(Refusal::Quarantined(reason)), 1),
         ] {
             let refused = Refused::from(error);
             assert_eq!(of_code(refused.code), code, "{refused:?}");

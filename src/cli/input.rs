@@ -200,7 +200,7 @@ fn checked(question: &str) -> Result<(), AskError> {
         return Err(AskError::EmptyQuestion);
     }
     match question.len() {
-        bytes if bytes > MAX_QUESTION => Err(AskError::QuestionTooLong { bytes }),
+        bytes if bytes > MAX_QUESTION => Err(AskError::QuestionTooLong(bytes)),
         _ => Ok(()),
     }
 }

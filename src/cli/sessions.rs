@@ -107,7 +107,7 @@ pub struct SessionArg {
 async fn known(journal: &dyn Journal, name: &SessionName) -> Result<Known, CliError> {
     let name = name.clone();
     let found = find(journal, &name).await?;
-    found.ok_or_else(|| AskError::NoSession { name }.into())
+    found.ok_or_else(|| AskError::NoSession(name).into())
 }
 
 /// Finds a session by its name. A UUID may be shortened, as Git shortens hashes, to at least six

@@ -94,7 +94,7 @@ fn steer(text: String, author: Author) -> Result<Command, Refused> {
     }
     if text.len() > MAX_QUESTION {
         let bytes = text.len();
-        return Err(AskError::QuestionTooLong { bytes }.into());
+        return Err(AskError::QuestionTooLong(bytes).into());
     }
     Ok(Command::Steer { text, author })
 }
@@ -269,13 +269,13 @@ impl TenantController<'_> {
             return Ok(session);
         }
         let name = subject.name.clone();
-        Err(AskError::NoSession { name }.into())
+        Err(AskError::NoSession(name).into())
     }
 
     async fn command(&self, subject: &Subject, command: Command) -> Result<Answer, Refused> {
         if subject.name.is_reserved() {
             let name = subject.name.clone();
-            return Err(AskError::Reserved { name }.into());
+            return Err(AskError::Reserved(name).into());
         }
         let session = self.existing_session(subject).await?;
         match session.command(command).await? {

@@ -156,7 +156,7 @@ async fn one(oracle: &Oracle, key: SessionKey, after: Option<Seq>) -> Result<Sou
     let session = oracle.session_by_key(key);
     let Some(last) = session.last().await? else {
         let name = session.key().name.clone();
-        return Err(AskError::NoSession { name }.into());
+        return Err(AskError::NoSession(name).into());
     };
     let follow = session.follow(after.unwrap_or(last), Frames::No).await?;
     if let Some(after) = after.filter(|after| *after > follow.end()) {

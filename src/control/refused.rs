@@ -151,14 +151,14 @@ impl From<AskError> for Refused {
                 retry_after: wait, ..
             } => Self::retryable(Code::Overloaded, text, wait),
             AskError::EmptyQuestion => Self::new(Code::EmptyQuestion, text),
-            AskError::QuestionTooLong { .. } => Self::new(Code::QuestionTooLong, text),
-            AskError::Key { .. } => Self::new(Code::InvalidValue, text),
+            AskError::QuestionTooLong(_) => Self::new(Code::QuestionTooLong, text),
+            AskError::Key(_) => Self::new(Code::InvalidValue, text),
             AskError::Name(_) => Self::new(Code::InvalidName, text),
-            AskError::Reserved { .. } => Self::new(Code::Reserved, text),
-            AskError::NoSession { .. } => Self::new(Code::NoSession, text),
-            AskError::Deleted { .. } => Self::new(Code::Deleted, text),
+            AskError::Reserved(_) => Self::new(Code::Reserved, text),
+            AskError::NoSession(_) => Self::new(Code::NoSession, text),
+            AskError::Deleted(_) => Self::new(Code::Deleted, text),
             AskError::Timeout(_) | AskError::Stopped => Self::unavailable(text),
-            AskError::Unfinished { .. } => Self::retryable(Code::Busy, text, SOON),
+            AskError::Unfinished(_) => Self::retryable(Code::Busy, text, SOON),
             AskError::Journal(_) => Self::retryable(Code::Journal, text, LATER),
         }
     }
@@ -183,23 +183,23 @@ fn refused(refusal: &Refusal, text: String) -> Refused {
         Refusal::BudgetSpent { after, .. } => {
             return Refused::retryable(Code::BudgetSpent, text, *after);
         }
-        Refusal::KeyReused { .. } => Code::KeyReused,
-        Refusal::LimitsOfASteer | Refusal::ResultMissing { .. } => Code::InvalidValue,
-        Refusal::TurnsOutOfRange { .. } => Code::TurnsOutOfRange,
-        Refusal::NotWaiting { .. } | Refusal::NotHandedOver { .. } => Code::NotWaiting,
-        Refusal::OtherCall { .. } => Code::OtherCall,
+        Refusal::KeyReused(_) => Code::KeyReused,
+        Refusal::LimitsOfASteer | Refusal::ResultMissing(_) => Code::InvalidValue,
+        Refusal::TurnsOutOfRange(_) => Code::TurnsOutOfRange,
+        Refusal::NotWaiting(_) | Refusal::NotHandedOver(_) => Code::NotWaiting,
+        Refusal::OtherCall(_) => Code::OtherCall,
         Refusal::NothingToContinue => Code::NothingToContinue,
         Refusal::AlreadyOpen => Code::AlreadyOpen,
         Refusal::Closed => Code::Closed,
         Refusal::UnknownTool { .. } => Code::UnknownTool,
-        Refusal::AttachedAlready { .. } => Code::AttachedAlready,
+        Refusal::AttachedAlready(_) => Code::AttachedAlready,
         Refusal::NoSuchTurn { .. } => Code::NoSuchTurn,
-        Refusal::TooLongToFork { .. } => Code::TooLongToFork,
+        Refusal::TooLongToFork(_) => Code::TooLongToFork,
         Refusal::NotNew => Code::NotNew,
         Refusal::ImportTooLarge { .. } => Code::ImportTooLarge,
         Refusal::Owned { .. } => Code::Owned,
         Refusal::Draining => Code::Draining,
-        Refusal::Quarantined { .. } => Code::Quarantined,
+        Refusal::Quarantined(_) => Code::Quarantined,
     };
     match code {
         Code::Busy | Code::InboxFull => Refused::retryable(code, text, SOON),

@@ -68,7 +68,7 @@ fn session(host: &Host, caller: &Caller, name: SessionName) -> Result<SessionHan
 
 fn not_reserved(name: SessionName, param: &'static str) -> Result<SessionName, Problem> {
     if name.is_reserved() || name.is_ephemeral() {
-        return Err(Problem::from(AskError::Reserved { name }).of(param));
+        return Err(Problem::from(AskError::Reserved(name)).of(param));
     }
     Ok(name)
 }

@@ -290,10 +290,8 @@ impl Problem {
         import: &'static str,
     ) -> Self {
         let field = match &error {
-            AskError::EmptyQuestion | AskError::QuestionTooLong { .. } => Some(question),
-            AskError::Key { .. } | AskError::Refused(Refusal::KeyReused { .. }) => {
-                Some("idempotency-key")
-            }
+            AskError::EmptyQuestion | AskError::QuestionTooLong(_) => Some(question),
+            AskError::Key(_) | AskError::Refused(Refusal::KeyReused(_)) => Some("idempotency-key"),
             AskError::Refused(Refusal::ImportTooLarge { .. } | Refusal::NotNew) => Some(import),
             AskError::Refused(Refusal::LimitsOfASteer) => Some("limits"),
             _ => None,

@@ -81,18 +81,13 @@ impl Memory {
         let mut all = self.usage.lock();
         for Charge { payer, usage } in charges {
             let days = all.entry(payer).or_default();
-            let DayUsage {
-                day,
-                tokens,
-                nano_usd,
-            } = usage;
-            let of_day = days.entry(day).or_insert(DayUsage {
-                day,
+            let of_day = days.entry(usage.day).or_insert(DayUsage {
                 tokens: 0,
                 nano_usd: 0,
+                ..usage
             });
-            of_day.tokens = of_day.tokens.saturating_add(tokens);
-            of_day.nano_usd = of_day.nano_usd.saturating_add(nano_usd);
+            of_day.tokens = of_day.tokens.saturating_add(usage.tokens);
+            of_day.nano_usd = of_day.nano_usd.saturating_add(usage.nano_usd);
         }
     }
 
@@ -180,10 +175,7 @@ impl Sessions {
         records: &[Arc<Record>],
     ) -> Result<(), Error> {
         let below = opened_below(after, records).filter(|(name, _)| **name == key.name);
-        let parent = below.map(|(_, parent)| SessionKey {
-            tenant: key.tenant.clone(),
-            name: parent.clone(),
-        });
+        let parent = below.map(|(_, parent)| key.with_name(parent.clone()));
         match parent {
             Some(parent) if self.sid(&parent).is_none() => Err(Error::Unknown { sid }),
             _ => Ok(()),

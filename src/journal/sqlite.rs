@@ -126,9 +126,7 @@ impl Sqlite {
         });
         Ok(Self { inner })
     }
-}
 
-impl Sqlite {
     /// Publishes the control socket of this process for others, as
     /// [`Owner::socket`](crate::model::Owner::socket).
     ///

@@ -30,7 +30,7 @@ pub(super) fn attach(
 ) -> Result<Decision, Refusal> {
     let policy = session.policy();
     if policy.tool(&tool).is_some() {
-        return Err(Refusal::AttachedAlready { tool });
+        return Err(Refusal::AttachedAlready(tool));
     }
     let mut ready = policy.attachable.iter();
     let Some(spec) = ready.find(|spec| spec.name == tool) else {
@@ -87,9 +87,8 @@ impl Session {
         let before = Arc::clone(&self.policy().tools);
         self.rules = policy.into();
         let before = before.iter().filter(|_| self.opened.is_some());
-        let mut tools: Vec<ToolSpec> = before
-            .filter_map(|spec| self.available(&spec.name))
-            .collect();
+        let kept = before.filter_map(|spec| self.available(&spec.name));
+        let mut tools: Vec<ToolSpec> = kept.collect();
         let own = self.policy().tools.iter().map(|spec| &spec.name);
         for name in own.chain(self.joined.iter().map(|tool| &tool.tool)) {
             if tools.iter().all(|spec| spec.name != *name) {
@@ -126,9 +125,8 @@ fn ready(policy: &Policy, name: &str) -> Option<ToolSpec> {
         return None;
     }
     let mut ready = policy.attachable.iter().chain(policy.findable.iter());
-    ready
-        .find(|spec| spec.name == name)
-        .map(offer::escaped_spec)
+    let ready = ready.find(|spec| spec.name == name);
+    ready.map(offer::escaped_spec)
 }
 
 /// Always one message, because summaries refer to messages by position.

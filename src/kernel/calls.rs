@@ -102,12 +102,8 @@ fn refusal(draft: &Draft<'_>, call: &ToolCall, doomed: bool) -> Option<(RefusedW
         return Some((RefusedWhy::UnknownTool, content));
     };
     let slots = draft.query.step.slots();
-    if client.is_some()
-        && options.single_call
-        && slots
-            .iter()
-            .any(|slot| slot.state == CallState::AwaitingClient)
-    {
+    let awaits = |slot: &ToolSlot| slot.state == CallState::AwaitingClient;
+    if client.is_some() && options.single_call && slots.iter().any(awaits) {
         return Some((RefusedWhy::OneAtATime, guidance::ONE_AT_A_TIME.into()));
     }
     match call.parsed() {
@@ -140,9 +136,8 @@ pub(super) fn start_waiting(draft: &mut Draft<'_>) {
     let of = |state| slots.iter().filter(move |slot| slot.state == state);
     let running = of(CallState::Running).count();
     let room = draft.policy().parallel_calls.max(1).saturating_sub(running);
-    let next = of(CallState::Waiting)
-        .take(room)
-        .map(|slot| Arc::clone(&slot.call));
+    let next = of(CallState::Waiting).take(room);
+    let next = next.map(|slot| Arc::clone(&slot.call));
     for call in next.collect::<Vec<_>>() {
         draft.emit(ToolFact::Started(started(&call)));
         let (query, turn) = (draft.query.id, draft.query.turn);
@@ -234,9 +229,8 @@ fn handed_over(draft: &Draft<'_>) -> Vec<(CallId, ToolSlot)> {
     let (query, turn) = (draft.query.id, draft.query.turn);
     let waits = |slot: &ToolSlot| slot.state == CallState::AwaitingClient;
     let slots = open(draft).into_iter().filter(waits);
-    slots
-        .map(|slot| (slot.call.client_id(key, query, turn), slot))
-        .collect()
+    let known = |slot: ToolSlot| (slot.call.client_id(key, query, turn), slot);
+    slots.map(known).collect()
 }
 
 pub(super) fn returned(
@@ -252,13 +246,12 @@ pub(super) fn returned(
     };
     let is_waiting = |call: &CallId| waiting.iter().any(|(id, _)| id == call);
     if let Some(other) = results.iter().find(|result| !is_waiting(&result.call)) {
-        let call = other.call.clone();
-        return Err(Refusal::NotHandedOver { call });
+        return Err(Refusal::NotHandedOver(other.call.clone()));
     }
     let mut pairs = Vec::with_capacity(waiting.len());
     for (id, slot) in waiting {
         let Some(result) = results.iter().find(|result| result.call == id) else {
-            return Err(Refusal::ResultMissing { call: id });
+            return Err(Refusal::ResultMissing(id));
         };
         pairs.push((slot.call, &result.content));
     }
@@ -309,12 +302,8 @@ pub(super) fn close(draft: &mut Draft<'_>) {
                 reason: None,
             }));
         }
-        finish(
-            draft,
-            &slot.call,
-            ToolStatus::Refused,
-            guidance::QUERY_ENDED,
-        );
+        let why = guidance::QUERY_ENDED;
+        finish(draft, &slot.call, ToolStatus::Refused, why);
     }
     if abort {
         draft.effect(Effect::AbortTools);
@@ -323,10 +312,8 @@ pub(super) fn close(draft: &mut Draft<'_>) {
 
 fn open(draft: &Draft<'_>) -> Vec<ToolSlot> {
     let slots = draft.query.step.slots().iter();
-    slots
-        .filter(|slot| slot.result().is_none())
-        .cloned()
-        .collect()
+    let open = slots.filter(|slot| slot.result().is_none());
+    open.cloned().collect()
 }
 
 pub(super) fn finish(draft: &mut Draft<'_>, call: &ToolCall, status: ToolStatus, content: &str) {

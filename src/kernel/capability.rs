@@ -3,11 +3,10 @@
 
 use super::{
     draft::Draft,
-    effect::{CallToken, Decision, Effect},
+    effect::{Decision, Effect},
     guard, guidance, offer,
     phase::Step,
     policy::Policy,
-    query::Query,
     session::Session,
 };
 use crate::model::{
@@ -16,7 +15,7 @@ use crate::model::{
 };
 
 /// Identifies the deadline of a wait; attempts of calls begin with 1.
-const WAIT: Attempt = Attempt(0);
+pub(super) const WAIT: Attempt = Attempt(0);
 
 pub(super) fn requested(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decision {
     let Some(SignalFields::NeedCapability(wish)) = draft.query.signal_fields().cloned() else {
@@ -86,13 +85,6 @@ pub(super) fn owed(draft: Draft<'_>, asked: &CapabilityRequested) -> Decision {
 fn is_granted(asked: &CapabilityRequested, policy: &Policy) -> bool {
     let mut wanted = asked.grantable.iter();
     wanted.any(|name| policy.tool(name).is_some())
-}
-
-impl Query {
-    pub(super) fn awaits_grant_with(&self, token: CallToken) -> bool {
-        let waits = matches!(self.step, Step::AwaitingGrant(_)) && token.attempt == WAIT;
-        waits && self.is_at(token.query, token.turn)
-    }
 }
 
 impl Session {

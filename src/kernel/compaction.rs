@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Attempt, Fault, FaultCode, Message, Reply, Role, StopReason, Usage,
+    Fault, FaultCode, Message, Reply, Role, StopReason, Usage,
     record::{
         AmountBudget, BudgetFact, Compacted, CompactedPart, Compacting, CompactionFailed,
         FailedOver, LlmFact, MessageRange, Retried, TurnRestartCause,
@@ -37,14 +37,7 @@ const SHARE: u64 = 10;
 /// Bounds of a summary, in tokens.
 const SUMMARY: (u64, u64) = (64, 2_000);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Plan {
-    choice: Choice,
-    model: String,
-    before: AmountBudget,
-}
-
-pub(super) fn due(draft: &Draft<'_>, used: AmountBudget) -> Option<Plan> {
+pub(super) fn due(draft: &Draft<'_>, used: AmountBudget) -> Option<Compacting> {
     let threshold = context::threshold(draft.policy(), used.limit);
     let model = &draft.policy().model()?.name;
     let due = used.used >= threshold;
@@ -52,7 +45,7 @@ pub(super) fn due(draft: &Draft<'_>, used: AmountBudget) -> Option<Plan> {
 }
 
 /// Plans the compaction that the question asks for, before its first turn.
-pub(super) fn requested(draft: &Draft<'_>, estimate: u64) -> Option<Plan> {
+pub(super) fn requested(draft: &Draft<'_>, estimate: u64) -> Option<Compacting> {
     let query = &draft.query;
     if !query.options().compact || query.turns > 0 || query.compactions > 0 {
         return None;
@@ -68,7 +61,7 @@ pub(super) fn requested(draft: &Draft<'_>, estimate: u64) -> Option<Plan> {
 
 /// Plans a compaction when the provider rejects the call as too long. The configured window is
 /// wrong then, so the size of the rejected call is taken as the window.
-pub(super) fn instead_of_failing(draft: &Draft<'_>, fault: &Fault) -> Option<Plan> {
+pub(super) fn instead_of_failing(draft: &Draft<'_>, fault: &Fault) -> Option<Compacting> {
     if fault.code != FaultCode::Context {
         return None;
     }
@@ -80,18 +73,24 @@ pub(super) fn instead_of_failing(draft: &Draft<'_>, fault: &Fault) -> Option<Pla
     plan(draft, AmountBudget { used, limit }, model)
 }
 
-fn plan(draft: &Draft<'_>, before: AmountBudget, model: &str) -> Option<Plan> {
+fn plan(draft: &Draft<'_>, before: AmountBudget, model: &str) -> Option<Compacting> {
     let query = &draft.query;
     let failed_just_now = query.uncompacted == Some(query.turns);
     // A final turn takes place although a budget is spent; a compaction does not.
     if query.compactions >= MOST || failed_just_now || guard::spent(draft).is_some() {
         return None;
     }
-    let choice = choose(&draft.transcript(), sizes(draft, before, model))?;
-    Some(Plan {
-        choice,
+    let Choice { part, messages } = choose(&draft.transcript(), sizes(draft, before, model))?;
+    Some(Compacting {
+        number: query.compactions + 1,
+        attempt: query.compaction_attempt.next(),
         model: model.to_owned(),
+        part,
+        messages,
         before,
+        guidance: Vec::new(),
+        turn_attempt: None,
+        again: None,
     })
 }
 
@@ -106,38 +105,7 @@ fn sizes(draft: &Draft<'_>, used: AmountBudget, model: &str) -> Sizes {
     }
 }
 
-/// Keeps `guidance` until the turn starts.
-pub(super) fn before_turn(draft: Draft<'_>, plan: Plan, guidance: Vec<String>) -> Decision {
-    let what = Compacting {
-        guidance,
-        ..planned(&draft, plan)
-    };
-    ask(draft, what)
-}
-
-pub(super) fn within_turn(draft: Draft<'_>, plan: Plan, attempt: Attempt) -> Decision {
-    let what = Compacting {
-        turn_attempt: Some(attempt),
-        ..planned(&draft, plan)
-    };
-    ask(draft, what)
-}
-
-fn planned(draft: &Draft<'_>, plan: Plan) -> Compacting {
-    Compacting {
-        number: draft.query.compactions + 1,
-        attempt: draft.query.compaction_attempt.next(),
-        model: plan.model,
-        part: plan.choice.part,
-        messages: plan.choice.messages,
-        before: plan.before,
-        guidance: Vec::new(),
-        turn_attempt: None,
-        again: None,
-    }
-}
-
-fn ask(mut draft: Draft<'_>, what: Compacting) -> Decision {
+pub(super) fn begin(mut draft: Draft<'_>, what: Compacting) -> Decision {
     let transcript = draft.transcript();
     let Sizes { window, summary } = sizes(&draft, what.before, &what.model);
     // Leaves room for the instruction, the frame and the reply, and more after a wrong estimate.
@@ -311,7 +279,7 @@ pub(super) fn again(draft: Draft<'_>, what: &Compacting, cause: TurnRestartCause
         again: Some(cause),
         ..what.clone()
     };
-    ask(draft, what)
+    begin(draft, what)
 }
 
 /// Sizes in characters.
@@ -351,9 +319,8 @@ const KEPT: usize = 5;
 fn earlier_turns(messages: &[Arc<Message>], question: usize, kept: usize) -> MessageRange {
     let from = question + 1;
     let nothing = MessageRange { from, to: from };
-    let mut replies = (from..messages.len())
-        .rev()
-        .filter(|at| messages[*at].role == Role::Assistant);
+    let is_reply = |at: &usize| messages[*at].role == Role::Assistant;
+    let mut replies = (from..messages.len()).rev().filter(is_reply);
     let Some(last) = replies.next() else {
         return nothing;
     };

@@ -54,7 +54,7 @@ pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
             return draft.wait();
         }
         Step::Ending { .. } => delegation::cancel(&mut draft),
-        Step::Calling { .. } | Step::Compacting { pause: None, .. } => {
+        Step::Calling { pause: None, .. } | Step::Compacting { pause: None, .. } => {
             draft.effect(Effect::AbortModel);
         }
         _ => {}
@@ -98,7 +98,7 @@ pub(super) fn resume(draft: Draft<'_>) -> Decision {
         // Preparation may have ended during the pause without starting a call.
         Step::Preparing
         | Step::Ready
-        | Step::BackingOff { .. }
+        | Step::Calling { pause: Some(_), .. }
         | Step::AwaitingGrant(_)
         | Step::Compacting { pause: Some(_), .. } => restart::owed(draft),
         Step::Tools { .. } => calls::advance(draft),
@@ -120,13 +120,12 @@ pub(super) fn approval_of<'a>(
     call: &CallId,
     token: &ApprovalToken,
 ) -> Result<Draft<'a>, Refusal> {
-    let call = call.clone();
-    match draft.query.step.slot(&call) {
-        Some(slot) if slot.state == CallState::AwaitingApproval => {
-            let waits = slot.call.approval_token(draft.query.id, draft.query.turn);
-            let is_it = waits == *token;
-            is_it.then_some(draft).ok_or(Refusal::OtherCall { call })
-        }
-        _ => Err(Refusal::NotWaiting { call }),
+    let slot = draft.query.step.slot(call);
+    let waits = slot.filter(|slot| slot.state == CallState::AwaitingApproval);
+    let waits = waits.map(|slot| slot.call.approval_token(draft.query.id, draft.query.turn));
+    match waits {
+        Some(waits) if waits == *token => Ok(draft),
+        Some(_) => Err(Refusal::OtherCall(call.clone())),
+        None => Err(Refusal::NotWaiting(call.clone())),
     }
 }

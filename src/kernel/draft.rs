@@ -57,11 +57,7 @@ impl<'a> Draft<'a> {
 
     /// Usage of the model calls in the records decided so far.
     pub(super) fn charged(&self) -> Usage {
-        let usage = self.records.iter().map(Record::usage);
-        usage.fold(Usage::default(), |mut sum, usage| {
-            sum += usage;
-            sum
-        })
+        self.records.iter().map(Record::usage).sum()
     }
 
     pub(super) fn emit(&mut self, fact: impl Into<Fact>) {
@@ -119,12 +115,11 @@ impl<'a> Draft<'a> {
         if self.records.iter().any(is_result) {
             let slots = self.query.step.slots().iter();
             let results = slots.filter_map(|slot| Some((&slot.call.name, slot.result()?)));
-            added += results
-                .map(|(tool, result)| {
-                    let images = result.images.len() * Part::IMAGE_CHARS;
-                    content(tool, result).chars().count() + images
-                })
-                .sum::<usize>();
+            let results = results.map(|(tool, result)| {
+                let images = result.images.len() * Part::IMAGE_CHARS;
+                content(tool, result).chars().count() + images
+            });
+            added += results.sum::<usize>();
         }
         let steers = self.query.steers.iter();
         added
@@ -195,11 +190,8 @@ impl<'a> Draft<'a> {
         calls::close(&mut self);
         self.requeue_steers(&outcome);
         let Query { turns, usage, .. } = self.query;
-        let cut = self
-            .query
-            .current
-            .cut
-            .filter(|_| outcome == Outcome::Answered);
+        let cut = self.query.current.cut;
+        let cut = cut.filter(|_| outcome == Outcome::Answered);
         self.emit_query(QueryFact::Finished(QueryFinished {
             outcome,
             answer,

@@ -99,21 +99,13 @@ fn first_rule_that_fits(view: &FallbackView<'_>) -> Judgement {
     }
     if view.query.split_whitespace().count() < SIMPLE_WORDS && results == 0 {
         let why = "a simple question without tool calls".into();
-        return judged(
-            FallbackAction::ForceResponse,
-            0.75,
-            Some("The question looks simple: answer it directly.".into()),
-            why,
-        );
+        let hint = Some("The question looks simple: answer it directly.".into());
+        return judged(FallbackAction::ForceResponse, 0.75, hint, why);
     }
     if silent >= 3 && !substantial {
         let why = format!("no progress in {silent} turns");
-        return judged(
-            FallbackAction::RetryWithHint,
-            0.6,
-            Some(guidance::other_ways(view.failed_tools)),
-            why,
-        );
+        let hint = Some(guidance::other_ways(view.failed_tools));
+        return judged(FallbackAction::RetryWithHint, 0.6, hint, why);
     }
     let why = "no reason to intervene".into();
     judged(FallbackAction::Continue, 0.5, None, why)

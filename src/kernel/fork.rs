@@ -46,15 +46,14 @@ impl Session {
     }
 
     fn cut_behind(&self, point: QueryId) -> impl Iterator<Item = QueryId> {
-        let running = self
-            .unfinished()
-            .map(|query| query.id)
-            .filter(|id| *id != point);
+        let running = self.unfinished().map(|query| query.id);
+        let running = running.filter(|id| *id != point);
         let waiting = self.inbox.iter().map(|queued| queued.id);
         running.into_iter().chain(waiting)
     }
 
-    fn unfinished(&self) -> Option<&Query> {
+    /// The query that runs, or that the quarantine interrupted.
+    pub(crate) fn unfinished(&self) -> Option<&Query> {
         match &self.phase {
             Phase::Idle => None,
             Phase::Running(query) => Some(query),

@@ -3,8 +3,8 @@
 use crate::model::{
     Attempt, Fault, FaultCode, ForcedBy, PeriodBudget, QueryClassification, SessionKey, Usage,
     record::{
-        AmountBudget, BudgetFact, Classified, IterationExceeded, IterationWarning, PromptSummary,
-        QueryFact, TurnFact, TurnMode, TurnStarted,
+        AmountBudget, BudgetFact, Classified, Compacting, IterationExceeded, IterationWarning,
+        PromptSummary, QueryFact, TurnFact, TurnMode, TurnStarted,
     },
 };
 
@@ -72,7 +72,11 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     if let Some(plan) = due.or_else(|| compaction::requested(&draft, estimate)) {
         // This function adds its own notes again after the compaction.
         notes.truncate(of_the_turn_before);
-        return compaction::before_turn(draft, plan, notes);
+        let what = Compacting {
+            guidance: notes,
+            ..plan
+        };
+        return compaction::begin(draft, what);
     }
     if let Some(context) = context.filter(|amount| amount.used > amount.limit) {
         draft.emit_next_turn(BudgetFact::ContextExceeded(context));
@@ -122,10 +126,8 @@ fn start(
     token_estimate: u64,
 ) -> Decision {
     let Some(model) = draft.policy().model() else {
-        return draft.fail(
-            FaultCode::NoModel,
-            "no model is configured: set `model.chain`",
-        );
+        let detail = "no model is configured: set `model.chain`";
+        return draft.fail(FaultCode::NoModel, detail);
     };
     let attempt = Attempt(1);
     draft.emit_next_turn(TurnFact::Started(TurnStarted {

@@ -192,11 +192,8 @@ impl Transcript {
             return;
         };
         let results = last.calls().map(|call| {
-            Part::ToolResult(ToolResult::new(
-                call.id.clone(),
-                ToolStatus::Refused,
-                guidance::QUERY_ENDED,
-            ))
+            let (id, why) = (call.id.clone(), guidance::QUERY_ENDED);
+            Part::ToolResult(ToolResult::new(id, ToolStatus::Refused, why))
         });
         let (role, parts) = (Role::Tool, results.collect::<Vec<_>>());
         if !parts.is_empty() {

@@ -34,7 +34,7 @@ pub(super) fn submit(
         && let Some(used) = session.keys.get(key)
     {
         if !used.is(&submission.text, submission.options.as_deref()) {
-            return Err(Refusal::KeyReused { key: key.clone() });
+            return Err(Refusal::KeyReused(key.clone()));
         }
         return Ok(Decision {
             reply: CommandReply::query(used.query),
@@ -127,11 +127,8 @@ pub(super) fn continue_last(
         return Err(Refusal::Busy);
     }
     check_budgets(now)?;
-    let forced = session
-        .forced
-        .as_ref()
-        .ok_or(Refusal::NothingToContinue)?
-        .query;
+    let forced = session.forced.as_ref().map(|from| from.query);
+    let forced = forced.ok_or(Refusal::NothingToContinue)?;
     let accepted = Accepted {
         text: "Continue.".into(),
         limits,
@@ -153,7 +150,7 @@ pub(super) fn continue_last(
 pub(super) fn checked(limits: Limits) -> Result<Limits, Refusal> {
     match limits.max_turns {
         1..=100 => Ok(limits),
-        found => Err(Refusal::TurnsOutOfRange { found }),
+        found => Err(Refusal::TurnsOutOfRange(found)),
     }
 }
 

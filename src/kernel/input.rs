@@ -334,11 +334,8 @@ pub enum Refusal {
         after: Duration,
     },
     /// The idempotency key belongs to another message.
-    #[error("the idempotency key `{key}` was already used for another message: use a new key")]
-    KeyReused {
-        /// Key.
-        key: String,
-    },
+    #[error("the idempotency key `{0}` was already used for another message: use a new key")]
+    KeyReused(String),
     /// A message that steers the running query has limits or options.
     #[error(
         "`limits` and options of the answer cannot accompany a message that steers a running \
@@ -346,43 +343,26 @@ pub enum Refusal {
     )]
     LimitsOfASteer,
     /// The turn limit is out of range.
-    #[error("`max_turns` is `{found}`: use 1 to 100")]
-    TurnsOutOfRange {
-        /// Limit.
-        found: u32,
-    },
+    #[error("`max_turns` is `{0}`: use 1 to 100")]
+    TurnsOutOfRange(u32),
     /// The call does not wait for approval.
-    #[error(
-        "no call `{call}` is waiting for approval: `oracle ctl approvals` lists those that are"
-    )]
-    NotWaiting {
-        /// Call id.
-        call: CallId,
-    },
+    #[error("no call `{0}` is waiting for approval: `oracle ctl approvals` lists those that are")]
+    NotWaiting(CallId),
     /// The call that waits under this id is not the one that was answered.
     #[error(
-        "the answer is for another call than the `{call}` that is waiting: `oracle ctl approvals` \
+        "the answer is for another call than the `{0}` that is waiting: `oracle ctl approvals` \
          lists it with the token to answer with"
     )]
-    OtherCall {
-        /// Call id.
-        call: CallId,
-    },
+    OtherCall(CallId),
     /// No call was handed over under this id, or it has its result.
     #[error(
-        "no call `{call}` is waiting for a result: it has one, or its query has ended; send a new \
+        "no call `{0}` is waiting for a result: it has one, or its query has ended; send a new \
          question instead"
     )]
-    NotHandedOver {
-        /// Call id.
-        call: CallId,
-    },
+    NotHandedOver(CallId),
     /// A call that was handed over has no result.
-    #[error("the result of call `{call}` is missing: send the results of all calls at once")]
-    ResultMissing {
-        /// Call id.
-        call: CallId,
-    },
+    #[error("the result of call `{0}` is missing: send the results of all calls at once")]
+    ResultMissing(CallId),
     /// The last query was not forced.
     #[error(
         "the last query was not stopped by a limit, a loop or an operator: send a message instead \
@@ -418,11 +398,8 @@ pub enum Refusal {
         there: Vec<String>,
     },
     /// The session already has the tool.
-    #[error("the session already has the tool `{tool}`")]
-    AttachedAlready {
-        /// Tool name.
-        tool: String,
-    },
+    #[error("the session already has the tool `{0}`")]
+    AttachedAlready(String),
     /// The fork point does not exist, or its query or turn has not ended.
     #[error(
         "cannot fork at query {query}{}: choose one of this session that has ended",
@@ -435,20 +412,14 @@ pub enum Refusal {
         turn: Option<Turn>,
     },
     /// The log is too long to copy at once.
-    #[error("the log up to here is too long to fork ({records} records): fork at an earlier query")]
-    TooLongToFork {
-        /// Records read.
-        records: usize,
-    },
+    #[error("the log up to here is too long to fork ({0} records): fork at an earlier query")]
+    TooLongToFork(usize),
     /// The session is quarantined.
     #[error(
-        "the session is quarantined: {reason}; an operator can release it with `oracle \
+        "the session is quarantined: {0}; an operator can release it with `oracle \
          ctl release`"
     )]
-    Quarantined {
-        /// Reason.
-        reason: String,
-    },
+    Quarantined(String),
 }
 
 fn ready(there: &[String]) -> String {

@@ -17,21 +17,12 @@ pub enum Step {
     Ready,
     /// Waits for the model.
     Calling {
-        /// Attempt in flight.
+        /// Attempt in flight, or the one that failed.
         attempt: Attempt,
         /// Tries of this model in this turn, without those that a restart cut off.
         tries: u32,
-    },
-    /// Backs off before the next try.
-    BackingOff {
-        /// The failed attempt.
-        attempt: Attempt,
-        /// Tries of this model in this turn.
-        tries: u32,
-        /// End of the back-off.
-        until: Timestamp,
-        /// Code of the fault.
-        code: FaultCode,
+        /// Back-off before the next try, if any.
+        pause: Option<Pause>,
     },
     /// Waits for a summary of earlier messages.
     Compacting {
@@ -83,16 +74,6 @@ pub struct ChildSlot {
     pub end: Option<Arc<ChildEnd>>,
 }
 
-impl From<&ChildStart> for ChildSlot {
-    fn from(start: &ChildStart) -> Self {
-        Self {
-            start: Arc::new(start.clone()),
-            turns: 0,
-            end: None,
-        }
-    }
-}
-
 /// A tool call and its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSlot {
@@ -133,8 +114,8 @@ impl Step {
         match self {
             Self::Preparing => "preparing",
             Self::Ready => "ready",
-            Self::Calling { .. } => "calling",
-            Self::BackingOff { .. } => "backing_off",
+            Self::Calling { pause: None, .. } => "calling",
+            Self::Calling { .. } => "backing_off",
             Self::Compacting { .. } => "compacting",
             Self::Tools { .. } if self.awaits(&CallState::AwaitingApproval) => "approval",
             Self::Tools { .. } if self.awaits(&CallState::AwaitingClient) => "client",

@@ -17,8 +17,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
+    capability,
     effect::CallToken,
-    phase::{ChildSlot, Pause, Step},
+    phase::{ChildSlot, Step},
     policy::Policy,
     repetition::Repetition,
 };
@@ -225,41 +226,20 @@ impl Query {
         texts.join("\n\n")
     }
 
-    pub(super) const fn own_usage(&self) -> Usage {
+    pub(super) fn own_usage(&self) -> Usage {
         self.usage.less(self.inherited)
     }
 
-    pub(super) fn calls_with(&self, token: CallToken) -> bool {
-        let calls = matches!(self.step, Step::Calling { attempt, .. } if attempt == token.attempt);
-        calls && self.is_at(token.query, token.turn)
-    }
-
-    pub(super) fn is_in_flight(&self, token: CallToken) -> bool {
-        self.calls_with(token) || self.compacts_with(token)
-    }
-
-    pub(super) fn backs_off_with(&self, token: CallToken) -> bool {
-        let waits =
-            matches!(self.step, Step::BackingOff { attempt, .. } if attempt == token.attempt);
-        waits && self.is_at(token.query, token.turn)
-    }
-
-    pub(super) fn compacts_with(&self, token: CallToken) -> bool {
-        self.compaction(token).is_some_and(|pause| pause.is_none())
-    }
-
-    pub(super) fn compacts_again_with(&self, token: CallToken) -> bool {
-        self.compaction(token).is_some_and(Option::is_some)
-    }
-
-    fn compaction(&self, token: CallToken) -> Option<&Option<Pause>> {
-        let is_next = self.id == token.query && token.turn == Turn(self.turns);
-        match &self.step {
-            Step::Compacting { what, pause, .. } if is_next && what.attempt == token.attempt => {
-                Some(pause)
-            }
-            _ => None,
-        }
+    /// The current step, if the token identifies its try.
+    pub(super) fn step_of(&self, token: CallToken) -> Option<&Step> {
+        let (turn, attempt) = match &self.step {
+            Step::Calling { attempt, .. } => (self.turn, *attempt),
+            Step::Compacting { what, .. } => (Turn(self.turns), what.attempt),
+            Step::AwaitingGrant(_) => (self.turn, capability::WAIT),
+            _ => return None,
+        };
+        let is_it = (self.id, turn, attempt) == (token.query, token.turn, token.attempt);
+        is_it.then_some(&self.step)
     }
 
     pub(super) fn is_at(&self, query: QueryId, turn: Turn) -> bool {

@@ -7,17 +7,17 @@
 use super::{
     calls, capability, compaction, control, delegation,
     draft::Draft,
-    effect::{Decision, Effect},
+    effect::{CallToken, Decision, Effect},
     guard,
     input::DecisionContext,
-    phase::Step,
+    phase::{Pause, Step},
     query::Query,
     retry,
     session::{Phase, Session},
     turn_end,
 };
 use crate::model::{
-    By, FaultCode, Timestamp,
+    By, FaultCode,
     record::{
         ControlFact, Ending, Noted, Quarantined, RestartCause, Restarted, SessionFact,
         SupervisorFact, TurnRestartCause,
@@ -139,10 +139,11 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
     draft.wait()
 }
 
-/// The end of a back-off, unless it is further away than any: the clock was set back.
-fn bounded(draft: &Draft<'_>, until: Timestamp) -> Timestamp {
+/// Continues a back-off, unless it ends later than any: the clock was set back.
+fn back_off(draft: Draft<'_>, token: CallToken, pause: &Pause) -> Decision {
     let longest = draft.policy().longest_wait(&draft.query.model);
-    until.min(draft.now.at.plus(longest))
+    let at = pause.until.min(draft.now.at.plus(longest));
+    draft.wait_for(Effect::RetryAt { token, at })
 }
 
 pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
@@ -161,17 +162,18 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         Step::Ready if draft.session.paused => draft.wait(),
         Step::Ready if !draft.query.delegated.is_empty() => delegation::advance(draft),
         Step::Ready => guard::begin_turn(draft, Vec::new()),
-        Step::Calling { attempt, .. } => retry::again(draft, attempt, TurnRestartCause::Recovery),
-        Step::BackingOff { attempt, until, .. } => {
-            let (token, at) = (draft.token(attempt), bounded(&draft, until));
-            draft.wait_for(Effect::RetryAt { token, at })
-        }
+        Step::Calling { attempt, pause, .. } => match pause {
+            None => retry::again(draft, attempt, TurnRestartCause::Recovery),
+            Some(pause) => {
+                let token = draft.token(attempt);
+                back_off(draft, token, &pause)
+            }
+        },
         Step::Compacting { what, pause, .. } => match pause {
             None => compaction::again(draft, &what, TurnRestartCause::Recovery),
             Some(pause) => {
                 let token = draft.next_turn_token(what.attempt);
-                let at = bounded(&draft, pause.until);
-                draft.wait_for(Effect::RetryAt { token, at })
+                back_off(draft, token, &pause)
             }
         },
         Step::Tools { .. } if draft.query.calls_complete() => turn_end::end(draft),

@@ -15,8 +15,8 @@ use super::{
 use crate::model::{
     Attempt, Fault, FaultClass, FaultCode, Span, Timestamp, Usage,
     record::{
-        Admitted, Failed, FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause, TurnRestarted,
-        Waiting,
+        Admitted, Compacting, Failed, FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause,
+        TurnRestarted, Waiting,
     },
 };
 
@@ -40,7 +40,11 @@ pub(super) fn failed(
         }
         Some(plan) => {
             spent(&mut draft, token.attempt, fault, usage);
-            return compaction::within_turn(draft, plan, token.attempt);
+            let what = Compacting {
+                turn_attempt: Some(token.attempt),
+                ..plan
+            };
+            return compaction::begin(draft, what);
         }
         None => {}
     }
@@ -119,7 +123,11 @@ fn tokens_sent(draft: &Draft<'_>) -> u64 {
 
 pub(super) fn count_cut_off(draft: &mut Draft<'_>) {
     let (attempt, model) = match &draft.query.step {
-        Step::Calling { attempt, .. } => (*attempt, draft.query.model.to_string()),
+        Step::Calling {
+            attempt,
+            pause: None,
+            ..
+        } => (*attempt, draft.query.model.to_string()),
         Step::Compacting {
             what, pause: None, ..
         } => (what.attempt, what.model.clone()),
@@ -233,8 +241,10 @@ fn explain_failure(draft: &Draft<'_>, fault: &Fault) -> String {
 /// A paused session calls no model; it backs off again when it resumes.
 pub(super) fn due(draft: Draft<'_>, token: CallToken) -> Decision {
     match &draft.query.step {
-        Step::BackingOff { code, .. } if !draft.session.paused => {
-            let code = code.clone();
+        Step::Calling {
+            pause: Some(pause), ..
+        } if !draft.session.paused => {
+            let code = pause.code.clone();
             again(draft, token.attempt, TurnRestartCause::Fault { code })
         }
         _ => draft.wait(),
@@ -259,10 +269,8 @@ fn back_off(policy: RetryPolicy, tries: u32, asked: Option<Duration>, entropy: u
     let doublings = tries.saturating_sub(1).min(16);
     let full = policy.base.saturating_mul(1 << doublings).min(policy.cap);
     let half = full / 2;
-    let spread = u64::try_from(half.as_millis())
-        .unwrap_or(u64::MAX)
-        .saturating_add(1);
-    let jittered = half + Duration::from_millis(entropy % spread);
+    let spread = u64::try_from(half.as_millis()).unwrap_or(u64::MAX);
+    let jittered = half + Duration::from_millis(entropy % spread.saturating_add(1));
     asked.unwrap_or_default().max(jittered)
 }
 

@@ -56,11 +56,9 @@ fn check_part(root: &Value, schema: &Value, number: &mut usize) -> Result<(), St
     if let Some(unknown) = types(schema).into_iter().find(|name| !TYPES.contains(name)) {
         return Err(format!("unknown type {}", quote(unknown)));
     }
+    let target = |reference: &Value| resolved(root, reference.as_str()?);
     if let Some(reference) = fields.get("$ref")
-        && reference
-            .as_str()
-            .and_then(|name| resolved(root, name))
-            .is_none()
+        && target(reference).is_none()
     {
         return Err(format!(
             "the reference {reference} does not resolve within the schema"
@@ -76,15 +74,13 @@ fn check_part(root: &Value, schema: &Value, number: &mut usize) -> Result<(), St
         compiled(pattern)
             .ok_or_else(|| format!("{} is not a valid pattern, or is too large", quote(pattern)))?;
     }
-    let parts = fields.iter().flat_map(|(name, value)| match value {
+    let mut parts = fields.iter().flat_map(|(name, value)| match value {
         Value::Array(list) if LIST.contains(&name.as_str()) => list.iter().collect(),
         Value::Object(each) if EACH.contains(&name.as_str()) => each.values().collect(),
         value if ONE.contains(&name.as_str()) => vec![value],
         _ => Vec::new(),
     });
-    parts
-        .into_iter()
-        .try_for_each(|part| check_part(root, part, number))
+    parts.try_for_each(|part| check_part(root, part, number))
 }
 
 /// Describes the first problem of a call's arguments. An optional or `nullable` argument may be
@@ -176,13 +172,8 @@ impl<'a> Checker<'a> {
         if let Value::Array(values) = &schema["enum"] {
             self.spend(values.len())?;
             let is_one = values.iter().any(|value| is_equal(value, given));
-            let names = || {
-                values
-                    .iter()
-                    .map(Value::to_string)
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            };
+            let names = || values.iter().map(Value::to_string).collect::<Vec<_>>();
+            let names = || names().join(", ");
             self.require(is_one, at, || format!("must be one of {}", names()))?;
         }
         self.combined(schema, given, at, depth)?;
@@ -231,13 +222,8 @@ impl<'a> Checker<'a> {
     }
 
     fn text(&mut self, schema: &Value, text: &str, at: &str) -> Checked {
-        self.size(
-            schema,
-            ["minLength", "maxLength"],
-            || text.chars().count(),
-            at,
-            "characters",
-        )?;
+        let names = ["minLength", "maxLength", "characters"];
+        self.size(schema, at, names, || text.chars().count())?;
         let Some(pattern) = schema["pattern"].as_str() else {
             return Ok(());
         };
@@ -279,13 +265,8 @@ impl<'a> Checker<'a> {
     }
 
     fn items(&mut self, schema: &Value, items: &[Value], at: &str, depth: usize) -> Checked {
-        self.size(
-            schema,
-            ["minItems", "maxItems"],
-            || items.len(),
-            at,
-            "items",
-        )?;
+        let names = ["minItems", "maxItems", "items"];
+        self.size(schema, at, names, || items.len())?;
         if schema["uniqueItems"] == true {
             let texts: HashSet<String> = items.iter().map(Value::to_string).collect();
             self.require(texts.len() == items.len(), at, || {
@@ -313,17 +294,10 @@ impl<'a> Checker<'a> {
             "" => name.to_owned(),
             at => format!("{at}.{name}"),
         };
-        self.size(
-            schema,
-            ["minProperties", "maxProperties"],
-            || fields.len(),
-            at,
-            "fields",
-        )?;
-        let required: Vec<&str> = list(schema, "required")
-            .iter()
-            .filter_map(Value::as_str)
-            .collect();
+        let names = ["minProperties", "maxProperties", "fields"];
+        self.size(schema, at, names, || fields.len())?;
+        let required = list(schema, "required").iter();
+        let required: Vec<&str> = required.filter_map(Value::as_str).collect();
         if let Some(missing) = required.iter().find(|name| !fields.contains_key(**name)) {
             self.require(false, &path(missing), || "is missing".into())?;
         }
@@ -337,10 +311,8 @@ impl<'a> Checker<'a> {
                 }
             }
             let omitted = self.allows_null && value.is_null() && !required.contains(&name.as_str());
-            match (
-                schema["properties"].get(name),
-                &schema["additionalProperties"],
-            ) {
+            let others = &schema["additionalProperties"];
+            match (schema["properties"].get(name), others) {
                 (Some(_), _) if omitted => {}
                 (Some(part), _) => self.check(part, value, &path(name), depth + 1)?,
                 (None, Value::Bool(false)) if !is_known => {
@@ -360,10 +332,9 @@ impl<'a> Checker<'a> {
     fn size(
         &self,
         schema: &Value,
-        [least, most]: [&str; 2],
-        size: impl FnOnce() -> usize,
         at: &str,
-        what: &str,
+        [least, most, what]: [&str; 3],
+        size: impl FnOnce() -> usize,
     ) -> Checked {
         let (least, most) = (schema[least].as_u64(), schema[most].as_u64());
         if least.is_none() && most.is_none() {

@@ -31,8 +31,8 @@ use crate::model::{
     AnswerOptions, By, Import, Outcome, ProfileName, QueryId, Record, SessionKey, Timestamp,
     ToolCall, Turn, Usage,
     record::{
-        Accepted, AddedTool, AgentFact, BudgetFact, Compacted, ControlFact, Fact, InboxPosition,
-        Noted, Opened, QueryFact, SessionFact, Steered, TurnFact, TurnMode,
+        Accepted, AddedTool, AgentFact, BudgetFact, ControlFact, Fact, InboxPosition, Noted,
+        Opened, QueryFact, SessionFact, Steered, TurnFact, TurnMode,
     },
 };
 
@@ -132,8 +132,7 @@ impl Session {
     ) -> Result<Decision, Refusal> {
         let IssuedCommand { by, command } = order.into();
         if let (Phase::Quarantined(aside), false) = (&self.phase, command == Command::Release) {
-            let reason = aside.reason.clone();
-            return Err(Refusal::Quarantined { reason });
+            return Err(Refusal::Quarantined(aside.reason.clone()));
         }
         if self.closed && command.begins_something() {
             return Err(Refusal::Closed);
@@ -159,9 +158,8 @@ impl Session {
             Command::Release => Ok(self.release(by, now)),
             Command::FinishNow => Ok(control::finish_now(self.running(now)?, by)),
             Command::SetBudget(limits) => {
-                let current = self
-                    .query()
-                    .map_or(self.policy().limits, |query| query.limits);
+                let current = self.query().map(|query| query.limits);
+                let current = current.unwrap_or(self.policy().limits);
                 let limits = inbox::checked(limits.resolve(current))?;
                 Ok(control::set_budget(self.running(now)?, limits, by))
             }
@@ -203,41 +201,48 @@ impl Session {
             return Decision::nothing();
         };
         let draft = Draft::new(self, query, now);
+        let calls = |token| {
+            let step = query.step_of(token);
+            matches!(step, Some(Step::Calling { pause: None, .. }))
+        };
+        let compacts = |token| {
+            let step = query.step_of(token);
+            matches!(step, Some(Step::Compacting { pause: None, .. }))
+        };
         match report {
             Report::Prepared { query: id, result }
                 if id == query.id && query.step == Step::Preparing =>
             {
                 guard::prepared(draft, result)
             }
-            Report::ModelReplied { token, reply } if query.calls_with(token) => {
+            Report::ModelReplied { token, reply } if calls(token) => {
                 turn_end::replied(draft, token.attempt, reply)
             }
             Report::ModelFailed {
                 token,
                 fault,
                 usage,
-            } if query.calls_with(token) => retry::failed(draft, token, fault, usage),
-            Report::CallWaits { token, waiting } if query.is_in_flight(token) => {
+            } if calls(token) => retry::failed(draft, token, fault, usage),
+            Report::CallWaits { token, waiting } if calls(token) || compacts(token) => {
                 retry::waits(draft, waiting)
             }
-            Report::CallAdmitted { token, waited } if query.is_in_flight(token) => {
+            Report::CallAdmitted { token, waited } if calls(token) || compacts(token) => {
                 retry::admitted(draft, token.attempt, waited)
             }
-            Report::RetryDue { token } if query.compacts_again_with(token) => {
-                compaction::retry_due(draft)
-            }
-            Report::RetryDue { token } if query.awaits_grant_with(token) => {
-                capability::proceed(draft)
-            }
-            Report::RetryDue { token } if query.backs_off_with(token) => retry::due(draft, token),
-            Report::Compacted { token, reply } if query.compacts_with(token) => {
+            Report::RetryDue { token } => match query.step_of(token) {
+                Some(Step::Calling { pause: Some(_), .. }) => retry::due(draft, token),
+                Some(Step::Compacting { pause: Some(_), .. }) => compaction::retry_due(draft),
+                Some(Step::AwaitingGrant(_)) => capability::proceed(draft),
+                _ => Decision::nothing(),
+            },
+            Report::Compacted { token, reply } if compacts(token) => {
                 compaction::replied(draft, reply)
             }
             Report::CompactionFailed {
                 token,
                 fault,
                 usage,
-            } if query.compacts_with(token) => compaction::try_failed(draft, fault, usage),
+            } if compacts(token) => compaction::try_failed(draft, fault, usage),
             Report::ToolEnded {
                 query: id,
                 turn,
@@ -264,8 +269,8 @@ impl Session {
 
     /// Returns the effects that the state owes after a replay.
     pub fn resume(&self, now: DecisionContext) -> Decision {
-        self.draft(now)
-            .map_or_else(Decision::nothing, restart::owed)
+        let draft = self.draft(now);
+        draft.map_or_else(Decision::nothing, restart::owed)
     }
 
     /// Prepends the record that opens a new session to the decision `then`.
@@ -280,11 +285,9 @@ impl Session {
         }
         let decision = self.note(ControlFact::Closed(by.clone().into()), now);
         let decision = decision.and(self.note(SessionFact::Closed(Noted {}), now));
-        let waiting = self
-            .inbox
-            .iter()
-            .map(|queued| inbox::withdraw(queued.id, now));
-        let decision = waiting.fold(decision, Decision::and);
+        let waiting = self.inbox.iter().map(|queued| queued.id);
+        let withdrawn = waiting.map(|id| inbox::withdraw(id, now));
+        let decision = withdrawn.fold(decision, Decision::and);
         self.and_then(decision, now, |draft| control::cancel_running(draft, by))
     }
 
@@ -336,10 +339,9 @@ impl Session {
     /// The session once a decision's records are durable.
     pub(super) fn after(&self, decision: &Decision) -> Self {
         let mut then = self.clone();
-        decision
-            .records
-            .iter()
-            .for_each(|record| then.evolve(record));
+        for record in &decision.records {
+            then.evolve(record);
+        }
         then
     }
 
@@ -355,9 +357,7 @@ impl Session {
     pub(super) fn draft(&self, now: DecisionContext) -> Option<Draft<'_>> {
         self.query().map(|query| Draft::new(self, query, now))
     }
-}
 
-impl Session {
     /// Applies a durable record. Nothing else changes a session.
     pub fn evolve(&mut self, record: &Record) {
         self.has_left = matches!(record.fact, Fact::Session(SessionFact::Passivated(_)));
@@ -414,10 +414,8 @@ impl Session {
             self.transcript.reply(replied);
         }
         if let Fact::Budget(BudgetFact::ContextCompacted(compacted)) = &record.fact {
-            let Compacted {
-                messages, summary, ..
-            } = compacted;
-            self.transcript.compact(*messages, summary);
+            let transcript = &mut self.transcript;
+            transcript.compact(compacted.messages, &compacted.summary);
         }
         if let Fact::Control(ControlFact::Steered(steered)) = &record.fact
             && let Some(key) = &steered.idempotency_key
@@ -509,9 +507,7 @@ impl Session {
             _ => self.inbox.retain(|queued| Some(queued.id) != id),
         }
     }
-}
 
-impl Session {
     /// Current phase.
     pub const fn phase(&self) -> &Phase {
         &self.phase
@@ -570,9 +566,7 @@ impl Session {
     /// Number of accepted messages whose queries have not finished: those that wait, and the query
     /// that runs or was interrupted by the quarantine.
     pub fn open_queries(&self) -> usize {
-        let interrupted =
-            matches!(&self.phase, Phase::Quarantined(aside) if aside.before.is_some());
-        self.inbox.len() + usize::from(interrupted || self.query().is_some())
+        self.inbox.len() + usize::from(self.unfinished().is_some())
     }
 
     pub(super) fn depth(&self) -> u32 {
@@ -598,12 +592,10 @@ impl Session {
 
     /// The continued query's question, if the message continues one.
     pub(super) fn question_of(&self, accepted: &Accepted) -> Arc<str> {
-        let from = self.forced.as_ref();
-        let from = from.filter(|from| accepted.continues == Some(from.query));
-        from.map_or_else(
-            || accepted.text.as_str().into(),
-            |from| Arc::clone(&from.text),
-        )
+        match &self.forced {
+            Some(from) if accepted.continues == Some(from.query) => Arc::clone(&from.text),
+            _ => accepted.text.as_str().into(),
+        }
     }
 
     /// Profile, once the session is open.

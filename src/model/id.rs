@@ -76,81 +76,73 @@ fn checked(what: &'static str, name: &str, prefix: &[char]) -> Result<Arc<str>, 
     }
 }
 
-macro_rules! name_type {
-    ($(#[$doc:meta])* $name:ident, $what:literal, $prefix:expr) => {
-        $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-        #[serde(transparent)]
-        pub struct $name(Arc<str>);
+macro_rules! name_types {
+    ($( $(#[$doc:meta])* $name:ident($what:literal, $prefix:expr), )+) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+            #[serde(transparent)]
+            pub struct $name(Arc<str>);
 
-        impl $name {
-            /// Checks a name.
-            ///
-            /// # Errors
-            /// [`IdError`] unless it is 1–128 characters from `A–Z a–z 0–9 . _ : -`.
-            pub fn new(name: &str) -> Result<Self, IdError> {
-                checked($what, name, $prefix).map(Self)
+            impl $name {
+                /// Checks a name.
+                ///
+                /// # Errors
+                /// [`IdError`] unless it is 1–128 characters from `A–Z a–z 0–9 . _ : -`.
+                pub fn new(name: &str) -> Result<Self, IdError> {
+                    checked($what, name, $prefix).map(Self)
+                }
+
+                /// The name as text.
+                pub fn as_str(&self) -> &str {
+                    &self.0
+                }
             }
 
-            /// The name as text.
-            pub fn as_str(&self) -> &str {
-                &self.0
+            impl fmt::Display for $name {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str(&self.0)
+                }
             }
-        }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+            impl fmt::Debug for $name {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    write!(f, "{:?}", &*self.0)
+                }
             }
-        }
 
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{:?}", &*self.0)
+            impl AsRef<str> for $name {
+                fn as_ref(&self) -> &str {
+                    self.as_str()
+                }
             }
-        }
 
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
-                self.as_str()
+            impl FromStr for $name {
+                type Err = IdError;
+                fn from_str(name: &str) -> Result<Self, IdError> {
+                    Self::new(name)
+                }
             }
-        }
 
-        impl FromStr for $name {
-            type Err = IdError;
-            fn from_str(name: &str) -> Result<Self, IdError> {
-                Self::new(name)
+            impl<'de> Deserialize<'de> for $name {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                    Self::new(&name).map_err(de::Error::custom)
+                }
             }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-                Self::new(&name).map_err(de::Error::custom)
-            }
-        }
+        )+
     };
 }
 
-name_type!(
+name_types! {
     /// The name of a session, unique within its tenant. A name that begins with `~` belongs to a
     /// sub-agent.
-    SessionName,
-    "session name",
-    &[SUB_AGENT]
-);
-name_type!(
+    SessionName("session name", &[SUB_AGENT]),
     /// The owner of sessions, keys and limits.
-    TenantId,
-    "tenant name",
-    &[]
-);
-name_type!(
+    TenantId("tenant name", &[]),
     /// The name of a set of persona, prompts, model chain, tools and budgets.
-    ProfileName,
-    "profile name",
-    &[]
-);
+    ProfileName("profile name", &[]),
+}
 
 impl TenantId {
     /// The tenant of the command line: `default`.
@@ -259,6 +251,14 @@ impl SessionKey {
             name,
         }
     }
+
+    /// Returns the key of another session of the tenant.
+    pub(crate) fn with_name(&self, name: SessionName) -> Self {
+        Self {
+            tenant: self.tenant.clone(),
+            name,
+        }
+    }
 }
 
 impl From<SessionName> for SessionKey {
@@ -273,55 +273,47 @@ impl fmt::Display for SessionKey {
     }
 }
 
-macro_rules! number_type {
-    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
-        $(#[$doc])*
-        #[derive(
-            Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-        )]
-        #[serde(transparent)]
-        pub struct $name(pub $inner);
+macro_rules! number_types {
+    ($( $(#[$doc:meta])* $name:ident($inner:ty), )+) => {
+        $(
+            $(#[$doc])*
+            #[derive(
+                Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+            )]
+            #[serde(transparent)]
+            pub struct $name(pub $inner);
 
-        impl $name {
-            /// The next number.
-            #[must_use]
-            pub const fn next(self) -> Self {
-                Self(self.0 + 1)
+            impl $name {
+                /// The next number.
+                #[must_use]
+                pub const fn next(self) -> Self {
+                    Self(self.0 + 1)
+                }
             }
-        }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.fmt(f)
+            impl fmt::Display for $name {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    self.0.fmt(f)
+                }
             }
-        }
+        )+
     };
 }
 
-number_type!(
+number_types! {
     /// Number of a session in the journal.
-    Sid(u64)
-);
-number_type!(
+    Sid(u64),
     /// Number of a record in its session's log, from 1 without gaps; 0 is before the first.
-    Seq(u64)
-);
-number_type!(
+    Seq(u64),
     /// Fencing epoch of a session's owner.
-    Epoch(u64)
-);
-number_type!(
+    Epoch(u64),
     /// Number of a query in its session, from 1.
-    QueryId(u32)
-);
-number_type!(
+    QueryId(u32),
     /// A turn: the number of complete turns when it began.
-    Turn(u32)
-);
-number_type!(
+    Turn(u32),
     /// Number of an attempt at a turn's model call, from 1.
-    Attempt(u32)
-);
+    Attempt(u32),
+}
 
 /// The id of a tool call, from the model or generated by Oracle.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -41,9 +41,8 @@ pub enum SignalClass {
 impl SignalType {
     /// Parses a type name in any letter case.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.as_str().eq_ignore_ascii_case(name))
+        let mut all = Self::ALL.into_iter();
+        all.find(|kind| kind.as_str().eq_ignore_ascii_case(name))
     }
 
     /// Its class.

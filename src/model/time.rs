@@ -27,10 +27,8 @@ impl Timestamp {
     /// The time `later` after this one, saturating.
     #[must_use]
     pub fn plus(self, later: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(i64::try_from(later.as_millis()).unwrap_or(i64::MAX)),
-        )
+        let later = i64::try_from(later.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(later))
     }
 }
 

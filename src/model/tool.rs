@@ -188,12 +188,8 @@ impl ToolCall {
     /// The id under which a call of the caller's own tool is handed over: unlike that of the model,
     /// it is the only one of its kind.
     pub fn client_id(&self, session: &SessionKey, query: QueryId, turn: Turn) -> CallId {
-        let names = [
-            &*session.tenant.to_string(),
-            &*session.name.to_string(),
-            &*self.id.0,
-        ];
-        let hash = hash(query, turn, &names);
+        let (tenant, name) = (session.tenant.as_str(), session.name.as_str());
+        let hash = hash(query, turn, &[tenant, name, &self.id.0]);
         CallId::new(&format!("call_{}", &hash[..24]))
     }
 

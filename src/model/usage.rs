@@ -1,6 +1,6 @@
 //! Tokens and cost of model calls.
 
-use std::{fmt, ops::AddAssign};
+use std::{fmt, iter::Sum, ops::AddAssign};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,12 +13,8 @@ pub struct NanoUsd(pub u64);
 
 impl fmt::Display for NanoUsd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "${}.{:06}",
-            self.0 / 1_000_000_000,
-            self.0 % 1_000_000_000 / 1_000
-        )
+        let micros = self.0 / 1_000;
+        write!(f, "${}.{:06}", micros / 1_000_000, micros % 1_000_000)
     }
 }
 
@@ -53,15 +49,17 @@ impl Usage {
 
     /// This usage without `part`, saturating at zero.
     #[must_use]
-    pub const fn less(self, part: Self) -> Self {
+    pub fn less(self, part: Self) -> Self {
+        self.with(part, u64::saturating_sub)
+    }
+
+    fn with(self, other: Self, each: fn(u64, u64) -> u64) -> Self {
         Self {
-            input_tokens: self.input_tokens.saturating_sub(part.input_tokens),
-            cached_tokens: self.cached_tokens.saturating_sub(part.cached_tokens),
-            cache_write_tokens: self
-                .cache_write_tokens
-                .saturating_sub(part.cache_write_tokens),
-            output_tokens: self.output_tokens.saturating_sub(part.output_tokens),
-            cost: NanoUsd(self.cost.0.saturating_sub(part.cost.0)),
+            input_tokens: each(self.input_tokens, other.input_tokens),
+            cached_tokens: each(self.cached_tokens, other.cached_tokens),
+            cache_write_tokens: each(self.cache_write_tokens, other.cache_write_tokens),
+            output_tokens: each(self.output_tokens, other.output_tokens),
+            cost: NanoUsd(each(self.cost.0, other.cost.0)),
         }
     }
 }
@@ -73,13 +71,14 @@ const fn is_zero(tokens: &u64) -> bool {
 
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
-        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
-        self.cache_write_tokens = self
-            .cache_write_tokens
-            .saturating_add(other.cache_write_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
-        self.cost = NanoUsd(self.cost.0.saturating_add(other.cost.0));
+        *self = self.with(other, u64::saturating_add);
+    }
+}
+
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(usages: I) -> Self {
+        let add = |sum: Self, usage| sum.with(usage, u64::saturating_add);
+        usages.fold(Self::default(), add)
     }
 }
 
@@ -119,8 +118,7 @@ pub(crate) mod usd {
     ) -> Result<Option<NanoUsd>, D::Error> {
         let allowed = "a price is US dollars from 0 to 1000000, with at most 6 decimals";
         let text = decimal::digits(deserializer)?;
-        parse(&text)
-            .map(Some)
-            .ok_or_else(|| de::Error::custom(allowed))
+        let price = parse(&text).ok_or_else(|| de::Error::custom(allowed));
+        price.map(Some)
     }
 }

@@ -97,13 +97,11 @@ impl Breaker {
         health: Health,
     ) -> Option<Change> {
         match (self.state, pass) {
-            (BreakerState::Closed, BreakerPermit::Free | BreakerPermit::Probe) => {
-                self.counted(now, health)
-            }
+            (BreakerState::Closed, _) => self.counted(now, health),
             (BreakerState::HalfOpen { cool_down, .. }, BreakerPermit::Probe) => {
                 self.probed(now, cool_down, health)
             }
-            (BreakerState::Open { .. }, BreakerPermit::Free | BreakerPermit::Probe)
+            (BreakerState::Open { .. }, _)
             | (BreakerState::HalfOpen { .. }, BreakerPermit::Free) => None,
         }
     }
@@ -186,21 +184,21 @@ pub(super) fn judge(end: &CallEnd) -> (Health, Health) {
 }
 
 pub(super) fn cost_nothing(end: &CallEnd) -> bool {
-    match end {
-        CallEnd::Failed(fault) => matches!(
-            fault.code,
-            Code::Connect
-                | Code::Dns
-                | Code::Tls
-                | Code::RateLimited
-                | Code::Overloaded
-                | Code::Unauthorized
-                | Code::Quota
-                // The call was never sent.
-                | Code::Journal
-        ),
-        CallEnd::Answered(_) | CallEnd::GaveUp | CallEnd::Lost => false,
-    }
+    let CallEnd::Failed(fault) = end else {
+        return false;
+    };
+    matches!(
+        fault.code,
+        Code::Connect
+            | Code::Dns
+            | Code::Tls
+            | Code::RateLimited
+            | Code::Overloaded
+            | Code::Unauthorized
+            | Code::Quota
+            // The call was never sent.
+            | Code::Journal
+    )
 }
 
 #[cfg(test)]

@@ -9,16 +9,15 @@ use std::{pin::pin, sync::Arc};
 use futures_util::StreamExt;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Failed, GatewayMsg, GatewaySettings, Ticket};
+use super::{Failed, GatewayArgs, GatewayMsg, Ticket};
 use crate::{
     actor::{
         bus::{BusHandle, Frame, Notice},
-        clock::Clock,
-        ephemeral::{MeteredCall, UsageLog},
+        ephemeral::MeteredCall,
         mailbox::Mailbox,
     },
     kernel::CallToken,
-    llm::{Backend, Delta},
+    llm::Delta,
     model::{Fault, FaultCode, Reply, SessionKey, Usage},
     signal::{Stripper, TextLimit},
 };
@@ -115,18 +114,15 @@ impl TextPublisher {
     }
 }
 
-pub(super) struct CallContext<'a> {
-    pub backend: &'a dyn Backend,
-    pub settings: GatewaySettings,
-    pub clock: &'a Clock,
-    pub usage: &'a UsageLog,
-    pub reporter: &'a CallReporter,
+pub(super) struct CallContext {
+    pub args: Arc<GatewayArgs>,
+    pub reporter: CallReporter,
 }
 
-impl CallContext<'_> {
+impl CallContext {
     /// Makes the call and reports its end to the session; closes the connection early if the
     /// session no longer waits.
-    pub(super) async fn run(self, mut ticket: Ticket) -> CallEnd {
+    pub(super) async fn run(&self, mut ticket: Ticket) -> CallEnd {
         let gave_up = ticket.caller.gave_up.clone();
         let call_progress = Arc::clone(&ticket.call_progress);
         let mut metered = ticket.metered.take();
@@ -136,14 +132,14 @@ impl CallContext<'_> {
             && let Some(metered) = metered
             && let Some(used) = call_progress.read().cut_off(metered.tokens)
         {
-            self.usage.end(metered, used).await;
+            self.args.usage.end(metered, used).await;
         }
         ended.unwrap_or(CallEnd::GaveUp)
     }
 
     async fn call(&self, mut ticket: Ticket, metered: &mut Option<MeteredCall>) -> CallEnd {
         if let Some(metered) = metered
-            && let Err(fault) = self.usage.begin(metered).await
+            && let Err(fault) = self.args.usage.begin(metered).await
         {
             let end = CallEnd::Failed(fault.clone());
             ticket.refuse(fault);
@@ -166,16 +162,16 @@ impl CallContext<'_> {
         if let Some(metered) = metered.take()
             && !used.is_none()
         {
-            self.usage.end(metered, used).await;
+            self.args.usage.end(metered, used).await;
         }
         ticket.caller.end(answer);
         end
     }
 
     async fn answer(&self, ticket: &mut Ticket) -> Result<Reply, Failed> {
-        let (settings, reporter) = (&self.settings, self.reporter);
+        let (settings, reporter) = (&self.args.settings, &self.reporter);
         let start = Instant::now();
-        let mut stream = self.backend.call(ticket.request.clone());
+        let mut stream = self.args.backend.call(ticket.request.clone());
         let mut show = ticket.show.take();
         let mut usage = Usage::default();
         let whole = settings.total.min(ticket.within);
@@ -229,7 +225,9 @@ impl CallContext<'_> {
                     let _ = reporter.gateway.cast(GatewayMsg::Reached { call });
                 }
                 begun = true;
-                ticket.progress_tracker.beat(self.clock.monotonic_millis());
+                ticket
+                    .progress_tracker
+                    .beat(self.args.clock.monotonic_millis());
             }
             if begun {
                 deadline = Instant::now() + settings.idle;
@@ -239,9 +237,8 @@ impl CallContext<'_> {
                 Delta::Used(used) => usage = used,
                 Delta::Limits(limits) => {
                     let call = reporter.call;
-                    let _ = reporter
-                        .gateway
-                        .cast(GatewayMsg::LimitsReported { call, limits });
+                    let reported = GatewayMsg::LimitsReported { call, limits };
+                    let _ = reporter.gateway.cast(reported);
                 }
                 Delta::Done(reply) => {
                     if let Some(show) = show {

@@ -39,7 +39,7 @@ const REPLY: u64 = 500;
 const LONGEST: u64 = 1_000_000;
 
 pub(in crate::actor) struct GatewayState {
-    pub(super) args: GatewayArgs,
+    pub(super) args: Arc<GatewayArgs>,
     pub(super) me: Mailbox<GatewayMsg>,
     start: Instant,
     next: u64,
@@ -64,7 +64,7 @@ impl GatewayState {
             limiter: RateLimiter::configured(settings),
             breaker: Breaker::new(settings.breaker),
             alarm: None,
-            args,
+            args: Arc::new(args),
         };
         state.publish();
         state.count();
@@ -208,9 +208,7 @@ impl GatewayState {
             }
         }
         let model_queues = self.model_queues.iter();
-        let lifted = model_queues
-            .filter_map(|model_queue| model_queue.limiter.aimd.lifted_at())
-            .min();
+        let lifted = model_queues.filter_map(|one| one.limiter.aimd.lifted_at());
         self.set_alarm(next.into_iter().chain(lifted).min(), now);
         self.count();
     }
@@ -302,23 +300,16 @@ impl GatewayState {
             probes,
             end: CallEnd::Lost,
         };
-        let backend = Arc::clone(&self.args.backend);
-        let (settings, clock) = (self.args.settings, self.args.clock.clone());
-        let usage = Arc::clone(&self.args.usage);
         // Progress is due from here on.
-        ticket.progress_tracker.beat(clock.monotonic_millis());
+        let millis = self.args.clock.monotonic_millis();
+        ticket.progress_tracker.beat(millis);
         ticket.call_progress.mark_sent();
         let span = ticket.caller.span.clone();
+        let args = Arc::clone(&self.args);
+        let context = CallContext { args, reporter };
         let call_task = async move {
-            let line = CallContext {
-                backend: &*backend,
-                settings,
-                clock: &clock,
-                usage: &usage,
-                reporter: &reporter,
-            };
-            let end = line.run(ticket).await;
-            reporter.report_end(end);
+            let end = context.run(ticket).await;
+            context.reporter.report_end(end);
         };
         let task = Task::spawn(call_task.instrument(span));
         let run = RunningCall {
@@ -394,10 +385,8 @@ impl GatewayState {
     }
 
     fn ready_at(&self, model_queue: &ModelQueue, tokens: u64) -> Duration {
-        model_queue
-            .limiter
-            .ready_at(tokens)
-            .max(self.limiter.ready_at(tokens))
+        let ready = model_queue.limiter.ready_at(tokens);
+        ready.max(self.limiter.ready_at(tokens))
     }
 
     fn has_capacity(&self) -> bool {
@@ -410,16 +399,15 @@ impl GatewayState {
     }
 
     fn know(&mut self, model: &Arc<str>) -> usize {
-        let mut known = self.model_queues.iter();
-        known
-            .position(|one| one.model == *model)
-            .unwrap_or_else(|| {
-                let model_queue = ModelQueue::new(Arc::clone(model), self.args.settings.breaker);
-                self.round.push_back(self.model_queues.len());
-                self.model_queues.push(model_queue);
-                self.publish();
-                self.model_queues.len() - 1
-            })
+        let mut all = self.model_queues.iter();
+        let known = all.position(|one| one.model == *model);
+        known.unwrap_or_else(|| {
+            let model_queue = ModelQueue::new(Arc::clone(model), self.args.settings.breaker);
+            self.round.push_back(self.model_queues.len());
+            self.model_queues.push(model_queue);
+            self.publish();
+            self.model_queues.len() - 1
+        })
     }
 
     fn set_alarm(&mut self, at: Option<Duration>, now: Duration) {

@@ -64,11 +64,10 @@ impl RateLimiter {
     }
 
     pub(super) fn ready_at(&self, tokens: u64) -> Duration {
-        let requests = self.requests.map_or(Duration::ZERO, |all| all.ready_at(1));
-        let of_tokens = self
-            .tokens
-            .map_or(Duration::ZERO, |all| all.ready_at(tokens));
-        self.held.max(requests).max(of_tokens)
+        let requests = self.requests.map(|all| all.ready_at(1));
+        let tokens = self.tokens.map(|all| all.ready_at(tokens));
+        let ready = requests.max(tokens).unwrap_or_default();
+        self.held.max(ready)
     }
 
     pub(super) fn take(&mut self, now: Duration, tokens: u64) {
@@ -148,9 +147,8 @@ fn reported(
     in_flight: u64,
 ) -> Option<Duration> {
     if let Some(limit) = allowance.limit.filter(|limit| *limit > 0) {
-        bucket
-            .get_or_insert_with(|| Bucket::new(kind, limit))
-            .set_limit(limit);
+        let bucket = bucket.get_or_insert_with(|| Bucket::new(kind, limit));
+        bucket.set_limit(limit);
     }
     let remaining = allowance.remaining?;
     let left = remaining.saturating_sub(in_flight);

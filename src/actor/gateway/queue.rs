@@ -131,10 +131,8 @@ impl<T> FairQueue<T> {
     /// Removes the values that match, in order of arrival.
     pub(super) fn take_if(&mut self, gives_up: impl Fn(&T) -> bool) -> Vec<T> {
         let items = self.items.iter();
-        let mut ids: Vec<u64> = items
-            .filter(|(_, (_, _, value))| gives_up(value))
-            .map(|(id, _)| *id)
-            .collect();
+        let matching = items.filter(|(_, (_, _, value))| gives_up(value));
+        let mut ids: Vec<u64> = matching.map(|(id, _)| *id).collect();
         ids.sort_unstable();
         ids.into_iter().filter_map(|id| self.remove(id)).collect()
     }

@@ -152,15 +152,13 @@ impl GatewayState {
         let at = |time: Duration| wall.plus(time.saturating_sub(now));
         let model_queues = self.model_queues.iter();
         let models = model_queues.map(|model_queue| {
-            let (limits, held) = (
-                model_queue.limiter.limits(),
-                model_queue.limiter.held_for(now),
-            );
+            let limiter = &model_queue.limiter;
+            let (limits, held) = (limiter.limits(), limiter.held_for(now));
             ModelState {
                 model: model_queue.model.to_string(),
                 circuit: model_queue.breaker.state(at),
                 held_until: (!held.is_zero()).then(|| at(now + held)),
-                concurrency: model_queue.limiter.aimd.limit(),
+                concurrency: limiter.aimd.limit(),
                 requests_per_minute: limits.requests,
                 tokens_per_minute: limits.tokens,
             }

@@ -54,14 +54,10 @@ impl GatewayState {
         self.record_dequeue(&waiter.ticket);
         if news == WaiterEvent::TimedOut {
             let (waited, after) = (now.saturating_sub(waiter.since), self.hint(model, now));
-            let detail = format!(
-                "the call waited {} in the queue of `{}`",
-                Span(waited),
-                waiter.ticket.model
-            );
-            waiter
-                .ticket
-                .refuse_until(FaultCode::QueueTimeout, after, detail);
+            let (waited, ticket) = (Span(waited), waiter.ticket);
+            let model = &ticket.model;
+            let detail = format!("the call waited {waited} in the queue of `{model}`");
+            ticket.refuse_until(FaultCode::QueueTimeout, after, detail);
         }
         self.dispatch();
     }
@@ -187,11 +183,9 @@ impl GatewayState {
             model_queue.limiter.limits().requests,
             self.limiter.limits().requests,
         ];
-        let by_pace = limits
-            .into_iter()
-            .flatten()
-            .min()
-            .map(|per_minute| Duration::from_millis(waiting * 60_000 / per_minute.max(1)));
+        let slowest = limits.into_iter().flatten().min();
+        let by_pace =
+            slowest.map(|per_minute| Duration::from_millis(waiting * 60_000 / per_minute.max(1)));
         let hint = by_pace.unwrap_or(HINTS.0).clamp(HINTS.0, HINTS.1);
         hint.max(model_queue.limiter.held_for(now))
     }
@@ -203,10 +197,10 @@ impl GatewayState {
 }
 
 pub(super) fn refuse_held(ticket: Ticket, held: Duration) {
+    let (model, wait) = (&ticket.model, Span(held));
     let detail = format!(
-        "the provider of `{}` requires a wait of {}, which exceeds the longest wait in the queue",
-        ticket.model,
-        Span(held)
+        "the provider of `{model}` requires a wait of {wait}, which exceeds the longest wait in the \
+         queue"
     );
     ticket.refuse_until(FaultCode::QueueTimeout, held, detail);
 }

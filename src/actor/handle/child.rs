@@ -122,15 +122,10 @@ impl ChildSession {
     /// Cancels the child and returns its end: `None` if it never began, an error if it did not end
     /// in time.
     async fn cancel_within_patience(&self) -> Result<Option<Answer>, String> {
-        match tokio::time::timeout(self.patience, self.retry_cancel()).await {
-            Ok(taken) => taken.map_err(|error| error.to_string()),
-            Err(_) => {
-                let patience = self.patience;
-                Err(format!(
-                    "it was cancelled but did not end within {patience:?}"
-                ))
-            }
-        }
+        let patience = self.patience;
+        let taken = tokio::time::timeout(patience, self.retry_cancel()).await;
+        let late = |_| format!("it was cancelled but did not end within {patience:?}");
+        taken.map_err(late)?.map_err(|error| error.to_string())
     }
 
     async fn retry_cancel(&self) -> Result<Option<Answer>, AskError> {
@@ -168,7 +163,7 @@ impl ChildSession {
 
     async fn account(&self) -> Result<Option<QueryAccount>, AskError> {
         let page = match self.session.queries(Seq(0), usize::MAX).await {
-            Err(AskError::NoSession { .. }) => return Ok(None),
+            Err(AskError::NoSession(_)) => return Ok(None),
             page => page?,
         };
         let is_it = |account: &QueryAccount| account.idempotency_key.as_deref() == Some(KEY);
@@ -187,17 +182,12 @@ impl ChildSession {
     /// Reports the usage that the log shows, if it can be read.
     async fn lost(&self, why: &str) -> ChildEnd {
         let account = tokio::time::timeout(self.session.router.acknowledge, self.account());
-        match account.await {
-            Ok(Ok(account)) => {
-                let detail = format!("{why}; the usage that it recorded until then is counted");
-                let used = account.map(|account| account.usage);
-                self.failed(detail, used.unwrap_or_default())
-            }
-            Ok(Err(_)) | Err(_) => {
-                let detail = format!("{why}; its usage is unknown and not counted");
-                self.failed(detail, Usage::default())
-            }
-        }
+        let (account, note) = match account.await {
+            Ok(Ok(account)) => (account, "the usage that it recorded until then is counted"),
+            Ok(Err(_)) | Err(_) => (None, "its usage is unknown and not counted"),
+        };
+        let usage = account.map(|account| account.usage).unwrap_or_default();
+        self.failed(format!("{why}; {note}"), usage)
     }
 
     fn with(&self, outcome: Outcome, answer: String, usage: Usage) -> ChildEnd {

@@ -24,28 +24,19 @@ pub enum AskError {
     EmptyQuestion,
     /// The question is longer than [`MAX_QUESTION`].
     #[error(
-        "the question has {bytes} bytes, the maximum is {MAX_QUESTION}: put the text into a file \
+        "the question has {0} bytes, the maximum is {MAX_QUESTION}: put the text into a file \
          of the project and ask about the file"
     )]
-    QuestionTooLong {
-        /// Length of the question.
-        bytes: usize,
-    },
+    QuestionTooLong(usize),
     /// The idempotency key is empty, or longer than [`MAX_KEY`].
-    #[error("the idempotency key has {bytes} bytes: use 1 to {MAX_KEY}")]
-    Key {
-        /// Length of the key.
-        bytes: usize,
-    },
+    #[error("the idempotency key has {0} bytes: use 1 to {MAX_KEY}")]
+    Key(usize),
     /// The session name is invalid.
     #[error(transparent)]
     Name(#[from] IdError),
     /// The session is reserved for Oracle, ephemeral, or a sub-agent's.
-    #[error("{}", reserved(name))]
-    Reserved {
-        /// Name of the session.
-        name: SessionName,
-    },
+    #[error("{}", reserved(.0))]
+    Reserved(SessionName),
     /// Too many requests are pending. This one was rejected and nothing was recorded.
     #[error("too many pending requests ({waiting}): try again in {retry_after:?}")]
     Busy {
@@ -65,26 +56,17 @@ pub enum AskError {
     )]
     Stopped,
     /// No session has this name; a first message creates it.
-    #[error("{}", no_session(name))]
-    NoSession {
-        /// Name of the session.
-        name: SessionName,
-    },
+    #[error("{}", no_session(.0))]
+    NoSession(SessionName),
     /// The session was deleted while a query in it was being followed.
-    #[error("session `{name}` was deleted before the question was answered: ask in another one")]
-    Deleted {
-        /// Name of the session.
-        name: SessionName,
-    },
+    #[error("session `{0}` was deleted before the question was answered: ask in another one")]
+    Deleted(SessionName),
     /// A query of the session runs, so that it is deleted only if the caller insists.
     #[error(
-        "session `{name}` is running a query: wait for its end, interrupt it, or force the deletion \
+        "session `{0}` is running a query: wait for its end, interrupt it, or force the deletion \
          (`--anyway`, over HTTP `force=1`)"
     )]
-    Unfinished {
-        /// Name of the session.
-        name: SessionName,
-    },
+    Unfinished(SessionName),
     /// The journal could not be read.
     #[error(transparent)]
     Journal(journal::Error),
@@ -101,11 +83,18 @@ impl From<journal::Error> for AskError {
 }
 
 impl AskError {
+    pub(in crate::actor) const fn full(waiting: usize) -> Self {
+        let retry_after = RETRY_AFTER;
+        Self::Busy {
+            waiting,
+            retry_after,
+        }
+    }
+
     /// Refuses names that no caller may give to a new session.
     pub(crate) fn check_free(name: &SessionName) -> Result<(), Self> {
         if name.is_reserved() || name.is_ephemeral() || name.is_sub_agent() {
-            let name = name.clone();
-            return Err(Self::Reserved { name });
+            return Err(Self::Reserved(name.clone()));
         }
         Ok(())
     }
@@ -146,14 +135,4 @@ fn no_session(name: &SessionName) -> String {
         );
     }
     format!("unknown session `{name}`: check the name, or send a message to create it")
-}
-
-impl AskError {
-    pub(in crate::actor) const fn full(waiting: usize) -> Self {
-        let retry_after = RETRY_AFTER;
-        Self::Busy {
-            waiting,
-            retry_after,
-        }
-    }
 }

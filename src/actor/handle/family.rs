@@ -4,7 +4,7 @@ use super::{AskError, SessionHandle};
 use crate::{
     journal::SessionStatus,
     model::{
-        ProfileName, QueryId, Record, SessionKey, SessionName,
+        ProfileName, QueryId, Record, SessionName,
         record::{AgentFact, Fact, QueryFact},
     },
 };
@@ -91,10 +91,7 @@ impl SessionHandle {
         let records = self.query_records(query).await?;
         let mut found = sub_agents(records.iter().map(|entry| &*entry.record));
         for agent in &mut found {
-            let key = SessionKey {
-                tenant: self.key.tenant.clone(),
-                name: agent.session.clone(),
-            };
+            let key = self.key.with_name(agent.session.clone());
             let child = self.router.session(key, self.opening.clone());
             agent.sub_agents = Box::pin(child.sub_agents(ONLY)).await?;
         }

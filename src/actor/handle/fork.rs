@@ -35,19 +35,15 @@ impl Oracle {
         into: SessionName,
     ) -> Result<SessionHandle, AskError> {
         if source.name.is_reserved() {
-            let name = source.name.clone();
-            return Err(AskError::Reserved { name });
+            return Err(AskError::Reserved(source.name.clone()));
         }
         AskError::check_free(&into)?;
         self.router().check_accepting()?;
         let from = self.session_by_key(source.clone());
         if let Some(reason) = from.view().await?.quarantine {
-            return Err(Refusal::Quarantined { reason }.into());
+            return Err(Refusal::Quarantined(reason).into());
         }
-        let key = SessionKey {
-            name: into,
-            ..source.clone()
-        };
+        let key = source.with_name(into);
         let mut copy = from.copy(point).await?;
         let forked = Forked {
             key: key.clone(),
@@ -57,11 +53,8 @@ impl Oracle {
             turn: point.turn,
         };
         let now = self.services.clock.moment();
-        let cut = copy
-            .replayed
-            .session
-            .forked(forked, self.by.clone(), now)
-            .records;
+        let source = &copy.replayed.session;
+        let cut = source.forked(forked, self.by.clone(), now).records;
         copy.records.extend(cut.into_iter().map(Arc::new));
         let copied = copy.replayed.last;
         self.router().begin_with(&key, copy.records, copied).await?;
@@ -91,8 +84,7 @@ impl SessionHandle {
                 }
                 bytes += size;
                 if read.len() == MOST_RECORDS || bytes > MOST_BYTES {
-                    let records = read.len();
-                    return Err(Refusal::TooLongToFork { records }.into());
+                    return Err(Refusal::TooLongToFork(read.len()).into());
                 }
                 let ends = ends_with(point, &record);
                 read.push(record);

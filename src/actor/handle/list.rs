@@ -178,7 +178,9 @@ impl Oracle {
             after = Some(first);
         }
         loop {
-            let known = self.page_after(tenant, after.clone()).await?;
+            let journal = &self.router().journal;
+            let known = journal.list(tenant.clone(), after.clone(), PAGE);
+            let known = within(self.router().acknowledge, known).await?;
             let is_last = known.len() < PAGE;
             for known in known {
                 let name = known.key.name.clone();
@@ -199,22 +201,12 @@ impl Oracle {
         }
     }
 
-    async fn page_after(
-        &self,
-        tenant: &TenantId,
-        after: Option<SessionName>,
-    ) -> Result<Vec<Known>, AskError> {
-        let page = self.router().journal.list(tenant.clone(), after, PAGE);
-        Ok(within(self.router().acknowledge, page).await?)
-    }
-
     fn listed(&self, known: Known, filter: &SessionFilter) -> Option<SessionSummary> {
         let here = self.router().ledger.state(&known.key);
         let state = here.unwrap_or_else(|| SessionState::from_status(known.standing));
+        let since = filter.updated_since;
         let wanted = filter.state.is_none_or(|wanted| wanted == state)
-            && filter
-                .updated_since
-                .is_none_or(|since| known.at >= Some(since))
+            && since.is_none_or(|since| known.at >= Some(since))
             && !known.key.name.is_reserved()
             && !(filter.lasting && known.key.name.is_ephemeral());
         wanted.then_some(SessionSummary {

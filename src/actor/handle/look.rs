@@ -440,10 +440,8 @@ impl SessionHandle {
     }
 
     pub(super) async fn require_known(&self) -> Result<Known, AskError> {
-        let no_session = || AskError::NoSession {
-            name: self.key.name.clone(),
-        };
-        self.known().await?.ok_or_else(no_session)
+        let known = self.known().await?;
+        known.ok_or_else(|| AskError::NoSession(self.key.name.clone()))
     }
 
     pub(super) async fn read(

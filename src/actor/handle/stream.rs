@@ -109,10 +109,8 @@ impl SessionHandle {
     }
 
     pub(super) fn listen(&self, detail: Detail) -> Subscription {
-        self.subscribe_to(
-            detail.filter(self),
-            detail.room(self.router.subscriber_capacity).0,
-        )
+        let (capacity, _) = detail.room(self.router.subscriber_capacity);
+        self.subscribe_to(detail.filter(self), capacity)
     }
 }
 
@@ -266,8 +264,7 @@ impl EventStream {
         let Some((Known { sid, last, .. }, after)) =
             there.filter(|(known, after)| known.last >= *after)
         else {
-            let name = self.session.key.name.clone();
-            return Err(AskError::Deleted { name });
+            return Err(AskError::Deleted(self.session.key.name.clone()));
         };
         if last > after {
             let entries = self.session.read(sid, after, self.room.1).await?;

@@ -70,8 +70,8 @@ impl SessionHandle {
         match self.command(command).await? {
             CommandReply::Query { query, at } => {
                 let before = at.map(|at| Seq(at.0.saturating_sub(1)));
-                let stream = QueryStream::after(self, query, self.detail, notices, before);
-                Ok(Watch::new(stream))
+                let stream = QueryStream::new(self, query, self.detail, notices);
+                Ok(Watch::new(stream.after(before)))
             }
             CommandReply::Done => Err(AskError::Stopped),
         }
@@ -90,7 +90,8 @@ impl SessionHandle {
     pub(crate) async fn watch_from(&self, query: QueryId, record: Seq) -> Result<Watch, AskError> {
         let notices = self.listen(self.detail);
         let before = Seq(record.0.saturating_sub(1));
-        let mut stream = QueryStream::after(self, query, self.detail, notices, Some(before));
+        let stream = QueryStream::new(self, query, self.detail, notices);
+        let mut stream = stream.after(Some(before));
         stream.look().await?;
         Ok(Watch::new(stream))
     }
@@ -101,7 +102,8 @@ impl SessionHandle {
         detail: Detail,
     ) -> Result<QueryStream, AskError> {
         let notices = self.listen(detail);
-        QueryStream::from_the_journal(self, query, detail, notices).await
+        let stream = QueryStream::new(self, query, detail, notices);
+        stream.with_earlier_records().await
     }
 
     /// Activates the session, and continues a query that was cut off with its process, as the
@@ -119,7 +121,8 @@ impl SessionHandle {
     pub(crate) async fn resume_query(&self, query: QueryId) -> Result<QueryStream, AskError> {
         let notices = self.listen(Detail::All);
         self.recover().await?;
-        QueryStream::from_the_journal(self, query, Detail::All, notices).await
+        let stream = QueryStream::new(self, query, Detail::All, notices);
+        stream.with_earlier_records().await
     }
 
     pub(crate) async fn begin_query(
@@ -130,10 +133,11 @@ impl SessionHandle {
         let notices = self.listen(detail);
         let maybe_repeated = submission.idempotency_key.is_some();
         let query = self.accept_or_retry(submission).await?.query;
-        if maybe_repeated {
-            return QueryStream::from_the_journal(self, query, detail, notices).await;
+        let stream = QueryStream::new(self, query, detail, notices);
+        match maybe_repeated {
+            true => stream.with_earlier_records().await,
+            false => Ok(stream),
         }
-        Ok(QueryStream::new(self, query, detail, notices))
     }
 
     /// Submits a message, and returns where its acceptance was recorded.
@@ -146,14 +150,12 @@ impl SessionHandle {
             return Err(AskError::EmptyQuestion);
         }
         if submission.text.len() > MAX_QUESTION {
-            return Err(AskError::QuestionTooLong {
-                bytes: submission.text.len(),
-            });
+            return Err(AskError::QuestionTooLong(submission.text.len()));
         }
         if let Some(bytes) = submission.idempotency_key.as_ref().map(String::len)
             && !(1..=MAX_KEY).contains(&bytes)
         {
-            return Err(AskError::Key { bytes });
+            return Err(AskError::Key(bytes));
         }
         match self.command(Command::Submit(submission)).await? {
             CommandReply::Query { query, at: seq } => Ok(Submitted { query, seq }),

@@ -285,20 +285,13 @@ pub struct Answer {
 
 impl Answer {
     pub(crate) fn new(query: QueryId, finished: QueryFinished) -> Self {
-        let QueryFinished {
-            outcome,
-            answer,
-            turns,
-            usage,
-            cut,
-        } = finished;
         Self {
             query,
-            outcome,
-            text: answer,
-            turns,
-            usage,
-            cut,
+            outcome: finished.outcome,
+            text: finished.answer,
+            turns: finished.turns,
+            usage: finished.usage,
+            cut: finished.cut,
         }
     }
 }
@@ -337,31 +330,18 @@ impl QueryStream {
         }
     }
 
-    /// Follows a query from a record after the subscription began.
-    pub(super) fn after(
-        session: &SessionHandle,
-        query: QueryId,
-        detail: Detail,
-        notices: Subscription,
-        record: Option<Seq>,
-    ) -> Self {
-        let mut watch = Self::new(session, query, detail, notices);
-        watch.begun = true;
-        watch.stream.start_after(record);
-        watch
+    /// Follows the query from a record after the subscription began.
+    pub(super) fn after(mut self, record: Option<Seq>) -> Self {
+        self.begun = true;
+        self.stream.start_after(record);
+        self
     }
 
-    /// Follows a query that may have begun, or ended, before the subscription.
-    pub(super) async fn from_the_journal(
-        session: &SessionHandle,
-        query: QueryId,
-        detail: Detail,
-        notices: Subscription,
-    ) -> Result<Self, AskError> {
-        let mut watch = Self::new(session, query, detail, notices);
-        watch.begun = false;
-        watch.stream.catch_up().await?;
-        Ok(watch)
+    /// Follows the query, which may have begun, or ended, before the subscription.
+    pub(super) async fn with_earlier_records(mut self) -> Result<Self, AskError> {
+        self.begun = false;
+        self.stream.catch_up().await?;
+        Ok(self)
     }
 
     /// Cancel-safe.
@@ -374,7 +354,7 @@ impl QueryStream {
                 return Ok(None);
             }
             if let (true, Some(reason)) = (self.stream.has_read_all(), self.quarantine.take()) {
-                return Err(Refusal::Quarantined { reason }.into());
+                return Err(Refusal::Quarantined(reason).into());
             }
             match self.stream.next().await? {
                 Progress::Record(record) => self.see(record),

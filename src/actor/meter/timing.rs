@@ -14,27 +14,10 @@ use prometheus_client::{
     metrics::MetricType,
 };
 
-const BOUNDS: [u64; 20] = [
-    50,
-    100,
-    250,
-    500,
-    1_000,
-    2_000,
-    4_000,
-    8_000,
-    15_000,
-    25_000,
-    40_000,
-    100_000,
-    250_000,
-    500_000,
-    1_000_000,
-    2_500_000,
-    10_000_000,
-    30_000_000,
-    60_000_000,
-    600_000_000,
+/// In seconds.
+const BOUNDS: [f64; 20] = [
+    0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.1, 0.25,
+    0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 600.0,
 ];
 
 /// A histogram of durations. Unlike that of `prometheus_client`, it takes no lock per value. Clones
@@ -52,7 +35,8 @@ struct Buckets {
 impl Timing {
     pub(super) fn add(&self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let at = BOUNDS.partition_point(|bound| *bound < micros);
+        let seconds = Duration::from_micros(micros).as_secs_f64();
+        let at = BOUNDS.partition_point(|bound| *bound < seconds);
         self.0.counts[at].fetch_add(1, Relaxed);
         self.0.micros.fetch_add(micros, Relaxed);
     }
@@ -86,15 +70,13 @@ impl Timing {
             seen += count;
             seen >= wanted
         });
-        found.and_then(|at| BOUNDS.get(at).copied().map(Duration::from_micros))
+        found.and_then(|at| BOUNDS.get(at).copied().map(Duration::from_secs_f64))
     }
 }
 
 impl EncodeMetric for Timing {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        let bounds = BOUNDS
-            .into_iter()
-            .map(|bound| Duration::from_micros(bound).as_secs_f64());
+        let bounds = BOUNDS.into_iter();
         let buckets: Vec<_> = bounds.chain([f64::INFINITY]).zip(self.counts()).collect();
         let count = buckets.iter().map(|(_, count)| count).sum();
         encoder.encode_histogram::<NoLabelSet>(self.sum().as_secs_f64(), count, &buckets, None)

@@ -16,7 +16,7 @@ use crate::{
     journal::{self, Claim},
     kernel::{Command, Decision, DecisionContext, Effect, IssuedCommand, Report},
     model::{
-        By, Seq, SessionKey,
+        By, Seq,
         record::{Opened, Quarantined, Record, SessionFact},
     },
 };
@@ -57,13 +57,9 @@ impl SessionShell {
         }
         let now = self.moment();
         // The earlier start was recorded; only the journal's answer was lost.
-        let stands = self
-            .last_attempt_seq
-            .is_some_and(|before| before < self.last);
-        let activation = if stands {
-            Activation::Again
-        } else {
-            activation
+        let activation = match self.last_attempt_seq {
+            Some(before) if before < self.last => Activation::Again,
+            _ => activation,
         };
         // Durable before work resumes, because that work may be the cause of a crash.
         let seen = match activation {
@@ -102,14 +98,11 @@ impl SessionShell {
         let (Some(parent), Some(_)) = (&self.opening.parent, self.session.query()) else {
             return false;
         };
-        let key = SessionKey {
-            tenant: self.key.tenant.clone(),
-            name: parent.session.clone(),
-        };
+        let key = self.key.with_name(parent.session.clone());
         let above = self.services.router.session(key, Opening::default());
         let awaited = above.awaits_child(parent.query, &self.key.name).await;
         // If the journal cannot be read, assume that it is awaited.
-        matches!(awaited, Ok(false) | Err(AskError::NoSession { .. }))
+        matches!(awaited, Ok(false) | Err(AskError::NoSession(_)))
     }
 
     /// Leaves memory if nothing is in flight; otherwise informs the shard that the session stays.
@@ -217,18 +210,13 @@ impl SessionShell {
         self.claim = Some(claim);
         self.progress_tracker.claimed(claim.last);
         let deadline = self.services.timeouts.append;
-        let (journal, all) = (
-            &*self.services.router.journal,
-            self.services.router.profiles.now(),
-        );
-        let profiles = &*all;
-        let to = (claim.sid, claim.last);
-        let opening = self.opening.clone();
+        let (journal, opening) = (&*self.services.router.journal, self.opening.clone());
+        self.profiles = self.services.router.profiles.now();
+        let (profiles, to) = (&self.profiles, (claim.sid, claim.last));
         let (replayed, kept) = Replayed::load(opening, journal, profiles, to, deadline).await?;
         (self.session, self.last) = (replayed.session, replayed.last);
         (self.opening, self.profile) = (replayed.opening, replayed.profile);
         self.kept = kept;
-        self.profiles = all;
         Ok(())
     }
 

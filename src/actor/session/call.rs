@@ -62,16 +62,15 @@ impl SessionShell {
         let is_task = query.options().is_task;
         let format = kernel::instruction(&query.options().format);
         let estimate = query.estimate;
-        let (caller, call) = self.reporting(me, move |answer| match answer {
+        let report = move |answer: Result<Reply, Failed>| match answer {
             Ok(reply) => Report::ModelReplied { token, reply },
             Err(Failed { fault, usage }) => Report::ModelFailed {
                 token,
                 fault,
                 usage,
             },
-        });
-        let mut ticket = self.ticket(token, model, estimate, request, caller)?;
-        ticket.session = Some(me.clone());
+        };
+        let (mut ticket, call) = self.ticket(me, token, model, estimate, request, report)?;
         if mode == TurnMode::Signal {
             // The answer is complete, so its signal is worth no wait in the queue, and its text is
             // not shown.
@@ -122,14 +121,14 @@ impl SessionShell {
         instruction: &'static str,
         text: &str,
     ) -> Option<Work> {
-        let (caller, call) = self.reporting(me, move |answer| match answer {
+        let report = move |answer: Result<Reply, Failed>| match answer {
             Ok(reply) => Report::Compacted { token, reply },
             Err(Failed { fault, usage }) => Report::CompactionFailed {
                 token,
                 fault,
                 usage,
             },
-        });
+        };
         let tokens = ((instruction.len() + text.len()) / 4) as u64;
         let request = Request {
             model: name_of(&model),
@@ -139,33 +138,26 @@ impl SessionShell {
             tool_choice: ToolChoice::None,
             options: None,
         };
-        let mut ticket = self.ticket(token, model, tokens, request, caller)?;
-        ticket.session = Some(me.clone());
+        let (ticket, call) = self.ticket(me, token, model, tokens, request, report)?;
         send(ticket, &self.services.gateways);
         Some(Work::of_call(call, None))
     }
 
-    /// Creates a caller that reports the end of a call, unless the guard is dropped first.
-    fn reporting(
-        &self,
-        me: &ActorRef<SessionMsg>,
-        report: impl FnOnce(Result<Reply, Failed>) -> Report + Send + 'static,
-    ) -> (Caller, DropGuard) {
-        let me = me.clone();
-        Caller::new(&self.services.meter, move |answer| {
-            let _ = me.cast(SessionMsg::Report(report(answer)));
-        })
-    }
-
+    /// Creates a call, whose end is reported unless the guard is dropped first.
     fn ticket(
         &mut self,
+        me: &ActorRef<SessionMsg>,
         token: CallToken,
         model: Arc<str>,
         tokens: u64,
         request: Request,
-        mut caller: Caller,
-    ) -> Option<Box<Ticket>> {
+        report: impl FnOnce(Result<Reply, Failed>) -> Report + Send + 'static,
+    ) -> Option<(Box<Ticket>, DropGuard)> {
         let sid = self.claim?.sid;
+        let session = me.clone();
+        let (mut caller, call) = Caller::new(&self.services.meter, move |answer| {
+            let _ = session.cast(SessionMsg::Report(report(answer)));
+        });
         // An earlier call of this session may have been queued; this one is not yet.
         let now = self.services.clock.monotonic_millis();
         self.progress_tracker.dequeued(now);
@@ -187,7 +179,7 @@ impl SessionShell {
             tokens,
             price: policy.price(&model),
         });
-        Some(Box::new(Ticket {
+        let ticket = Ticket {
             sid,
             key,
             token,
@@ -198,7 +190,7 @@ impl SessionShell {
                 Some(_) => Failover::Possible,
                 None => Failover::Impossible,
             },
-            session: None,
+            session: Some(me.clone()),
             model,
             request,
             caller,
@@ -206,7 +198,8 @@ impl SessionShell {
             metered,
             progress_tracker: Arc::clone(&self.progress_tracker),
             call_progress: self.progress_tracker.begin_call(tokens),
-        }))
+        };
+        Some((Box::new(ticket), call))
     }
 }
 

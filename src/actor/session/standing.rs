@@ -50,9 +50,8 @@ impl SessionShell {
         let (session, exposed) = (&self.session, &mut self.exposed);
         let query = session.query();
         // It costs nothing until the caller returns, which it may never do.
-        exposed
-            .inbox
-            .runs(query.is_some_and(|query| !query.awaits_client()));
+        let runs = query.is_some_and(|query| !query.awaits_client());
+        exposed.inbox.runs(runs);
         exposed.inbox.holds(session.waiting());
         let activity = activity(session);
         exposed.session_gauge.set_activity(activity);
@@ -76,41 +75,7 @@ impl SessionShell {
             tracing::info!(session = %self.key, %query, "query started");
         }
     }
-}
 
-fn activity(session: &Session) -> Activity {
-    let Some(query) = session.query() else {
-        return Activity::Idle;
-    };
-    if session.is_paused() {
-        return Activity::Paused;
-    }
-    match &query.step {
-        Step::Preparing | Step::Ready => Activity::Preparing,
-        Step::Calling { .. } | Step::Compacting { pause: None, .. } => Activity::Calling,
-        Step::BackingOff { .. } | Step::Compacting { pause: Some(_), .. } => Activity::BackingOff,
-        Step::Tools { .. } if query.awaits_client() => Activity::Client,
-        // A turn that is unfinished with nothing in flight waits for a person.
-        Step::Tools { .. } if session.may_passivate() => Activity::Approval,
-        Step::Tools { .. } => Activity::Tools,
-        Step::AwaitingGrant(_) => Activity::Approval,
-        Step::Delegating { .. } | Step::Ending { .. } => Activity::Delegating,
-    }
-}
-
-pub(super) fn left(session: &Session, records: &[Arc<Record>]) -> SessionStatus {
-    let mut tracker = StatusTracker {
-        open: session.open_queries(),
-        is_quarantined: matches!(session.phase(), Phase::Quarantined(_)),
-        is_closed: session.is_closed(),
-    };
-    for record in records {
-        tracker.evolve(&record.fact);
-    }
-    tracker.status()
-}
-
-impl SessionShell {
     /// Counts durable records. The step began at `began` and the journal answered at `now`, in
     /// monotonic microseconds.
     pub(super) fn count(&mut self, records: &[Arc<Record>], began: u64, now: u64) {
@@ -132,9 +97,8 @@ impl SessionShell {
                 Fact::Turn(TurnFact::Replied(_)) => {
                     if let Some(began) = self.turn_began.take() {
                         let whole = Duration::from_micros(now.saturating_sub(began));
-                        self.services
-                            .meter
-                            .turn(whole, self.progress_tracker.call_progress().times());
+                        let times = self.progress_tracker.call_progress().times();
+                        self.services.meter.turn(whole, times);
                     }
                 }
                 // Turns with pauses or failed calls are not measured.
@@ -158,9 +122,8 @@ impl SessionShell {
             let (Some(query), Fact::Query(fact)) = (record.query, &record.fact) else {
                 continue;
             };
-            let origin = self
-                .origin
-                .take_if(|_| matches!(fact, QueryFact::Accepted(_)));
+            let begins = matches!(fact, QueryFact::Accepted(_));
+            let origin = self.origin.take_if(|_| begins);
             self.trace_of(query, origin);
             if let QueryFact::Finished(finished) = fact
                 && let Some(trace) = self.traces.remove(&query)
@@ -175,20 +138,15 @@ impl SessionShell {
 
     /// Returns the spans of a query; begins them if this actor has none.
     pub(super) fn trace_of(&mut self, query: QueryId, origin: Option<Origin>) -> &mut QueryTrace {
-        let (whose, now) = (
-            (&self.key, &self.opening.profile),
-            self.services.clock.now(),
-        );
-        let begin = || QueryTrace::begin(query, whose, origin, now);
+        let (whose, clock) = ((&self.key, &self.opening.profile), &self.services.clock);
+        let begin = || QueryTrace::begin(query, whose, origin, clock.now());
         self.traces.entry(query).or_insert_with(begin)
     }
 
     /// The span that the session works in: that of the running query.
     pub(super) fn span(&self) -> Span {
-        let trace = self
-            .session
-            .query()
-            .and_then(|query| self.traces.get(&query.id));
+        let query = self.session.query();
+        let trace = query.and_then(|query| self.traces.get(&query.id));
         trace.map_or_else(Span::none, |trace| trace.current().clone())
     }
 
@@ -213,4 +171,38 @@ impl SessionShell {
             }
         }
     }
+}
+
+fn activity(session: &Session) -> Activity {
+    let Some(query) = session.query() else {
+        return Activity::Idle;
+    };
+    if session.is_paused() {
+        return Activity::Paused;
+    }
+    match &query.step {
+        Step::Preparing | Step::Ready => Activity::Preparing,
+        Step::Calling { pause, .. } | Step::Compacting { pause, .. } => match pause {
+            None => Activity::Calling,
+            Some(_) => Activity::BackingOff,
+        },
+        Step::Tools { .. } if query.awaits_client() => Activity::Client,
+        // A turn that is unfinished with nothing in flight waits for a person.
+        Step::Tools { .. } if session.may_passivate() => Activity::Approval,
+        Step::Tools { .. } => Activity::Tools,
+        Step::AwaitingGrant(_) => Activity::Approval,
+        Step::Delegating { .. } | Step::Ending { .. } => Activity::Delegating,
+    }
+}
+
+pub(super) fn left(session: &Session, records: &[Arc<Record>]) -> SessionStatus {
+    let mut tracker = StatusTracker {
+        open: session.open_queries(),
+        is_quarantined: matches!(session.phase(), Phase::Quarantined(_)),
+        is_closed: session.is_closed(),
+    };
+    for record in records {
+        tracker.evolve(&record.fact);
+    }
+    tracker.status()
 }

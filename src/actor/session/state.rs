@@ -28,8 +28,7 @@ use crate::{
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
     kernel::{
-        Command, Decision, DecisionContext, IssuedCommand, Phase, Query, Refusal, Report, Session,
-        Step,
+        Command, Decision, DecisionContext, IssuedCommand, Query, Refusal, Report, Session, Step,
     },
     model::{
         AnswerOptions, By, CallId, Charge, Day, DayUsage, Fault, Period, QueryClassification,
@@ -96,25 +95,20 @@ impl SessionShell {
         services: Services,
     ) -> Self {
         let profiles = services.router.profiles.now();
-        let Replayed {
-            session,
-            opening,
-            profile,
-            last,
-        } = Replayed::new(opening, &profiles);
+        let new = Replayed::new(opening, &profiles);
         Self {
             exposed: ExposedState::new(&key.tenant, &services),
             key,
-            opening,
+            opening: new.opening,
             shard,
             idle_timeout,
             progress_tracker,
             services,
-            profile,
+            profile: new.profile,
             profiles,
-            session,
+            session: new.session,
             claim: None,
-            last,
+            last: new.last,
             last_attempt_seq,
             kept: Seq(0),
             keeping: None,
@@ -132,22 +126,17 @@ impl SessionShell {
     }
 
     pub(super) fn moment(&self) -> DecisionContext {
+        let policy = &self.profile.policy;
         DecisionContext {
             call: self.progress_tracker.call_progress().read(),
-            unsignalled: self
-                .services
-                .signal_tracker
-                .ignores_reminders(&self.profile.policy),
+            unsignalled: self.services.signal_tracker.ignores_reminders(policy),
             ..self.services.clock.moment()
         }
     }
 
     /// The payer of the running query, or of the one that a quarantine interrupted.
     pub(super) fn payer(&self) -> By {
-        let query = match self.session.phase() {
-            Phase::Quarantined(aside) => aside.before.as_deref(),
-            _ => self.session.query(),
-        };
+        let query = self.session.unfinished();
         query.map(|query| query.by.clone()).unwrap_or_default()
     }
 
@@ -159,11 +148,8 @@ impl SessionShell {
         let mut now = self.moment();
         let (first_of_month, _) = Period::Month.around(Day::of(now.at));
         for (payer, budgets) in self.services.tenants.budgets(&self.key.tenant, by) {
-            let usage = self
-                .services
-                .router
-                .journal
-                .usage(payer.clone(), first_of_month);
+            let journal = &self.services.router.journal;
+            let usage = journal.usage(payer.clone(), first_of_month);
             let usage = within(self.services.timeouts.append, usage).await?;
             budgets.tighten(&mut now.allowance, &payer, &usage, now.at);
         }
@@ -307,9 +293,7 @@ impl SessionShell {
         me: &ActorRef<SessionMsg>,
         decision: Decision,
     ) -> Result<(), ActorProcessingErr> {
-        let Decision {
-            records, effects, ..
-        } = decision;
+        let (records, effects) = (decision.records, decision.effects);
         let ran = self.session.query().map(|query| query.id);
         let was_closed = self.session.is_closed();
         let mut moved = !effects.is_empty();
@@ -413,10 +397,7 @@ impl SessionShell {
     /// The usage in records of the running query. That of ephemeral sessions is counted with the
     /// records in the log of usage.
     fn charges(&self, records: &[Arc<Record>]) -> Vec<Charge> {
-        let mut usage = Usage::default();
-        for record in records {
-            usage += record.usage();
-        }
+        let usage: Usage = records.iter().map(|record| record.usage()).sum();
         let Some(last) = records.last().filter(|_| !usage.is_none()) else {
             return Vec::new();
         };

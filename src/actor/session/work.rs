@@ -19,8 +19,8 @@ use crate::{
     },
     kernel::{Command, Effect, Report},
     model::{
-        Fault, FaultCode, Limits, QueryClassification, QueryId, QueryType, SessionKey, SessionName,
-        ToolCall, ToolResult, ToolStatus, Turn,
+        Fault, FaultCode, Limits, QueryClassification, QueryId, QueryType, SessionName, ToolCall,
+        ToolResult, ToolStatus, Turn,
         record::{ChildEnd, ChildStart, Parent},
     },
     prompt::ComposedPrompt,
@@ -190,10 +190,7 @@ impl SessionShell {
             depth: depth + 1,
             tools: start.and_then(|start| start.tools.clone()),
         };
-        let key = SessionKey {
-            tenant: self.key.tenant.clone(),
-            name: name.clone(),
-        };
+        let key = self.key.with_name(name.clone());
         // A cancelled child may have to wait for a child of its own.
         let deepest = self.profile.policy.delegation.max_depth;
         let below = deepest.saturating_sub(depth).max(1);
@@ -202,35 +199,7 @@ impl SessionShell {
         let profile = profile.unwrap_or(&self.opening.profile).clone();
         self.services.router.child(key, profile, parent, patience)
     }
-}
 
-fn child_ended(me: ActorRef<SessionMsg>, query: QueryId) -> impl FnOnce(ChildEnd) {
-    move |end| {
-        let _ = me.cast(SessionMsg::Report(Report::ChildEnded { query, end }));
-    }
-}
-
-/// Requests a classification and a prompt, which are sent to the session, and repeats a request
-/// that was lost or did not fit.
-async fn prepare(services: Services, asked: Preparation) {
-    let mut fault = workers::silent(FaultCode::Classifier);
-    let again = async {
-        loop {
-            let classifier = services.classifiers.any();
-            let offered = classifier.map(|classifier| classifier.offer(asked.clone()));
-            fault = match offered {
-                Some(Err((full, _))) => full.fault(FaultCode::Classifier, "the classifier"),
-                Some(Ok(())) | None => workers::silent(FaultCode::Classifier),
-            };
-            tokio::time::sleep(PREPARE_AGAIN).await;
-        }
-    };
-    let _: Result<(), _> = tokio::time::timeout(services.timeouts.prepare, again).await;
-    let (query, result) = (asked.query, Err(fault));
-    let _ = asked.session.cast(SessionMsg::Prepared { query, result });
-}
-
-impl SessionShell {
     fn run_tool(
         &mut self,
         me: &ActorRef<SessionMsg>,
@@ -295,6 +264,32 @@ impl SessionShell {
     }
 }
 
+fn child_ended(me: ActorRef<SessionMsg>, query: QueryId) -> impl FnOnce(ChildEnd) {
+    move |end| {
+        let _ = me.cast(SessionMsg::Report(Report::ChildEnded { query, end }));
+    }
+}
+
+/// Requests a classification and a prompt, which are sent to the session, and repeats a request
+/// that was lost or did not fit.
+async fn prepare(services: Services, asked: Preparation) {
+    let mut fault = workers::silent(FaultCode::Classifier);
+    let again = async {
+        loop {
+            let classifier = services.classifiers.any();
+            let offered = classifier.map(|classifier| classifier.offer(asked.clone()));
+            fault = match offered {
+                Some(Err((full, _))) => full.fault(FaultCode::Classifier, "the classifier"),
+                Some(Ok(())) | None => workers::silent(FaultCode::Classifier),
+            };
+            tokio::time::sleep(PREPARE_AGAIN).await;
+        }
+    };
+    let _: Result<(), _> = tokio::time::timeout(services.timeouts.prepare, again).await;
+    let (query, result) = (asked.query, Err(fault));
+    let _ = asked.session.cast(SessionMsg::Prepared { query, result });
+}
+
 #[cfg(feature = "mcp")]
 impl crate::actor::Oracle {
     /// Calls a tool, with arguments in JSON, outside of any session. A call that is dropped is
@@ -315,7 +310,7 @@ impl crate::actor::Oracle {
         let session = SessionName::from_uuid(uuid::Uuid::now_v7());
         let context = ToolContext {
             call: call.id.clone(),
-            session: SessionKey {
+            session: crate::model::SessionKey {
                 tenant: tenant.clone(),
                 name: session,
             },

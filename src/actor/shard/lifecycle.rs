@@ -284,12 +284,12 @@ impl ShardState {
         if live.is_none_or(|live| live.actor.get_id() != actor) {
             return Ok(());
         }
-        let Some(Slot::Live(live)) = self.slots.remove(&key) else {
+        let Some(Slot::Live(mut live)) = self.slots.remove(&key) else {
             return Ok(());
         };
         let was_asked = |ending: &Ending| ending.killed_for.is_none();
         let left = end == ActorEnd::Stopped && live.ending.as_ref().is_some_and(was_asked);
-        let (killed_for, waiting, gone) = match live.ending {
+        let (killed_for, waiting, gone) = match live.ending.take() {
             Some(ending) => (ending.killed_for, ending.waiting, ending.gone),
             None => (None, Vec::new(), Vec::new()),
         };
@@ -297,14 +297,7 @@ impl ShardState {
             // Pending work resumes at the next activation.
             self.ledger.remove(&key);
         } else {
-            self.follow(
-                key.clone(),
-                live.start,
-                &live.progress_tracker,
-                end,
-                killed_for,
-                detail,
-            );
+            self.follow(key.clone(), live, end, killed_for, detail);
         }
         for gone in gone {
             let _ = gone.send(());
@@ -319,12 +312,12 @@ impl ShardState {
     fn follow(
         &mut self,
         key: SessionKey,
-        mut start: Start,
-        progress_tracker: &ProgressTracker,
+        live: Live,
         end: ActorEnd,
         killed_for: Option<Activation>,
         detail: &str,
     ) {
+        let (mut start, progress_tracker) = (live.start, &live.progress_tracker);
         if progress_tracker.has_progressed() {
             (start.restarts, start.refusals) = (0, 0);
         }
@@ -333,13 +326,8 @@ impl ShardState {
             let reason = format!("the journal rejects its records: {detail}");
             return self.quarantine(key, reason);
         }
-        match next(
-            end,
-            progress_tracker.stage(),
-            &start.activation,
-            killed_for,
-            detail,
-        ) {
+        let (at, was_for) = (progress_tracker.stage(), &start.activation);
+        match next(end, at, was_for, killed_for, detail) {
             Next::Restart(activation) => {
                 // A repeated crash with the same cause is a new fact, and counts.
                 let uncounted = matches!(activation, Activation::OnDemand | Activation::Again);

@@ -86,8 +86,7 @@ impl ShardState {
         let limit = self.settings.stall_limit;
         let reason = format!("it was killed but did not end within {limit:?}");
         for request in std::mem::take(&mut ending.waiting) {
-            let reason = reason.clone();
-            request.refuse(Refusal::Quarantined { reason });
+            request.refuse(Refusal::Quarantined(reason.clone()));
         }
         self.quarantine(key, reason);
         self.all_parked();
@@ -99,12 +98,10 @@ impl ShardState {
         let live = live.filter(|live| live.ending.is_none()).count();
         let shards = self.services.router.shards.size();
         let too_many = live.saturating_sub(self.settings.max_live.div_ceil(shards));
-        let mut idle: Vec<(u64, &SessionKey)> = self
-            .slots
-            .iter()
-            .filter_map(|(key, slot)| Some((idle_for(slot, now)?, key)))
-            .filter(|(idle, _)| *idle >= limit || too_many > 0)
-            .collect();
+        let slots = self.slots.iter();
+        let idle = slots.filter_map(|(key, slot)| Some((idle_for(slot, now)?, key)));
+        let may_leave = |(idle, _): &(u64, &SessionKey)| *idle >= limit || too_many > 0;
+        let mut idle: Vec<_> = idle.filter(may_leave).collect();
         idle.sort_unstable_by_key(|(since, _)| std::cmp::Reverse(*since));
         let leaves = |(number, (idle, key)): (usize, (u64, &SessionKey))| {
             (idle >= limit || number < too_many).then(|| (idle, key.clone()))

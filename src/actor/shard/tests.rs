@@ -401,7 +401,7 @@ async fn quarantine_survives_a_shard_restart_until_released() {
     bench.state = ShardState::new(bench.state.me.clone(), args);
     let reason = || "unreadable".to_owned();
     let refused = bench.submit("and?").await.await.unwrap().unwrap_err();
-    assert_eq!(refused, Refusal::Quarantined { reason: reason() }.into());
+    assert_eq!(refused, Refusal::Quarantined(reason()).into());
     let released = bench.command(Command::Release).await;
     assert_eq!(bench.activation(), Some(&Activation::Again));
     assert!(released.await.unwrap().is_ok());
@@ -427,7 +427,7 @@ async fn session_that_ignores_a_kill_is_quarantined() {
     bench.say(ShardMsg::Sweep).await;
     let refused = waits.await.unwrap().unwrap_err();
     let reason = "it was killed but did not end within 900s".to_owned();
-    assert_eq!(refused, Refusal::Quarantined { reason }.into());
+    assert_eq!(refused, Refusal::Quarantined(reason).into());
     assert!(bench.slot().is_none() && bench.is_quarantined());
     assert_eq!(bench.state.ledger.running(), 0);
     // A late end has no consequences.

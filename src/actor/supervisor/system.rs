@@ -18,7 +18,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Oracle, Services, SupervisorActor, SupervisorMsg, SystemArgs};
+use super::{Oracle, SupervisorActor, SupervisorMsg, SystemArgs};
 use crate::{actor::message::local_messages, model::SessionName};
 
 /// How long the actors may take to stop.
@@ -128,7 +128,8 @@ async fn start(
     let bus = services.router.bus.clone();
     let (log, writer) = SupervisorActor::log(&args, SessionName::system(), bus);
     let oracle = SupervisorActor::oracle(&services, log.clone());
-    let state = (args, services.clone(), (log, writer));
+    let ended = services.router.ended.clone();
+    let state = (args, services, (log, writer));
     let (supervisor, gone) = Actor::spawn(None, SupervisorActor, state).await?;
     let (requests, taken) = mpsc::channel(REQUEST_CAPACITY);
     let (parent, drain) = parent.unzip();
@@ -137,7 +138,7 @@ async fn start(
     let root = RootState {
         requests: requests.clone(),
         drain: drain.unwrap_or_default(),
-        ended: services.router.ended.clone(),
+        ended,
     };
     let root = match parent {
         Some(parent) => Actor::spawn_linked(None, RootActor, root, parent).await,
@@ -153,7 +154,6 @@ async fn start(
         }
     };
     let kept = ShutdownTask {
-        services,
         supervisor,
         oracle: oracle.clone(),
         root: root.clone(),
@@ -174,7 +174,6 @@ async fn start(
 }
 
 struct ShutdownTask {
-    services: Services,
     supervisor: ActorRef<SupervisorMsg>,
     oracle: Oracle,
     root: ActorRef<RootMsg>,
@@ -226,7 +225,7 @@ impl ShutdownTask {
             }
         }
         self.oracle.router().ended.cancel();
-        let failure = self.services.failure.get();
+        let failure = self.oracle.services.failure.get();
         let failure = failure.map_or("it stopped", String::as_str).to_owned();
         match told {
             true => self.root.stop(Some(SHUT_DOWN.into())),

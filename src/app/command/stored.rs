@@ -113,7 +113,7 @@ pub(super) fn open(folder: &Path) -> Result<Sqlite, OpenError> {
 /// The data directory, if it has a journal: commands that only read must not create one.
 fn stored(config: &Config, environment: &Environment) -> Result<Option<PathBuf>, CliError> {
     let folder = directory(config, environment)?;
-    let is_absent = matches!(Inspection::open(&folder), Err(OpenError::Absent { .. }));
+    let is_absent = matches!(Inspection::open(&folder), Err(OpenError::Absent(_)));
     Ok((!is_absent).then_some(folder))
 }
 

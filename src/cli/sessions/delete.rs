@@ -47,7 +47,7 @@ pub async fn delete(
         Only::WhenIdle
     };
     let deleted = match actor::delete(journal, &known.key, from).await {
-        Err(AskError::Unfinished { .. }) => return Err(busy(&known)),
+        Err(AskError::Unfinished(_)) => return Err(busy(&known)),
         deleted => deleted?,
     };
     let (id, known, sub_agents) = (&known.key.name, &deleted.known, deleted.sub_agents.len());

@@ -285,9 +285,9 @@ impl Wanted<'_> {
         match (error, results.first()) {
             (AskError::Refused(Refusal::NothingRunning), Some(result)) => {
                 let call = result.call.clone();
-                AskError::from(Refusal::NotHandedOver { call }).into()
+                AskError::from(Refusal::NotHandedOver(call)).into()
             }
-            (error @ AskError::Refused(Refusal::ResultMissing { .. }), _) => {
+            (error @ AskError::Refused(Refusal::ResultMissing(_)), _) => {
                 Problem::from(error).of(self.field)
             }
             (error @ AskError::Refused(Refusal::LimitsOfASteer), _) => {

@@ -312,7 +312,7 @@ async fn find(
         .session_by_key(caller.session(name));
     let before = Seq(id.begins.0.checked_sub(1).ok_or_else(unknown)?);
     let page = match session.page(before, 1).await {
-        Err(AskError::NoSession { .. }) => return Err(unknown()),
+        Err(AskError::NoSession(_)) => return Err(unknown()),
         page => page?,
     };
     check_session(&caller.0, &session).await?;

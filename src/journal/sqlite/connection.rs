@@ -49,7 +49,7 @@ pub(super) fn open(files: &Files, most_pages: u32) -> Result<Connection, OpenErr
     check_version(rusqlite::version_number())?;
     match inspecting(files) {
         Ok(connection) => drop(connection),
-        Err(OpenError::Absent { .. }) => create(files)?,
+        Err(OpenError::Absent(_)) => create(files)?,
         Err(error) => return Err(error),
     }
     // SQLite creates its other files with the permissions of the database.
@@ -77,21 +77,18 @@ pub(super) fn inspecting(files: &Files) -> Result<Connection, OpenError> {
     let path = files.journal.clone();
     match path.try_exists() {
         Ok(true) => {}
-        Ok(false) if files.has_log() => {
-            let log = files.log.clone();
-            return Err(OpenError::Orphaned { log });
-        }
-        Ok(false) => return Err(OpenError::Absent { path }),
+        Ok(false) if files.has_log() => return Err(OpenError::Orphaned(files.log.clone())),
+        Ok(false) => return Err(OpenError::Absent(path)),
         Err(source) => return Err(OpenError::File { path, source }),
     }
     let connection = reading(&path)?;
     let (application, found) = match schema::header(&connection) {
         Ok(header) => header,
-        Err(error) if is_damage(&error) => return Err(OpenError::NotAJournal { path }),
+        Err(error) if is_damage(&error) => return Err(OpenError::NotAJournal(path)),
         Err(error) => return Err(refused(&path, &error)),
     };
     if application != schema::APPLICATION {
-        return Err(OpenError::NotAJournal { path });
+        return Err(OpenError::NotAJournal(path));
     }
     match found.cmp(&LAYOUT) {
         Ordering::Less => Err(OpenError::Older { path, found }),

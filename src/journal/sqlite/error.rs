@@ -36,21 +36,15 @@ pub enum OpenError {
     #[error(
         "`{}` is locked by another process, perhaps an older version of Oracle: end it, or use \
          another data directory",
-        path.display()
+        .0.display()
     )]
-    Locked {
-        /// Lock file.
-        path: PathBuf,
-    },
+    Locked(PathBuf),
     /// The file is no journal of Oracle.
     #[error(
         "`{}` is not an Oracle journal: move it away, or use another data directory",
-        path.display()
+        .0.display()
     )]
-    NotAJournal {
-        /// File.
-        path: PathBuf,
-    },
+    NotAJournal(PathBuf),
     /// A later version wrote the file.
     #[error(
         "`{}` has layout {found}, but this version supports layouts up to {known}: upgrade Oracle",
@@ -65,11 +59,8 @@ pub enum OpenError {
         known: u32,
     },
     /// There is no journal to inspect.
-    #[error("no journal at `{}`: check the data directory", path.display())]
-    Absent {
-        /// Missing file.
-        path: PathBuf,
-    },
+    #[error("no journal at `{}`: check the data directory", .0.display())]
+    Absent(PathBuf),
     /// An earlier version wrote the file.
     #[error(
         "`{}` has the old layout {found}, which this version cannot read: use another data \
@@ -85,12 +76,9 @@ pub enum OpenError {
     /// The journal is missing but its write-ahead log is not. A new journal would adopt that log.
     #[error(
         "`{}` exists without its journal: restore the journal, or move the log away too",
-        log.display()
+        .0.display()
     )]
-    Orphaned {
-        /// Log file.
-        log: PathBuf,
-    },
+    Orphaned(PathBuf),
     /// The linked SQLite has known faults in its write-ahead log.
     #[error("SQLite {found} is too old: link version {wanted} or later")]
     OldSqlite {

@@ -54,7 +54,7 @@ impl Files {
                 Err(TryLockError::Error(source)) => return Err(failed(source)),
             }
         }
-        Err(OpenError::Locked { path })
+        Err(OpenError::Locked(path))
     }
 
     /// Removes other users' permissions on the files. The directory may have other uses and is not
@@ -151,10 +151,8 @@ pub(super) fn private_directory(path: &Path) -> io::Result<()> {
     std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
     private.recursive(true).create(path)?;
     let path = path.canonicalize()?;
-    path.ancestors()
-        .skip(1)
-        .take(new)
-        .try_for_each(sync_directory)
+    let mut above = path.ancestors().skip(1).take(new);
+    above.try_for_each(sync_directory)
 }
 
 /// A rename, or a new directory, is durable once the directory above is synced.

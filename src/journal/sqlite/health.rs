@@ -1,6 +1,6 @@
 //! Whether the journal can be trusted. This is lost once and never regained.
 
-use std::{fmt, sync::OnceLock};
+use std::sync::OnceLock;
 
 use crate::journal::Error;
 
@@ -32,11 +32,5 @@ impl Health {
         if self.why.set(why).is_ok() {
             (self.on_broken)(self.why.get().map_or("", String::as_str));
         }
-    }
-}
-
-impl fmt::Debug for Health {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Health").field(&self.why).finish()
     }
 }

@@ -99,9 +99,8 @@ pub(super) fn owner(directory: &Path, id: i64) -> io::Result<Option<Owner>> {
 
 fn live(folder: &Path) -> io::Result<Vec<Owner>> {
     let files = fs::read_dir(folder)?;
-    files
-        .filter_map(|file| file.and_then(|file| probe(&file.path())).transpose())
-        .collect()
+    let owners = files.map(|file| probe(&file?.path()));
+    owners.filter_map(Result::transpose).collect()
 }
 
 fn file_of(folder: &Path, id: i64) -> PathBuf {

@@ -34,7 +34,6 @@ type ReadRequest = Box<dyn for<'r, 'c> FnOnce(&'r mut Reader<'c>) + Send>;
 /// Whether the caller has dropped its future.
 pub(super) type AbandonFlag<'a> = &'a dyn Fn() -> bool;
 
-#[derive(Debug)]
 pub(super) struct Readers {
     queue: Option<Sender<ReadRequest>>,
     room: Arc<Semaphore>,

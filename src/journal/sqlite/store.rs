@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     journal::{Claim, Error, Known, Only, SessionStatus, Snapshot},
-    model::{Charge, DayUsage, Epoch, Seq, SessionKey, Sid},
+    model::{Charge, Epoch, Seq, SessionKey, Sid},
 };
 
 #[derive(Debug, Clone)]
@@ -311,12 +311,7 @@ impl<'c> Store<'c> {
             }
         }
         for Charge { payer, usage } in &batch.charges {
-            let DayUsage {
-                day,
-                tokens,
-                nano_usd,
-            } = usage;
-            let row = (payer.to_string(), day.0, tokens, nano_usd);
+            let row = (payer.to_string(), usage.day.0, usage.tokens, usage.nano_usd);
             self.sql.charge.execute(row)?;
         }
         Ok(())

@@ -206,10 +206,8 @@ impl Of<'_> {
             }
         }
         if end != self.session.last {
-            let what = format!(
-                "its last record is {end}, but its row says {}",
-                self.session.last
-            );
+            let row = self.session.last;
+            let what = format!("its last record is {end}, but its row says {row}");
             self.report(None, what);
         } else if at != self.session.at {
             self.report(None, "its time differs from that of its last record");
@@ -221,11 +219,8 @@ impl Of<'_> {
 
     fn check_state(&mut self, status: SessionStatus, parent: Option<String>) {
         if status != self.session.status {
-            let what = format!(
-                "its records leave it {}, but its row says {}",
-                status.as_str(),
-                self.session.status.as_str()
-            );
+            let row = self.session.status;
+            let what = format!("its records leave it {status}, but its row says {row}");
             self.report(None, what);
         }
         if parent != self.session.parent {
@@ -233,10 +228,8 @@ impl Of<'_> {
                 parent.map_or_else(|| "none".into(), |name| format!("`{name}`"))
             };
             let row = name(self.session.parent.take());
-            self.report(
-                None,
-                format!("its parent is {}, but its row says {row}", name(parent)),
-            );
+            let what = format!("its parent is {}, but its row says {row}", name(parent));
+            self.report(None, what);
         }
     }
 

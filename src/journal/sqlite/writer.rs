@@ -84,7 +84,6 @@ impl<T: Send> Work for Request<T> {
     }
 }
 
-#[derive(Debug)]
 pub(super) struct Writer {
     queue: Option<Sender<Queued>>,
     room: Arc<Semaphore>,

@@ -203,11 +203,8 @@ fn clipped_by(text: &str, most: usize, length: impl Fn(char) -> usize) -> Cow<'_
     let last = text.char_indices().rev().find(beyond(kept / 3));
     let tail = last.map_or(0, |(at, c)| at + c.len_utf8()).max(head);
     let gone = text[head..tail].chars().count();
-    Cow::Owned(format!(
-        "{} [… {gone} characters …] {}",
-        &text[..head],
-        &text[tail..]
-    ))
+    let (first, last) = (&text[..head], &text[tail..]);
+    Cow::Owned(format!("{first} [… {gone} characters …] {last}"))
 }
 
 pub(in crate::kernel) fn quoted_as_data(text: &str) -> String {

@@ -5,7 +5,7 @@ use std::{mem, sync::Arc};
 use super::{Query, RefusalStreak};
 use crate::{
     kernel::{
-        phase::{CallState, Pause, Step, ToolSlot},
+        phase::{CallState, ChildSlot, Pause, Step, ToolSlot},
         repetition::TurnDigest,
     },
     model::{
@@ -72,6 +72,7 @@ impl Query {
                 self.step = Step::Calling {
                     attempt: started.attempt,
                     tries: 1,
+                    pause: None,
                 };
             }
             TurnFact::Restarted(restarted) => {
@@ -88,6 +89,7 @@ impl Query {
                 self.step = Step::Calling {
                     attempt: restarted.attempt,
                     tries,
+                    pause: None,
                 };
             }
             TurnFact::Replied(replied) => self.evolve_replied(replied),
@@ -144,15 +146,12 @@ impl Query {
             ToolFact::Started(started) => self.set(&started.call, CallState::Running),
             ToolFact::Finished(finished) => self.answer(&finished.name, &finished.result),
             ToolFact::Refused(refused) => {
-                let result = Arc::new(ToolResult::new(
-                    refused.call.id.clone(),
-                    ToolStatus::Refused,
-                    refused.content.clone(),
-                ));
-                if self.step.slot(&refused.call.id).is_none() {
-                    self.request(&refused.call);
+                let (call, why) = (&refused.call, refused.content.clone());
+                let result = ToolResult::new(call.id.clone(), ToolStatus::Refused, why);
+                if self.step.slot(&call.id).is_none() {
+                    self.request(call);
                 }
-                self.answer(&refused.call.name, &result);
+                self.answer(&call.name, &Arc::new(result));
             }
             ToolFact::HandedOver(_) => self.current.handed_over = true,
             ToolFact::Returned(returned) => {
@@ -256,11 +255,13 @@ impl Query {
         self.in_flight = false;
         self.step = match what.turn_attempt {
             None => Step::Ready,
-            Some(attempt) => Step::BackingOff {
+            Some(attempt) => Step::Calling {
                 attempt,
                 tries: 0,
-                until,
-                code: FaultCode::Context,
+                pause: Some(Pause {
+                    until,
+                    code: FaultCode::Context,
+                }),
             },
         };
     }
@@ -279,7 +280,11 @@ impl Query {
                     Step::Delegating { children } => mem::take(children),
                     _ => mem::take(&mut self.delegated),
                 };
-                children.push(start.into());
+                children.push(ChildSlot {
+                    start: Arc::new(start.clone()),
+                    turns: 0,
+                    end: None,
+                });
                 self.step = Step::Delegating { children };
             }
             AgentFact::DelegationProgressed(progress) => {
@@ -339,44 +344,23 @@ impl Query {
         match fact {
             LlmFact::Retried(retried) => {
                 self.usage += retried.usage;
-                self.in_flight = false;
                 let tried = self.failed_before(&retried.fault, at);
-                let code = retried.fault.code.clone();
-                let until = retried.not_before;
-                if let Step::Compacting { tries, pause, .. } = &mut self.step {
-                    *tries = (*tries + tried).saturating_sub(1);
-                    *pause = Some(Pause { until, code });
-                    return;
-                }
-                self.step = Step::BackingOff {
-                    attempt: retried.attempt,
-                    tries: (self.tries() + tried).saturating_sub(1),
-                    until,
-                    code,
-                };
+                let tries = (self.tries() + tried).saturating_sub(1);
+                self.back_off(tries, retried.not_before, &retried.fault);
             }
             // The next model is called at once, or when the session resumes.
             LlmFact::FailedOver(failed) => {
                 self.usage += failed.usage;
-                self.in_flight = false;
                 self.refusals = RefusalStreak::default();
                 // Another model's token count would distort the calibration.
                 self.sent = None;
-                let code = failed.fault.code.clone();
-                if let Step::Compacting { what, tries, pause } = &mut self.step {
+                if let Step::Compacting { what, .. } = &mut self.step {
                     Arc::make_mut(what).model.clone_from(&failed.to);
-                    *tries = 0;
-                    *pause = Some(Pause { until: at, code });
-                    return;
+                } else {
+                    self.set_model(&failed.to);
+                    self.unsignalled = false;
                 }
-                self.set_model(&failed.to);
-                self.unsignalled = false;
-                self.step = Step::BackingOff {
-                    attempt: failed.attempt,
-                    tries: 0,
-                    until: at,
-                    code,
-                };
+                self.back_off(0, at, &failed.fault);
             }
             LlmFact::Failed(failed) => {
                 self.usage += failed.usage;
@@ -401,11 +385,19 @@ impl Query {
         }
     }
 
+    fn back_off(&mut self, tried: u32, until: Timestamp, fault: &Fault) {
+        self.in_flight = false;
+        if let Step::Calling { tries, pause, .. } | Step::Compacting { tries, pause, .. } =
+            &mut self.step
+        {
+            let code = fault.code.clone();
+            (*tries, *pause) = (tried, Some(Pause { until, code }));
+        }
+    }
+
     fn tries(&self) -> u32 {
         match self.step {
-            Step::Calling { tries, .. }
-            | Step::BackingOff { tries, .. }
-            | Step::Compacting { tries, .. } => tries,
+            Step::Calling { tries, .. } | Step::Compacting { tries, .. } => tries,
             _ => 0,
         }
     }

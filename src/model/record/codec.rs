@@ -25,20 +25,14 @@ pub enum DecodeError {
     #[error("cannot read the record: {0}")]
     Json(#[from] serde_json::Error),
     /// Its type is unknown.
-    #[error("the record type `{kind}` is unknown: use a newer version of Oracle")]
-    UnknownKind {
-        /// The type.
-        kind: String,
-    },
+    #[error("the record type `{0}` is unknown: use a newer version of Oracle")]
+    UnknownKind(String),
     /// Its version is not [`VERSION`].
     #[error(
-        "the record has version {found}, but this version of Oracle reads {VERSION}: use the \
+        "the record has version {0}, but this version of Oracle reads {VERSION}: use the \
          version that wrote it"
     )]
-    Version {
-        /// Its version.
-        found: u32,
-    },
+    Version(u32),
 }
 
 #[derive(Serialize)]
@@ -76,7 +70,7 @@ pub fn encode(record: &Record) -> Result<String, serde_json::Error> {
 pub fn decode(json: &str) -> Result<Record, DecodeError> {
     let stored: Stored = serde_json::from_str(json)?;
     if stored.v != VERSION {
-        return Err(DecodeError::Version { found: stored.v });
+        return Err(DecodeError::Version(stored.v));
     }
     Ok(Record {
         at: stored.at,
@@ -113,7 +107,7 @@ fn fact(kind: String, payload: Value) -> Result<Fact, DecodeError> {
     let mut families = FAMILIES.iter();
     match families.find(|(kinds, _)| kinds.contains(&kind.as_str())) {
         Some((_, read)) => read(kind, payload),
-        None => Err(DecodeError::UnknownKind { kind }),
+        None => Err(DecodeError::UnknownKind(kind)),
     }
 }
 

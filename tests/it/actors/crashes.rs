@@ -257,7 +257,7 @@ async fn quarantined_session_refuses_with_its_reason_until_released() {
         .submit(Submission::new("anything?"))
         .await
         .unwrap_err();
-    let AskError::Refused(Refusal::Quarantined { reason }) = &refused else {
+    let AskError::Refused(Refusal::Quarantined(reason)) = &refused else {
         panic!("{refused}");
     };
     assert!(reason.contains("it crashed while activating"), "{reason}");
@@ -332,7 +332,7 @@ async fn release_does_not_count_as_a_process_death() {
     journal.set(Obstacle::Unreadable(known.sid));
     while !matches!(
         session.submit(Submission::new("and?")).await,
-        Err(AskError::Refused(Refusal::Quarantined { .. }))
+        Err(AskError::Refused(Refusal::Quarantined(_)))
     ) {}
     journal.set(Obstacle::None);
     session.command(Command::Release).await.unwrap();
@@ -354,7 +354,7 @@ async fn release_recovers_an_unreadable_session_once_it_is_readable() {
     session.wait_for("session.passivated").await.unwrap();
     let known = journal.find(session.key().clone()).await.unwrap().unwrap();
     journal.set(Obstacle::Unreadable(known.sid));
-    let unreadable = |refused| matches!(refused, AskError::Refused(Refusal::Quarantined { .. }));
+    let unreadable = |refused| matches!(refused, AskError::Refused(Refusal::Quarantined(_)));
     assert!(session.ask("what else?").await.is_err());
     journal.set(Obstacle::None);
     let refused = session.submit(Submission::new("and?")).await.unwrap_err();

@@ -153,7 +153,7 @@ async fn no_caller_begins_or_continues_the_session_of_a_sub_agent() {
             ),
         ] {
             assert!(
-                matches!(refused, Some(AskError::Reserved { .. })),
+                matches!(refused, Some(AskError::Reserved(_))),
                 "{way}: {refused:?}"
             );
         }

@@ -63,14 +63,11 @@ async fn ephemeral_session_leaves_only_its_usage() {
     drop(session);
     assert_eq!(listed(&system).await, 0);
     let gone = system.oracle().session_by_key(key.clone()).view().await;
-    assert!(matches!(gone, Err(AskError::NoSession { .. })), "{gone:?}");
+    assert!(matches!(gone, Err(AskError::NoSession(_))), "{gone:?}");
     // The name cannot be opened again.
     let again = system.oracle().session_by_key(key);
     let refused = again.submit(Submission::new("and?")).await;
-    assert!(
-        matches!(refused, Err(AskError::Reserved { .. })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(AskError::Reserved(_))), "{refused:?}");
     let events = usage(&system).await;
     let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
     let call = ["llm.estimated", "llm.used"];

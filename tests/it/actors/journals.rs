@@ -196,7 +196,7 @@ async fn unreadable_records_quarantine_only_their_session() {
         .submit(Submission::new("and now?"))
         .await
         .unwrap_err();
-    let AskError::Refused(Refusal::Quarantined { reason }) = refused else {
+    let AskError::Refused(Refusal::Quarantined(reason)) = refused else {
         panic!("{refused}");
     };
     assert_eq!(
@@ -270,6 +270,6 @@ async fn follower_of_deleted_session_gets_an_error() {
     let claim = journal.claim(key.clone()).await.unwrap();
     journal.delete(claim.sid, Only::Always).await.unwrap();
     let told = watch.answer().await.unwrap_err();
-    assert!(matches!(told, AskError::Deleted { .. }), "{told}");
+    assert!(matches!(told, AskError::Deleted(_)), "{told}");
     assert_eq!(journal.find(key).await, Ok(None), "it does not come back");
 }

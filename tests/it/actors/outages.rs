@@ -181,7 +181,7 @@ async fn session_with_only_its_own_appends_refused_is_quarantined() {
     let session = system.session("s").unwrap();
     let refused = session.ask("what is long?").await.unwrap_err();
     let refused = *refused.downcast::<AskError>().unwrap();
-    let AskError::Refused(Refusal::Quarantined { reason }) = refused else {
+    let AskError::Refused(Refusal::Quarantined(reason)) = refused else {
         panic!("{refused}");
     };
     let why = "the journal rejects its records: ";

@@ -190,10 +190,7 @@ fn key_of_words_that_came_too_late_names_their_query() {
             play.revive();
         }
         let reused = play.submit(keyed(texts[0], "And d?"));
-        assert!(
-            matches!(reused, Err(Refusal::KeyReused { .. })),
-            "{reused:?}"
-        );
+        assert!(matches!(reused, Err(Refusal::KeyReused(_))), "{reused:?}");
     }
 }
 
@@ -473,7 +470,7 @@ fn a_budget_can_be_raised_and_lowered_at_any_time() {
     assert_eq!(lowered.end(), Some(("forced", "budget")));
     for max_turns in [0, 101] {
         let mut play = Play::asked(policy());
-        let refused = Err(Refusal::TurnsOutOfRange { found: max_turns });
+        let refused = Err(Refusal::TurnsOutOfRange(max_turns));
         assert_eq!(play.command(Command::SetBudget(limits(max_turns))), refused);
     }
 }
@@ -561,7 +558,7 @@ fn only_the_last_forced_query_can_be_continued() {
     assert_eq!(answered.command(Command::Continue(limits(9))), nothing);
     let mut forced = Play::asked(policy());
     forced.command(Command::FinishNow).unwrap();
-    let range = Err(Refusal::TurnsOutOfRange { found: 101 });
+    let range = Err(Refusal::TurnsOutOfRange(101));
     assert_eq!(forced.command(Command::Continue(limits(101))), range);
     forced.ask(QUESTION);
     assert_eq!(

@@ -618,7 +618,7 @@ proptest! {
             }
             compact_all(&mut play, said);
             let Some(query) = play.session.query() else { continue };
-            let calling = matches!(query.step, Step::Calling { .. });
+            let calling = matches!(query.step, Step::Calling { pause: None, .. });
             prop_assert!(calling, "{:?}", query.step);
             if ends {
                 play.says(&format!("{} {}", "w ".repeat(said), done()));

@@ -194,7 +194,7 @@ fn commands_while_ending_do_not_change_the_outcome() {
         (
             "set budget beyond its range",
             Command::SetBudget(limits(101)),
-            Err(Refusal::TurnsOutOfRange { found: 101 }),
+            Err(Refusal::TurnsOutOfRange(101)),
             &[],
         ),
         (
@@ -203,7 +203,7 @@ fn commands_while_ending_do_not_change_the_outcome() {
             Err(Refusal::Busy),
             &[],
         ),
-        ("approve", approve, Err(Refusal::NotWaiting { call }), &[]),
+        ("approve", approve, Err(Refusal::NotWaiting(call)), &[]),
         (
             "a message that waits",
             with(BusyPolicy::Queue, "And b?"),

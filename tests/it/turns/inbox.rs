@@ -121,7 +121,7 @@ fn idempotency_key_deduplicates_a_message() {
         first,
         "when it is answered"
     );
-    let other = Err(Refusal::KeyReused { key: "k".into() });
+    let other = Err(Refusal::KeyReused("k".into()));
     assert_eq!(play.submit(keyed("k", "something else")), other);
     assert_eq!(
         play.submit(keyed("l", QUESTION)),
@@ -142,7 +142,7 @@ fn message_limits_must_be_in_range() {
     play.submit(limited(7)).unwrap();
     assert_eq!(play.session.query().unwrap().limits, Limits::turns(7));
     for max_turns in [0, 101] {
-        let refused = Err(Refusal::TurnsOutOfRange { found: max_turns });
+        let refused = Err(Refusal::TurnsOutOfRange(max_turns));
         assert_eq!(Play::new(policy()).submit(limited(max_turns)), refused);
     }
 }
@@ -189,7 +189,7 @@ fn repeated_steer_counts_once_and_steers_are_capped() {
     assert_eq!(play.kinds(), ["control.steered"]);
     assert_eq!(play.submit(steer("a", "mind the gap")), mine);
     assert_eq!(play.kinds(), [""; 0], "the same again changes nothing");
-    let reused = Refusal::KeyReused { key: "a".into() };
+    let reused = Refusal::KeyReused("a".into());
     assert_eq!(play.submit(steer("a", "other words")), Err(reused));
     assert_eq!(play.submit(steer("b", "and the step")), mine);
     let full = Refusal::InboxFull { waiting: 2 };

@@ -114,7 +114,7 @@ fn new_message_cancels_the_wait_for_the_caller() {
     play.submit(Submission::new("Something else")).unwrap();
     assert_eq!(play.outcome(), &Outcome::Cancelled);
     let refused = play.returns(vec![(handed.0.to_string(), "late".into())], None);
-    assert_eq!(refused, Err(Refusal::NotHandedOver { call: handed }));
+    assert_eq!(refused, Err(Refusal::NotHandedOver(handed)));
 }
 
 #[test]
@@ -129,12 +129,10 @@ fn results_must_be_those_of_all_calls_that_wait() {
     };
     let (other, call) = (CallId::new("a"), ids[1].clone());
     for (given, refusal) in [
-        (of(&[&ids[0]]), Refusal::ResultMissing { call }),
+        (of(&[&ids[0]]), Refusal::ResultMissing(call)),
         (
             of(&[&ids[0], &ids[1], &other]),
-            Refusal::NotHandedOver {
-                call: other.clone(),
-            },
+            Refusal::NotHandedOver(other.clone()),
         ),
     ] {
         assert_eq!(play.returns(given, None), Err(refusal));
@@ -437,7 +435,7 @@ fn images_and_earlier_calls_are_part_of_the_question() {
     ));
     assert!(matches!(
         play.session.query().unwrap().step,
-        Step::Calling { .. }
+        Step::Calling { pause: None, .. }
     ));
 }
 

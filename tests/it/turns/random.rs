@@ -246,10 +246,10 @@ fn advance(play: &mut Play, a: u8, b: u8) {
             play.prepare(some_type(b));
         }
         Step::Ready => assert!(play.session.is_paused(), "between turns only in a pause"),
-        Step::Calling { .. } if a < 24 => {
+        Step::Calling { pause: None, .. } if a < 24 => {
             play.fails(fault(b));
         }
-        Step::Calling { .. } => {
+        Step::Calling { pause: None, .. } => {
             play.replies(some_reply(a, b));
         }
         Step::Compacting { pause: None, .. } if a < 48 => {
@@ -262,7 +262,7 @@ fn advance(play: &mut Play, a: u8, b: u8) {
             let token = play.compaction_token();
             play.report(Report::RetryDue { token });
         }
-        Step::BackingOff { .. } => {
+        Step::Calling { pause: Some(_), .. } => {
             let token = play.token();
             play.report(Report::RetryDue { token });
         }

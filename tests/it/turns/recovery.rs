@@ -237,7 +237,7 @@ fn quarantined_session_refuses_input_until_released_and_continues() {
         play.set_aside("boom");
         let refused = || {
             let reason = "boom".to_owned();
-            Err(Refusal::Quarantined { reason })
+            Err(Refusal::Quarantined(reason))
         };
         let message = || Submission::new("hello");
         assert_eq!(play.submit(message()), refused(), "{name}");

@@ -306,10 +306,10 @@ fn tool_is_attached_once_and_only_if_available() {
     };
     assert_eq!(play.command(attach("shell")), Err(unknown));
     let own = with_web().tools[0].name.clone();
-    let there = Refusal::AttachedAlready { tool: own.clone() };
+    let there = Refusal::AttachedAlready(own.clone());
     assert_eq!(play.command(attach(&own)), Err(there));
     play.command(attach("web")).unwrap();
-    let twice = Refusal::AttachedAlready { tool: "web".into() };
+    let twice = Refusal::AttachedAlready("web".into());
     assert_eq!(play.command(attach("web")), Err(twice));
 }
 

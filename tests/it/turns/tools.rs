@@ -194,9 +194,7 @@ fn call_that_needs_approval_waits_for_it() {
         assert_eq!(ended, status, "{name}");
         assert!(content.starts_with(read), "{name}: {content}");
         assert_eq!(play.token().turn.0, 1, "{name}: the turn is over");
-        let late = Err(Refusal::NotWaiting {
-            call: CallId::new("d"),
-        });
+        let late = Err(Refusal::NotWaiting(CallId::new("d")));
         assert_eq!(answer(&mut play, "d", verdict), late, "{name}: once");
     }
 }
@@ -206,9 +204,7 @@ fn only_a_waiting_call_can_be_answered() {
     let mut play = Play::asked(policy());
     play.calls("", vec![call("d", "deploy"), call("s", "search")]);
     for name in ["s", "nothing"] {
-        let refused = Err(Refusal::NotWaiting {
-            call: CallId::new(name),
-        });
+        let refused = Err(Refusal::NotWaiting(CallId::new(name)));
         assert_eq!(
             answer(&mut play, name, ApprovalVerdict::Approved),
             refused,
@@ -260,7 +256,7 @@ fn answer_that_was_meant_for_another_call_of_the_same_id_is_refused() {
         ("other arguments", &other_arguments),
         ("no token", &ApprovalToken(String::new())),
     ] {
-        let refused = Err(Refusal::OtherCall { call: call.clone() });
+        let refused = Err(Refusal::OtherCall(call.clone()));
         assert_eq!(play.command(approve(token)), refused, "{name}");
         assert_eq!(started(&play), Vec::<String>::new(), "{name}");
     }

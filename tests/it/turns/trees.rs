@@ -133,7 +133,7 @@ impl Tree {
         play.effects.clear();
         match play.session.query().unwrap().step.clone() {
             Step::Preparing => drop(play.prepare(QueryType::Code)),
-            Step::Calling { .. } => drop(play.replies(reply_of(&mut self.dice))),
+            Step::Calling { pause: None, .. } => drop(play.replies(reply_of(&mut self.dice))),
             Step::Delegating { .. } | Step::Ending { .. } => self.deliver(&name),
             other => panic!("{other:?}"),
         }

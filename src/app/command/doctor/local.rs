@@ -122,7 +122,7 @@ fn journal(folder: &Path) -> Finding {
     const CHECK: &str = "journal";
     let inspection = match Inspection::open(folder) {
         Ok(inspection) => inspection,
-        Err(OpenError::Absent { .. }) => return Finding::ok(CHECK, "no journal yet"),
+        Err(OpenError::Absent(_)) => return Finding::ok(CHECK, "no journal yet"),
         Err(error) => return Finding::fail(CHECK, error.to_string(), OTHER_DIRECTORY),
     };
     match inspection.verify() {

@@ -166,7 +166,7 @@ pub(super) async fn delete(
     check_session(&caller.0, &session).await?;
     let oracle = host.oracle.acting(caller.by());
     match oracle.delete(session.key(), Only::WhenIdle).await {
-        Ok(_) | Err(AskError::NoSession { .. }) => {}
+        Ok(_) | Err(AskError::NoSession(_)) => {}
         Err(error) => return Err(error.into()),
     }
     Ok(Json(DeletedConversation {

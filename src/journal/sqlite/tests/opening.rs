@@ -183,13 +183,13 @@ fn foreign_file_is_refused_and_left_unchanged() {
         fs::write(&path, &bytes).unwrap();
         let error = Sqlite::open(&directory, Box::new(|_| {})).unwrap_err();
         assert!(
-            matches!(error, OpenError::NotAJournal { .. }),
+            matches!(error, OpenError::NotAJournal(_)),
             "{name}: {error}"
         );
         assert!(fs::read(&path).unwrap() == bytes, "{name}");
         let error = Inspection::open(&directory).unwrap_err();
         assert!(
-            matches!(error, OpenError::NotAJournal { .. }),
+            matches!(error, OpenError::NotAJournal(_)),
             "{name}: {error}"
         );
         assert!(fs::read(&path).unwrap() == bytes, "{name}");
@@ -205,7 +205,7 @@ async fn orphaned_write_ahead_log_is_refused() {
     let crashed = fresh.crashed(&directory);
     fs::remove_file(crashed.join("journal.db")).unwrap();
     let error = Sqlite::open(&crashed, Box::new(|_| {})).unwrap_err();
-    assert!(matches!(error, OpenError::Orphaned { .. }), "{error}");
+    assert!(matches!(error, OpenError::Orphaned(_)), "{error}");
     assert_eq!(files(&crashed).len(), 2, "the log and the lock");
 }
 
@@ -246,7 +246,7 @@ async fn inspection_needs_no_lease_and_changes_nothing() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
     let error = Inspection::open(&directory).unwrap_err();
-    assert!(matches!(error, OpenError::Absent { .. }), "{error}");
+    assert!(matches!(error, OpenError::Absent(_)), "{error}");
     let journal = open(&directory);
     let by = journal.claim(key("a")).await.unwrap();
     let by = say(&journal, by, &["one"]).await;

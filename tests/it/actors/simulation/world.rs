@@ -169,7 +169,7 @@ impl World {
     async fn meet(&self, session: &TestSession, error: AskError) {
         match error {
             AskError::Stopped | AskError::Timeout(_) => {}
-            AskError::Refused(Refusal::Quarantined { .. }) => {
+            AskError::Refused(Refusal::Quarantined(_)) => {
                 let _ = session.command(Command::Release).await;
             }
             other => panic!("{}: {other}\n{}", self.name, session.lines().await.unwrap()),
