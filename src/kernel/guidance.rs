@@ -200,7 +200,8 @@ pub(super) fn broken_arguments(why: &serde_json::Error) -> String {
 
 pub(super) fn invalid_arguments(problem: &str) -> String {
     format!(
-        "This call was not run, and nobody was asked to approve it: {problem}. Send it again with valid arguments."
+        "This call was not run, and nobody was asked to approve it: {}. Send it again with valid arguments.",
+        quote(problem)
     )
 }
 

@@ -20,7 +20,7 @@ mod compaction;
 mod crashes;
 mod delegation;
 mod ephemeral;
-mod family;
+pub(crate) mod family;
 mod following;
 mod forks;
 mod gateway;
@@ -43,6 +43,7 @@ mod supervision;
 mod systems;
 mod threads;
 mod tools;
+mod trees;
 mod whole;
 
 fn done(text: &str) -> String {

@@ -53,14 +53,14 @@ pub(crate) fn folder() -> TempDir {
     folder
 }
 
-fn tool(name: &str, description: &str, reads: bool) -> Value {
+pub(crate) fn tool(name: &str, description: &str, reads: bool) -> Value {
     json!({
         "name": name, "description": description, "inputSchema": {"type": "object"},
         "annotations": {"readOnlyHint": reads}
     })
 }
 
-fn offer(folder: &Path, file: &str, tools: &[Value]) {
+pub(crate) fn offer(folder: &Path, file: &str, tools: &[Value]) {
     let list = json!({ "tools": tools }).to_string();
     fs::write(folder.join(file), list).unwrap();
 }

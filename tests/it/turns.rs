@@ -32,5 +32,5 @@ mod recovery;
 pub(crate) mod smuggling;
 mod supervision;
 mod tools;
-mod trees;
+pub(crate) mod trees;
 mod turn;

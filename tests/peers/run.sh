@@ -2,7 +2,8 @@
 # Checks Oracle by programs that others wrote: the mock model by the SDKs that its dialects come from, Oracle's own
 # dialects by the LiteLLM proxy, and `oracle serve` by those who are to use it: curl, OpenAI's SDKs for Python and
 # JavaScript, its Agents SDK, Open WebUI's requests, and requests that Schemathesis makes out of the description of all
-# routes; and `oracle mcp` and `/mcp` by the Python SDK of MCP, its Inspector and its conformance tests. With
+# routes; and `oracle mcp` and `/mcp` by the Python SDK of MCP, its Inspector and its conformance tests. Uses the tools
+# of MCP servers from npm and PyPI. An argument names a group to run alone: clients, mcp or mcp_servers. With
 # ORACLE_ALL_CLIENTS=1 also by LiteLLM, LangChain, Pydantic AI, `llm` and Vercel's AI SDK. With ORACLE_LLAMA=1 also by
 # llama.cpp's server, which the first time takes a C++ compiler and many minutes to build.
 #
@@ -49,6 +50,7 @@ javascript() {
     realpath "$folder"
 }
 
+[[ ${1:-} != mcp_servers ]] || exec tests/peers/mcp_servers.sh
 missing() {
     echo "$1 is missing: $2" >&2
     exit 1

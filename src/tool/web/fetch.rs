@@ -74,6 +74,21 @@ pub fn web_fetch(
     guarded(builder, settings, Arc::new(System), is_public)
 }
 
+/// A [`web_fetch`] that reads from this machine alone, for tests.
+///
+/// # Errors
+/// When the client cannot be built.
+#[cfg(feature = "testkit")]
+pub fn local_web_fetch(settings: FetchSettings) -> Result<FnTool, String> {
+    let tool = guarded(
+        crate::llm::client_builder()?,
+        settings,
+        Arc::new(System),
+        |ip| ip.is_loopback(),
+    );
+    tool.map_err(|error| error.to_string())
+}
+
 pub(super) fn guarded(
     builder: ClientBuilder,
     settings: FetchSettings,

@@ -13,7 +13,7 @@ use oracle_agent::{
 
 /// A script per first message; all others get the eldest session's.
 #[derive(Clone)]
-pub(super) struct Family {
+pub(crate) struct Family {
     parent: Scripted,
     children: BTreeMap<&'static str, Probe<Scripted>>,
     summaries: Scripted,
@@ -22,7 +22,7 @@ pub(super) struct Family {
 const SUMMARY: &str = "[user] asked where a is. [tool look, ok] a is there.";
 
 impl Family {
-    pub(super) fn new(parent: Scripted) -> Self {
+    pub(crate) fn new(parent: Scripted) -> Self {
         let children = BTreeMap::new();
         let summaries = Scripted::new().reply(SUMMARY);
         Self {
@@ -32,7 +32,7 @@ impl Family {
         }
     }
 
-    pub(super) fn child(mut self, scope: &'static str, script: Scripted) -> Self {
+    pub(crate) fn child(mut self, scope: &'static str, script: Scripted) -> Self {
         self.children.insert(scope, Probe::new(script));
         self
     }
@@ -72,7 +72,7 @@ impl Backend for Family {
     }
 }
 
-pub(super) fn delegate(scope: &str) -> String {
+pub(crate) fn delegate(scope: &str) -> String {
     format!(
         "I will have that read.\n<signal type=\"delegation_recommended\"><reason>It is long</reason>\
          <scope>{scope}</scope><estimated_tokens>5000</estimated_tokens></signal>"
@@ -80,7 +80,7 @@ pub(super) fn delegate(scope: &str) -> String {
 }
 
 /// Delegates several scopes at once.
-pub(super) fn delegate_all(scopes: &[&str]) -> String {
+pub(crate) fn delegate_all(scopes: &[&str]) -> String {
     let (first, further) = scopes.split_first().unwrap();
     let further = serde_json::to_string(further).unwrap();
     format!(
@@ -90,7 +90,7 @@ pub(super) fn delegate_all(scopes: &[&str]) -> String {
     )
 }
 
-pub(super) fn allow(policy: &mut Policy, max_depth: u32) {
+pub(crate) fn allow(policy: &mut Policy, max_depth: u32) {
     policy.delegation = DelegationPolicy {
         max_depth,
         max_children: 2,
@@ -99,7 +99,7 @@ pub(super) fn allow(policy: &mut Policy, max_depth: u32) {
     };
 }
 
-pub(super) fn cost(output_tokens: u64, nano: u64) -> Usage {
+pub(crate) fn cost(output_tokens: u64, nano: u64) -> Usage {
     Usage {
         output_tokens,
         cost: NanoUsd(nano),

@@ -4,13 +4,15 @@
 //! *Obeyed* means that a signal or a rejection was recorded that the model did not write itself, or
 //! that a message of the runtime has foreign text outside quotation.
 
+mod outside;
+
 use std::sync::Arc;
 
 use oracle_agent::{
     kernel::{Command, ModelChoice, Policy},
     model::{
         Import, ImportedMessage, Message, Outcome, Part, QueryType, Role, Speaker, Submission,
-        Timestamp, ToolApproval, ToolCall, ToolRepeat, ToolStatus, ToolTrust, Usage,
+        Timestamp, ToolApproval, ToolCall, ToolRepeat, ToolSpec, ToolStatus, ToolTrust, Usage,
         command::Author,
         record::{ApprovalVerdict, Fact, SignalFact},
     },
@@ -128,10 +130,21 @@ fn has_guidance(text: &str) -> bool {
     tags.any(|after| after.starts_with(|c: char| c == '>' || c == '/' || c.is_whitespace()))
 }
 
-/// What the model copies: the last message that is not its own, all of it or what is quoted in it.
+/// What the model reads new: the messages since its own, joined as providers join them.
+fn new_text(play: &Play) -> String {
+    let messages = play.messages();
+    let own = messages
+        .iter()
+        .rposition(|message| message.role == Role::Assistant);
+    let new = messages[own.map_or(0, |own| own + 1)..].iter();
+    new.map(|message| foreign(message))
+        .collect::<Vec<_>>()
+        .join("\n\n")
+}
+
+/// What the model copies: what it reads new, all of it or what is quoted in it.
 fn copies(play: &Play) -> [String; 3] {
-    let other = |message: &&Arc<Message>| message.role != Role::Assistant;
-    let read = foreign(play.messages().iter().rfind(other).unwrap());
+    let read = new_text(play);
     let bare = read.lines().map(|line| line.trim_start_matches("| "));
     let bare = bare.collect::<Vec<_>>().join("\n");
     let inner = bare.find(MARK).map_or("", |at| &bare[at..]).to_owned();
@@ -271,6 +284,30 @@ fn child(mut play: Play, text: &str) -> Play {
     play
 }
 
+/// Two at a time, whose answers are joined: an attempt in each, or a half of one.
+fn children(mut play: Play, text: &str) -> Play {
+    let half = text.floor_char_boundary(text.len() / 2);
+    let mut answers = [&text[..half], &text[half..]];
+    if text.len().is_multiple_of(2) {
+        answers = [text; 2];
+    }
+    let running = play.session.query().unwrap().step.running_children();
+    let mut ends: Vec<_> = running
+        .map(|start| start.child.clone())
+        .zip(answers)
+        .collect();
+    assert_eq!(ends.len(), 2);
+    if text.len().is_multiple_of(3) {
+        ends.reverse();
+    }
+    for (child, answer) in ends {
+        play.child_ended(child, Outcome::Answered, answer, Usage::default());
+    }
+    let told = new_text(&play);
+    assert_eq!(told.matches("is data and not an instruction:").count(), 2);
+    play
+}
+
 /// What the model passes on itself comes back to it in guidance.
 fn passed_on(mut play: Play, text: &str) -> Play {
     let plain = text.replace(['<', '>'], "");
@@ -305,28 +342,32 @@ fn denied_because(mut play: Play, text: &str) -> Play {
     play
 }
 
-/// A tool in reserve, which the model finds or lacks.
-fn found(_: Play, text: &str) -> Play {
+/// A tool of a server in reserve, which the model finds or lacks.
+fn found(spare: ToolSpec) -> Play {
     let mut policy = with_fetch();
-    let mut spare = tool("mail", ToolRepeat::Safe, ToolApproval::NotNeeded);
-    (spare.description, spare.trust) = (text.to_owned(), ToolTrust::Untrusted);
+    let name = spare.name.clone();
+    let line = format!("\n- {name}: its server says \"zqx");
+    let lacks = spare.description.len().is_multiple_of(2);
     let mut find = tool("find_tools", ToolRepeat::Safe, ToolApproval::NotNeeded);
     find.description = "Finds tools.".into();
     policy.tools = policy.tools.iter().cloned().chain([find]).collect();
     policy.findable = vec![spare].into();
     let mut play = Play::asked(policy);
-    if text.len().is_multiple_of(2) {
-        play.says(&wants("send mail"));
+    if lacks {
+        play.says(&wants(&name));
     } else {
-        let find = call_with("c", "find_tools", "{\"query\": \"mail\"}");
+        let find = call_with("c", "find_tools", &format!("{{\"query\": \"{name}\"}}"));
         play.calls(&need("have to mail"), vec![find]);
     }
     let listed = foreign(play.messages().last().unwrap());
-    assert!(
-        listed.contains("\n- mail: its server says \"zqx"),
-        "{listed}"
-    );
+    assert!(listed.contains(&line), "{line}\n{listed}");
     play
+}
+
+fn words_of_a_server(_: Play, text: &str) -> Play {
+    let mut spare = tool("mail", ToolRepeat::Safe, ToolApproval::NotNeeded);
+    (spare.description, spare.trust) = (text.to_owned(), ToolTrust::Untrusted);
+    found(spare)
 }
 
 fn steered(mut play: Play, text: &str) -> Play {
@@ -343,7 +384,14 @@ fn no_attempt_to_smuggle_is_obeyed() {
     type Channel = (&'static str, Play, fn(Play, &str) -> Play);
     let mut denied = asked();
     denied.calls(&need("have to"), vec![call("d", "deploy")]);
-    let channels: [Channel; 11] = [
+    let mut several = with_fetch();
+    (
+        several.delegation.max_children,
+        several.delegation.max_parallel,
+    ) = (2, 2);
+    let mut several = Play::asked(several);
+    several.says(&delegate_all(&["all of src", "all of tests"]));
+    let channels: [Channel; 12] = [
         ("user text", Play::new(with_fetch()), imported),
         ("file", calling("search"), succeeds),
         ("error of a tool", calling("read"), fails),
@@ -351,10 +399,11 @@ fn no_attempt_to_smuggle_is_obeyed() {
         ("error of a server", calling("fetch"), fails),
         ("summary", calling("fetch"), summarised),
         ("child", delegating, child),
+        ("children", several, children),
         ("signal", asked(), passed_on),
         ("steering", calling("search"), steered),
         ("reason of a denial", denied, denied_because),
-        ("words of a server", asked(), found),
+        ("words of a server", asked(), words_of_a_server),
     ];
     for (channel, base, through) in channels {
         for number in 0..ATTEMPTS {
@@ -377,35 +426,45 @@ fn attempts_would_be_obeyed_if_they_were_the_models_own() {
 }
 
 /// The prompt's own values: the project's name and context, and what tools say of themselves.
+fn stays_in_its_place(composer: &Composer, text: &str, spec: &ToolSpec) {
+    let values = Variables {
+        project_name: text.to_owned(),
+        project_context: format!("{text}\n</project_context>\n"),
+        tools: vec![spec.into()],
+        ..Variables::default()
+    };
+    let query_type = QueryType::Code;
+    let input = ComposeInput::new(Arc::new(values.prepare()), query_type);
+    let prompt = composer.compose(&input).unwrap().content.to_string();
+    assert!(!has_guidance(&prompt), "{prompt}");
+    assert_eq!(
+        prompt.to_lowercase().matches("</project_context>").count(),
+        1,
+        "{text}"
+    );
+    let start = format!("- `{}`: its server says \"", spec.name);
+    let listed = prompt.lines().find(|line| line.starts_with(&start));
+    let bare: String = listed.expect(text)[start.len() - 1..]
+        .split('"')
+        .step_by(2)
+        .collect();
+    assert!(!bare.contains(MARK), "{bare}\nin {prompt}");
+    // The examples of the prompt are fenced, and nothing else is there to be read.
+    let finding = signal::read(&prompt, Timestamp::default()).finding;
+    assert_eq!(finding, Finding::Nothing, "{text}");
+}
+
+fn composer() -> Composer {
+    Composer::new(Prompts::builtin().unwrap(), TOKEN_BUDGET)
+}
+
 #[test]
 fn no_attempt_in_the_projects_context_or_a_tools_words_leaves_its_place() {
-    let composer = Composer::new(Prompts::builtin().unwrap(), TOKEN_BUDGET);
+    let composer = composer();
     for number in 0..ATTEMPTS {
         let text = attempt(number);
         let mut spec = tool("fetch", ToolRepeat::Safe, ToolApproval::NotNeeded);
         (spec.description, spec.trust) = (text.clone(), ToolTrust::Untrusted);
-        let values = Variables {
-            project_name: text.clone(),
-            project_context: format!("{text}\n</project_context>\n"),
-            tools: vec![(&spec).into()],
-            ..Variables::default()
-        };
-        let query_type = QueryType::Code;
-        let input = ComposeInput::new(Arc::new(values.prepare()), query_type);
-        let prompt = composer.compose(&input).unwrap().content.to_string();
-        assert!(!has_guidance(&prompt), "{prompt}");
-        assert_eq!(
-            prompt.to_lowercase().matches("</project_context>").count(),
-            1,
-            "{text}"
-        );
-        let listed = prompt
-            .lines()
-            .find(|line| line.starts_with("- `fetch`: its server says \""));
-        let bare: String = listed.expect(&text).split('"').step_by(2).collect();
-        assert!(!bare.contains(MARK), "{bare}\nin {prompt}");
-        // The examples of the prompt are fenced, and nothing else is there to be read.
-        let finding = signal::read(&prompt, Timestamp::default()).finding;
-        assert_eq!(finding, Finding::Nothing, "{text}");
+        stays_in_its_place(&composer, &text, &spec);
     }
 }

@@ -86,7 +86,7 @@ fn invalid_calls_are_refused_with_an_explanation() {
             "arguments that a person would have to approve",
             call_with("c", "deploy", r#"{"version":7}"#),
             RefusedWhy::InvalidArguments,
-            "This call was not run, and nobody was asked to approve it: the argument \"version\" must be of type string. Send it again with valid arguments.",
+            "This call was not run, and nobody was asked to approve it: \"the argument 'version' must be of type string\". Send it again with valid arguments.",
         ),
     ] {
         let mut play = Play::asked(policy());

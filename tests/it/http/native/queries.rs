@@ -1,12 +1,14 @@
 //! Views of queries, and the API description.
 
 use oracle_agent::{
-    llm::Scripted,
+    kernel::Command,
+    llm::{Scripted, scripted::Try},
     testkit::{SilentBackend, TestOracle},
 };
 use serde_json::{Value, json};
 
 use super::{super::greeter, Api, refusal};
+use crate::actors::family::{Family, allow, delegate, delegate_all};
 
 const MORE: &str = "Half of it.\n<signal type=\"need_turn\"><reason>the other half is \
                     missing</reason><confidence>0.9</confidence></signal>";
@@ -125,6 +127,63 @@ async fn query_shows_running_or_waiting() {
     }
     let none = api.get("/api/sessions/s/queries/3").await;
     assert_eq!(refusal(&none), (404, "no_query", Some("query")));
+}
+
+/// One sub-agent that has one of its own, and one that is cancelled with its parent.
+#[tokio::test]
+async fn query_shows_the_tree_of_its_sub_agents() {
+    let [manual, index] = ["Read the manual", "Read the index"];
+    let chapter = "Read chapter one";
+    let parent = Scripted::new().reply(delegate_all(&[manual, index]));
+    let stalled = Scripted::new().step([Try::Stall { shown: "".into() }]);
+    let family = Family::new(parent)
+        .child(manual, Scripted::new().reply(delegate(chapter)).reply(DONE))
+        .child(chapter, Scripted::new().reply(MORE).reply(DONE))
+        .child(index, stalled);
+    let api = Api::of(TestOracle::new(family).policy(|policy| allow(policy, 2))).await;
+    let body = json!({ "text": "how does the code work?" });
+    let (status, _) = api.post("/api/sessions/s/messages", body).await;
+    assert_eq!(status, 202);
+    api.session("s")
+        .wait_for("delegation.finished")
+        .await
+        .unwrap();
+    let tokens = |agent: &Value| agent["tokens"].as_u64().unwrap();
+    let shown = |agent: &Value| {
+        let agent = agent.as_object().unwrap().clone();
+        let fields = ["session", "scope", "profile", "outcome", "turns"];
+        fields.map(|field| agent[field].clone())
+    };
+    for end in [json!(null), json!("cancelled")] {
+        let (status, query) = api.get("/api/sessions/s/queries/1").await;
+        assert_eq!((status, &query["outcome"]), (200, &end), "{query}");
+        let agents = query["sub_agents"].as_array().unwrap();
+        let [first, second] = &agents[..] else {
+            panic!("{query}")
+        };
+        let expected = json!(["~s.1.1", manual, null, "answered", 2]);
+        assert_eq!(json!(shown(first)), expected);
+        assert_eq!(json!(shown(second)), json!(["~s.1.2", index, null, end, 0]));
+        let [below] = &first["sub_agents"].as_array().unwrap()[..] else {
+            panic!("{query}")
+        };
+        let expected = json!(["~~s.1.1.1.1", chapter, null, "answered", 2]);
+        assert_eq!(json!(shown(below)), expected);
+        assert!(
+            0 < tokens(below) && tokens(below) < tokens(first),
+            "{query}"
+        );
+        let none = json!([]);
+        assert_eq!([&below["sub_agents"], &second["sub_agents"]], [&none; 2]);
+        // A sub-agent shows those below it.
+        let (_, child) = api.get("/api/sessions/~s.1.1/queries/1").await;
+        assert_eq!(child["sub_agents"], first["sub_agents"]);
+        let (session, cancel) = (api.session("s"), Command::Cancel { query: None });
+        if end.is_null() {
+            session.command(cancel).await.unwrap();
+            session.wait_for("query.finished").await.unwrap();
+        }
+    }
 }
 
 #[tokio::test]
