@@ -1,6 +1,6 @@
 //! Attempts that come through the real tools for MCP servers and pages.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use axum::{
     Json, Router,
@@ -183,13 +183,25 @@ async fn no_attempt_in_a_declaration_of_an_mcp_server_is_obeyed() {
     let data = tempfile::tempdir().unwrap();
     let (system, _servers) = with_mcp(data.path()).await;
     let profiles = system.oracle().profiles();
-    let specs = profiles.get(&ProfileName::oracle()).tools.specs();
-    assert_eq!(specs.len() as u64, ATTEMPTS);
+    let profile = profiles.get(&ProfileName::oracle());
+    let listed = profile.tools.specs();
+    assert_eq!(listed.len() as u64, ATTEMPTS);
+    let (offered, rest) = (&profile.policy.tools, &profile.policy.findable);
+    let offered: BTreeMap<&str, &ToolSpec> = offered
+        .iter()
+        .chain(rest.iter())
+        .map(|spec| (spec.name.as_str(), spec))
+        .collect();
     let composer = composer();
-    for (number, spec) in (0..).zip(specs.iter()) {
+    for (number, spec) in (0..).zip(listed.iter()) {
         let text = attempt(number);
         let name = format!("a declaration, {number}: {text:?}");
         assert_eq!(spec.description, text);
+        let spec = offered[spec.name.as_str()];
+        let words = format!("{}\n{}", spec.description, spec.schema);
+        let finding = signal::read(&words, Timestamp::default()).finding;
+        assert_eq!(finding, Finding::Nothing, "{name}: {words}");
+        assert!(!has_guidance(&words), "{name}: {words}");
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         assert!(spec.name.chars().all(plain), "{name}: {}", spec.name);
         stays_in_its_place(&composer, &text, spec);
