@@ -50,3 +50,5 @@ pub use point::{Countdown, CrashPoint, CrashPointError};
 pub use server::TestServer;
 pub use session::TestSession;
 pub use tool::TestTool;
+#[cfg(feature = "web")]
+pub use tool::local_web_fetch;

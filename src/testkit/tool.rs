@@ -17,6 +17,18 @@ use crate::{
     tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
 
+/// Creates a `web_fetch` that reads from this machine alone.
+///
+/// # Errors
+/// When its client cannot be built.
+#[cfg(feature = "web")]
+pub fn local_web_fetch(
+    settings: crate::tool::web::FetchSettings,
+) -> Result<crate::tool::FnTool, super::TestError> {
+    let builder = crate::llm::client_builder()?;
+    Ok(crate::tool::web::local_web_fetch(builder, settings)?)
+}
+
 /// A tool that, by default, only reads, is not repeatable, needs no approval and answers `done`.
 /// Clones share their counts.
 #[derive(Debug, Clone)]

@@ -27,7 +27,7 @@ use crate::model::{
 
 pub use super::SearchService;
 #[cfg(feature = "testkit")]
-pub use fetch::local_web_fetch;
+pub(crate) use fetch::local_web_fetch;
 pub use fetch::{FetchSettings, web_fetch};
 pub use search::{SearchSettings, web_search};
 

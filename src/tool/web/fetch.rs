@@ -74,19 +74,13 @@ pub fn web_fetch(
     guarded(builder, settings, Arc::new(System), is_public)
 }
 
-/// A [`web_fetch`] that reads from this machine alone, for tests.
-///
-/// # Errors
-/// When the client cannot be built.
+/// A [`web_fetch`] that reads from this machine alone.
 #[cfg(feature = "testkit")]
-pub fn local_web_fetch(settings: FetchSettings) -> Result<FnTool, String> {
-    let tool = guarded(
-        crate::llm::client_builder()?,
-        settings,
-        Arc::new(System),
-        |ip| ip.is_loopback(),
-    );
-    tool.map_err(|error| error.to_string())
+pub(crate) fn local_web_fetch(
+    builder: ClientBuilder,
+    settings: FetchSettings,
+) -> Result<FnTool, reqwest::Error> {
+    guarded(builder, settings, Arc::new(System), |ip| ip.is_loopback())
 }
 
 pub(super) fn guarded(

@@ -14,10 +14,8 @@ use oracle_agent::{
     actor::{Oracle, System},
     config::Config,
     model::{CallId, ProfileName, QueryId, SessionKey, SessionName},
-    tool::{
-        CallProgress, Tool, ToolContext,
-        web::{FetchSettings, local_web_fetch},
-    },
+    testkit::local_web_fetch,
+    tool::{CallProgress, Tool, ToolContext, web::FetchSettings},
 };
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
