@@ -1,25 +1,29 @@
 //! JSON as servers send it, not as they document it: fields of another type count as absent.
 //!
-//! The first byte of a value tells its type. Texts are borrowed where possible, and lists are
-//! bounded, so that a small text cannot become a large value.
+//! Parsing is one pass that borrows where possible. Lists are bounded, so that a small text cannot
+//! become a large value.
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, IgnoredAny, SeqAccess, Visitor},
+    de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
-use serde_json::value::RawValue;
 
 /// Bound on the elements of a list.
 pub(super) const MOST: usize = 256;
 
-fn json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'de str, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(RawValue::get)
-}
+/// Reads values of other types as absent.
+macro_rules! absent {
+    ($($visit:ident: $type:ty),*) => {
+        $(fn $visit<E>(self, _: $type) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        })*
 
-fn parsed<'de, T: Deserialize<'de>, E: Error>(json: &'de str) -> Result<T, E> {
-    serde_json::from_str(json).map_err(E::custom)
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+    };
 }
 
 /// A text; empty if absent.
@@ -32,8 +36,57 @@ impl Text<'_> {
     }
 }
 
-#[derive(Deserialize)]
-struct Quoted<'a>(#[serde(borrow)] Cow<'a, str>);
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor).map(Text)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
+    absent!(visit_f64: f64, visit_bool: bool);
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut joined = String::new();
+        while let Some(piece) = list.next_element::<ContentPart<'de>>()? {
+            if matches!(&*piece.kind.0, "" | "text" | "output_text") {
+                joined.push_str(&piece.text.0);
+            }
+        }
+        Ok(Cow::Owned(joined))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_map(map).map(|_| Cow::default())
+    }
+}
 
 #[derive(Deserialize)]
 struct ContentPart<'a> {
@@ -43,38 +96,53 @@ struct ContentPart<'a> {
     text: Text<'a>,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let json = json(deserializer)?;
-        if json.starts_with('"') {
-            return parsed(json).map(|Quoted(text)| Self(text));
-        }
-        if json.starts_with('[') {
-            let mut parts: Few<ContentPart<'_>> = parsed(json)?;
-            let is_text = |kind: &Text<'_>| matches!(&*kind.0, "" | "text" | "output_text");
-            parts.0.retain(|part| is_text(&part.kind));
-            return Ok(Self(parts.0.iter().map(|part| &*part.text.0).collect()));
-        }
-        let is_whole = json.parse::<i128>().is_ok();
-        Ok(Self(if is_whole { json.into() } else { "".into() }))
-    }
-}
-
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Count(pub(super) Option<u64>);
 
 impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CountVisitor).map(Self)
+    }
+}
+
+struct CountVisitor;
+
+impl<'de> Visitor<'de> for CountVisitor {
+    type Value = Option<u64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Some(number))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(u64::try_from(number).ok())
+    }
+
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "the range is checked before"
     )]
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = json(deserializer)?.trim_matches('"').trim();
-        let fraction = number.parse::<f64>().ok();
-        let fraction = fraction.filter(|number| (0.0..1e15).contains(number));
-        let whole = number.parse::<u64>().ok();
-        Ok(Self(whole.or(fraction.map(|number| number as u64))))
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        Ok((0.0..1e15).contains(&number).then_some(number as u64))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(text.trim().parse().ok())
+    }
+
+    absent!(visit_bool: bool);
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_seq(list).map(|_| None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_map(map).map(|_| None)
     }
 }
 
@@ -90,7 +158,8 @@ impl<T> Default for Few<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        list(deserializer, Some(MOST)).map(Self)
+        let visitor = ListVisitor(Some(MOST), PhantomData);
+        deserializer.deserialize_any(visitor).map(Self)
     }
 }
 
@@ -105,22 +174,9 @@ impl<T> Default for First<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let list = list(deserializer, None)?;
+        let list = deserializer.deserialize_any(ListVisitor(None, PhantomData))?;
         Ok(Self(list.into_iter().next()))
     }
-}
-
-fn list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-    most: Option<usize>,
-) -> Result<Vec<T>, D::Error> {
-    let json = json(deserializer)?;
-    if !json.starts_with('[') {
-        return Ok(Vec::new());
-    }
-    let mut json = serde_json::Deserializer::from_str(json);
-    let list = json.deserialize_seq(ListVisitor(most, PhantomData));
-    list.map_err(D::Error::custom)
 }
 
 /// Has a bound on the elements; without one, only the first is kept.
@@ -147,6 +203,12 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
         }
         Ok(elements)
     }
+
+    absent!(visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64, visit_str: &str);
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_map(map).map(|_| Vec::new())
+    }
 }
 
 /// An object read as `T`; `None` for any other value.
@@ -161,9 +223,28 @@ impl<T> Default for Object<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let json = json(deserializer)?;
-        let object = json.starts_with('{').then(|| parsed(json));
-        object.transpose().map(Self)
+        let visitor = ObjectVisitor(PhantomData);
+        deserializer.deserialize_any(visitor).map(Self)
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Some)
+    }
+
+    absent!(visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64, visit_str: &str);
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_seq(list).map(|_| None)
     }
 }
 
