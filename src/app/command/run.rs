@@ -14,7 +14,7 @@ use crate::{
     actor::Oracle,
     app::Builder,
     cli::{
-        Args, AskArgs, ChatArgs, CliError, Environment,
+        Args, AskArgs, ChatArgs, CliError,
         ask::{self, AskRequest, Format},
         chat::{self, ChatRequest},
         input,
@@ -28,6 +28,8 @@ use crate::{
     tool::ProjectRoot,
 };
 
+#[cfg(feature = "testkit")]
+use crate::cli::Environment;
 #[cfg(feature = "mock")]
 use crate::cli::{mock_model, terminal::Terminal};
 #[cfg(feature = "mcp")]
