@@ -48,16 +48,16 @@ const INSTRUCTIONS: &str = "Tools over one project: search its code, history and
     take several searches, and the `session` of an earlier answer to follow up.";
 
 /// What differs between the transports.
-pub(crate) trait Front: Clone + Send + Sync + 'static {
+pub(crate) trait Front: Send + Sync + 'static {
     /// Returns the caller of a request.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Principal, ErrorData>;
 
     /// Submits a question.
-    fn begin(
-        &self,
-        session: &SessionHandle,
+    fn begin<'a>(
+        &'a self,
+        session: &'a SessionHandle,
         submission: Submission,
-    ) -> impl Future<Output = Result<QueryHandle, Failure>> + Send;
+    ) -> BoxFuture<'a, Result<QueryHandle, Failure>>;
 
     /// Resolves when the client has given up a question, in a session that it named or in one of
     /// its own.
@@ -91,18 +91,18 @@ impl From<Failure> for CallToolResult {
 
 /// The server of all transports.
 #[derive(Clone)]
-pub(crate) struct Server<F> {
+pub(crate) struct Server {
     oracle: Oracle,
-    front: F,
+    front: Arc<dyn Front>,
     calls: Arc<DashMap<TenantId, Arc<Semaphore>>>,
     questions: TaskTracker,
 }
 
-impl<F: Front> Server<F> {
-    pub(crate) fn new(oracle: Oracle, front: F) -> Self {
+impl Server {
+    pub(crate) fn new(oracle: Oracle, front: impl Front) -> Self {
         Self {
             oracle,
-            front,
+            front: Arc::new(front),
             calls: Arc::default(),
             questions: TaskTracker::new(),
         }
@@ -148,7 +148,7 @@ impl<F: Front> Server<F> {
     }
 }
 
-impl<F: Front> ServerHandler for Server<F> {
+impl ServerHandler for Server {
     fn get_info(&self) -> model::ServerConfig {
         let tools = model::ServerCapabilities::builder().enable_tools();
         let server = model::Implementation::new("oracle", env!("CARGO_PKG_VERSION"));

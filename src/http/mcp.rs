@@ -44,7 +44,7 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Time for a cancellation to arrive after its client has disconnected.
 const LATE: Duration = Duration::from_secs(2);
 
-type Service = StreamableHttpService<Server<HttpFront>, NeverSessionManager>;
+type Service = StreamableHttpService<Server, NeverSessionManager>;
 /// Tenant and name of a caller, session and request.
 type Key = (TenantId, Arc<str>, HeaderValue, Value);
 /// Calls in progress.
@@ -125,7 +125,6 @@ impl Drop for Call {
     }
 }
 
-#[derive(Clone)]
 struct HttpFront(Host);
 
 impl Front for HttpFront {
@@ -134,16 +133,19 @@ impl Front for HttpFront {
         caller.ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
     }
 
-    async fn begin(
-        &self,
-        session: &SessionHandle,
+    fn begin<'a>(
+        &'a self,
+        session: &'a SessionHandle,
         submission: Submission,
-    ) -> Result<QueryHandle, Failure> {
-        let room = self.0.reserve_message(session.key()).await;
-        let room = room.map_err(|problem| Failure(problem.body().message().to_owned()))?;
-        let begun = QueryHandle::ask_here(session, submission).await;
-        room.settle(&begun);
-        Ok(begun?)
+    ) -> BoxFuture<'a, Result<QueryHandle, Failure>> {
+        async move {
+            let room = self.0.reserve_message(session.key()).await;
+            let room = room.map_err(|problem| Failure(problem.body().message().to_owned()))?;
+            let begun = QueryHandle::ask_here(session, submission).await;
+            room.settle(&begun);
+            Ok(begun?)
+        }
+        .boxed()
     }
 
     /// A client that disconnects leaves a session that it named, as on other routes. From

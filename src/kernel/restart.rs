@@ -140,7 +140,7 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
 }
 
 /// Continues a back-off, unless it ends later than any: the clock was set back.
-fn back_off(draft: Draft<'_>, token: CallToken, pause: &Pause) -> Decision {
+fn continue_pause(draft: Draft<'_>, token: CallToken, pause: &Pause) -> Decision {
     let longest = draft.policy().longest_wait(&draft.query.model);
     let at = pause.until.min(draft.now.at.plus(longest));
     draft.wait_for(Effect::RetryAt { token, at })
@@ -166,14 +166,14 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
             None => retry::again(draft, attempt, TurnRestartCause::Recovery),
             Some(pause) => {
                 let token = draft.token(attempt);
-                back_off(draft, token, &pause)
+                continue_pause(draft, token, &pause)
             }
         },
         Step::Compacting { what, pause, .. } => match pause {
             None => compaction::again(draft, &what, TurnRestartCause::Recovery),
             Some(pause) => {
                 let token = draft.next_turn_token(what.attempt);
-                back_off(draft, token, &pause)
+                continue_pause(draft, token, &pause)
             }
         },
         Step::Tools { .. } if draft.query.calls_complete() => turn_end::end(draft),

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{Failure, Front, GivenUp, Server, success};
+use super::{Failure, GivenUp, Server, success};
 use crate::{
     actor::{Answer, AskError, Progress},
     control::{check_session, question::QueryHandle},
@@ -47,7 +47,7 @@ pub(super) fn spec() -> ToolSpec {
     ToolSpec::new(NAME, DESCRIPTION, schema_of::<Question>())
 }
 
-impl<F: Front> Server<F> {
+impl Server {
     pub(super) async fn ask(
         &self,
         caller: &Principal,

@@ -29,7 +29,6 @@ const MAX_LINE: usize = 4 << 20;
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The client is the user of this process. Each question is cancelled with its call.
-#[derive(Clone)]
 struct LocalFront;
 
 impl Front for LocalFront {
@@ -37,14 +36,14 @@ impl Front for LocalFront {
         Ok(Principal::local())
     }
 
-    async fn begin(
-        &self,
-        session: &SessionHandle,
+    fn begin<'a>(
+        &'a self,
+        session: &'a SessionHandle,
         mut submission: Submission,
-    ) -> Result<QueryHandle, Failure> {
+    ) -> BoxFuture<'a, Result<QueryHandle, Failure>> {
         // With a key, the question can be submitted again if the session's owner changes.
         submission.idempotency_key = Some(Uuid::now_v7().to_string());
-        Ok(QueryHandle::ask(session, submission).await?)
+        async { Ok(QueryHandle::ask(session, submission).await?) }.boxed()
     }
 
     fn given_up(

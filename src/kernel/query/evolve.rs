@@ -346,7 +346,7 @@ impl Query {
                 self.usage += retried.usage;
                 let tried = self.failed_before(&retried.fault, at);
                 let tries = (self.tries() + tried).saturating_sub(1);
-                self.back_off(tries, retried.not_before, &retried.fault);
+                self.pause_until(tries, retried.not_before, &retried.fault);
             }
             // The next model is called at once, or when the session resumes.
             LlmFact::FailedOver(failed) => {
@@ -360,7 +360,7 @@ impl Query {
                     self.set_model(&failed.to);
                     self.unsignalled = false;
                 }
-                self.back_off(0, at, &failed.fault);
+                self.pause_until(0, at, &failed.fault);
             }
             LlmFact::Failed(failed) => {
                 self.usage += failed.usage;
@@ -385,7 +385,7 @@ impl Query {
         }
     }
 
-    fn back_off(&mut self, tried: u32, until: Timestamp, fault: &Fault) {
+    fn pause_until(&mut self, tried: u32, until: Timestamp, fault: &Fault) {
         self.in_flight = false;
         if let Step::Calling { tries, pause, .. } | Step::Compacting { tries, pause, .. } =
             &mut self.step
