@@ -27,7 +27,6 @@ mod tidy;
 mod view;
 
 pub use escape::escape;
-pub(crate) use escape::escape_with;
 pub use limit::TextLimit;
 pub use read::{Finding, Reading, read};
 pub use state::{LOOP_THRESHOLD, SignalState};

@@ -287,7 +287,10 @@ impl Client {
         let body = response.bytes().await.map_err(broken)?;
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         let error = &body["error"];
-        let message = error["message"].as_str().map_or_else(
+        let told = error["message"]
+            .as_str()
+            .filter(|_| error["code"].is_string());
+        let message = told.map_or_else(
             || format!("the response has the status {status}: use the URL of an Oracle server"),
             str::to_owned,
         );

@@ -15,7 +15,7 @@ pub enum Step {
     Preparing,
     /// Between turns: while the session is paused, or after a crash between two records.
     Ready,
-    /// Waits for the model.
+    /// Waits for the model, or for the next try.
     Calling {
         /// Attempt in flight, or the one that failed.
         attempt: Attempt,

@@ -139,7 +139,7 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
     draft.wait()
 }
 
-/// Continues a back-off, unless it ends later than any: the clock was set back.
+/// Continues a back-off, at most for as long as any lasts: the clock may have been set back.
 fn continue_pause(draft: Draft<'_>, token: CallToken, pause: &Pause) -> Decision {
     let longest = draft.policy().longest_wait(&draft.query.model);
     let at = pause.until.min(draft.now.at.plus(longest));

@@ -142,7 +142,8 @@ impl Parser {
         let (name, data) = (mem::take(&mut self.name), mem::take(&mut self.data));
         mem::take(&mut self.has_data).then(|| Event {
             name,
-            data: String::from_utf8_lossy(&data).into_owned(),
+            data: String::from_utf8(data)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
         })
     }
 }

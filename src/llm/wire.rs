@@ -42,6 +42,14 @@ pub(super) fn guidance(text: &str) -> String {
 }
 
 /// A tool name of letters, digits, `_` and `-` only, as servers require.
+pub(super) fn joined<'a>(
+    mut texts: impl Iterator<Item = &'a str>,
+    between: &'a str,
+) -> Cow<'a, str> {
+    let first = Cow::from(texts.next().unwrap_or_default());
+    texts.fold(first, |all, text| all + between + text)
+}
+
 pub(super) fn name(asked: &str) -> Cow<'_, str> {
     if asked.is_empty() {
         return Cow::Borrowed("unnamed");

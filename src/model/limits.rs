@@ -90,9 +90,11 @@ impl LimitsRequest {
             Self::Operator(wanted) => (wanted, false),
             Self::User(wanted) => (wanted, true),
         };
-        let turns = chosen(wanted.max_turns, Some(profile.max_turns), is_user);
         Limits {
-            max_turns: turns.unwrap_or(profile.max_turns),
+            max_turns: match wanted.max_turns.unwrap_or(profile.max_turns) {
+                turns if is_user => turns.min(profile.max_turns),
+                turns => turns,
+            },
             max_tokens: chosen(wanted.max_tokens, profile.max_tokens, is_user),
             max_cost: chosen(wanted.max_cost, profile.max_cost, is_user),
         }

@@ -46,7 +46,8 @@ impl ComposeInput {
     }
 }
 
-/// A composed prompt; by default one without text, for requests that bring their own. Serialized as `oracle dev prompt --json` shows it.
+/// A composed prompt, serialized as `oracle dev prompt --json` shows it. The default has no text, for
+/// requests that bring their own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ComposedPrompt {
     /// Prompt text.

@@ -121,10 +121,17 @@ impl Fitted {
             let problem = vocabulary.problem(seen, settings);
             solver::solve(&problem, vocabulary.len(), settings.penalty)
         };
-        let vocabulary = all.pruned(seen, settings, &solve(&all));
+        let first = solve(&all);
+        let (vocabulary, solved) = if settings.kept >= 1.0 {
+            (all, first)
+        } else {
+            let kept = all.pruned(seen, settings, &first);
+            let solved = solve(&kept);
+            (kept, solved)
+        };
         Self {
-            solved: solve(&vocabulary),
             vocabulary,
+            solved,
             features,
         }
     }

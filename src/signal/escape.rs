@@ -13,17 +13,12 @@ const GUIDANCE: &[u8] = b"guidance";
 ///
 /// A `<` at the end that could become a tag is escaped as well, so escaped texts can be joined.
 pub fn escape(text: &str) -> Cow<'_, str> {
-    escape_with(text, GUIDANCE)
-}
-
-/// [`escape`], also for the tags of this name.
-pub(crate) fn escape_with<'a>(text: &'a str, name: &[u8]) -> Cow<'a, str> {
     let bytes = text.as_bytes();
     let mut escaped = String::new();
     let mut done = 0;
     for at in memchr_iter(b'<', bytes) {
         let after = &bytes[at + 1..];
-        if may_begin(after) || may_begin_tag(after, GUIDANCE) || may_begin_tag(after, name) {
+        if may_begin(after) || may_begin_tag(after, GUIDANCE) {
             escaped.push_str(&text[done..at]);
             escaped.push_str("&lt;");
             done = at + 1;

@@ -10,7 +10,6 @@ use std::{
     sync::LazyLock,
 };
 
-use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
 
@@ -89,15 +88,25 @@ pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
 
 /// Returns the ranges of the fenced blocks; the last one may be unterminated.
 fn fenced(text: &str) -> Vec<Range<usize>> {
-    let is_fenced = |event: &Event<'_>| {
-        matches!(
-            event,
-            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_)))
-        )
-    };
-    let blocks = Parser::new(text).into_offset_iter();
-    let blocks = blocks.filter(|(event, _)| is_fenced(event));
-    blocks.map(|(_, range)| range).collect()
+    let (mut blocks, mut open, mut at) = (Vec::new(), None, 0);
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim();
+        let mark = bare.chars().next().filter(|mark| ['`', '~'].contains(mark));
+        let rest = mark.map_or(bare, |mark| bare.trim_start_matches(mark));
+        let length = bare.len() - rest.len();
+        let next = at + line.len();
+        open = match open {
+            None if length >= 3 && !rest.contains('`') => Some((at, mark, length)),
+            Some((from, opened, least)) if mark == opened && length >= least && rest.is_empty() => {
+                blocks.push(from..next);
+                None
+            }
+            same => same,
+        };
+        at = next;
+    }
+    blocks.extend(open.map(|(from, ..)| from..at));
+    blocks
 }
 
 fn is_outside(path: &str) -> bool {

@@ -53,8 +53,8 @@ impl Oracle {
             turn: point.turn,
         };
         let now = self.services.clock.moment();
-        let source = &copy.replayed.session;
-        let cut = source.forked(forked, self.by.clone(), now).records;
+        let replayed = &copy.replayed.session;
+        let cut = replayed.forked(forked, self.by.clone(), now).records;
         copy.records.extend(cut.into_iter().map(Arc::new));
         let copied = copy.replayed.last;
         self.router().begin_with(&key, copy.records, copied).await?;

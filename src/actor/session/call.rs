@@ -153,11 +153,11 @@ impl SessionShell {
         request: Request,
         report: impl FnOnce(Result<Reply, Failed>) -> Report + Send + 'static,
     ) -> Option<(Box<Ticket>, DropGuard)> {
-        let sid = self.claim?.sid;
         let session = me.clone();
         let (mut caller, call) = Caller::new(&self.services.meter, move |answer| {
             let _ = session.cast(SessionMsg::Report(report(answer)));
         });
+        let sid = self.claim?.sid;
         // An earlier call of this session may have been queued; this one is not yet.
         let now = self.services.clock.monotonic_millis();
         self.progress_tracker.dequeued(now);

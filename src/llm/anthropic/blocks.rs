@@ -83,8 +83,8 @@ impl Blocks {
             return Ok(None);
         }
         let begins = match &block {
-            Block::Text(text) => news(text, Delta::Text),
-            Block::Thinking { text, .. } => news(text, Delta::Reasoning),
+            Block::Text(text) => news(text, |text| Delta::Text(text.into())),
+            Block::Thinking { text, .. } => news(text, |text| Delta::Reasoning(text.into())),
             Block::Call { .. } | Block::Opaque(_) => Some(Delta::Progress),
         };
         self.push(index, block)?;
@@ -115,14 +115,14 @@ impl Blocks {
                     Some(Block::Text(so_far)) => so_far.push_str(text),
                     Some(_) | None => self.push(index, Block::Text(text.to_owned()))?,
                 }
-                Ok(news(text, Delta::Text))
+                Ok(news(text, |text| Delta::Text(text.into())))
             }
             "thinking_delta" => {
                 let more = &*piece.thinking.0;
                 if let Some(Block::Thinking { text, .. }) = self.thinking(index)? {
                     text.push_str(more);
                 }
-                Ok(news(more, Delta::Reasoning))
+                Ok(news(more, |text| Delta::Reasoning(text.into())))
             }
             "signature_delta" => {
                 if let Some(Block::Thinking { signature, .. }) = self.thinking(index)? {
@@ -201,6 +201,6 @@ fn same_call(one: &Block, other: &Block) -> bool {
     }
 }
 
-fn news(text: &str, delta: fn(String) -> Delta) -> Option<Delta> {
-    (!text.is_empty()).then(|| delta(text.to_owned()))
+fn news(text: &str, delta: fn(&str) -> Delta) -> Option<Delta> {
+    (!text.is_empty()).then(|| delta(text))
 }

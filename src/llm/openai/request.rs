@@ -180,7 +180,7 @@ enum Entry<'a> {
         content: UserContent<'a>,
     },
     Assistant {
-        content: Option<String>,
+        content: Option<Cow<'a, str>>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<CallEntry<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -208,9 +208,8 @@ impl Serialize for UserContent<'_> {
             UserPart::Text { text } => Some(&**text),
             UserPart::ImageUrl { .. } => None,
         });
-        let texts: Vec<&str> = texts.collect();
-        if texts.len() == self.0.len() {
-            return texts.join("\n\n").serialize(serializer);
+        if texts.clone().count() == self.0.len() {
+            return wire::joined(texts, "\n\n").serialize(serializer);
         }
         let is_empty =
             |part: &&UserPart<'_>| matches!(part, UserPart::Text { text } if text.is_empty());
@@ -328,7 +327,7 @@ fn assistant<'a>(message: &'a Message, provider: &str, model: &str, ids: Ids) ->
             .and_then(|kept| kept.extra_content),
     });
     let tool_calls: Vec<CallEntry<'_>> = calls.collect();
-    let content = Some(message.texts().collect()).filter(|text: &String| !text.is_empty());
+    let content = Some(wire::joined(message.texts(), "")).filter(|text| !text.is_empty());
     let reasoning_details = kept.iter().find_map(|kept| {
         let details = kept.reasoning_details?;
         (kept.model == model).then_some(details)

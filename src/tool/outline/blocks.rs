@@ -387,8 +387,21 @@ impl<'a> Top<'a> {
 
     /// The index of the `<` that the `>` before `end` closes, or else `end`.
     pub(super) fn angles_before(&self, from: usize, end: usize) -> usize {
-        let opens = |&at: &usize| self.is(at, "<") && self.past_angles(at) == end;
-        (from..end).find(opens).unwrap_or(end)
+        if end <= from || !self.is(end - 1, ">") {
+            return end;
+        }
+        let mut depth = 0_usize;
+        for at in (from..end).rev() {
+            if self.is(at, ">") {
+                depth += 1;
+            } else if self.is(at, "<") {
+                depth -= 1;
+                if depth == 0 {
+                    return at;
+                }
+            }
+        }
+        end
     }
 
     /// Whether a `<` is unclosed.

@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, time::Duration};
 
 use reqwest::{
-    Client, RequestBuilder, StatusCode, Url,
+    Client, Method, Request, StatusCode, Url,
     header::{ACCEPT, CONTENT_TYPE, HeaderValue},
 };
 use schemars::JsonSchema;
@@ -21,7 +21,6 @@ use crate::tool::{
 const RESULTS: usize = 8;
 /// Longest query, in characters; Brave takes no longer one.
 const MAX_QUERY: usize = 400;
-const JSON: &str = "application/json";
 const MAX_TITLE: usize = 200;
 const MAX_EXCERPT: usize = 400;
 /// Maximum bytes of a service's answer.
@@ -124,7 +123,7 @@ async fn search(
     settings: &SearchSettings,
     query: &str,
 ) -> Result<Answer, ToolError> {
-    let asked = request(client, settings, query).send().await;
+    let asked = client.execute(request(settings, query)).await;
     let response = asked.map_err(|error| failed(&cause(error)))?;
     if !response.status().is_success() {
         return Err(refusal(settings.service, response.status()));
@@ -134,43 +133,47 @@ async fn search(
     serde_json::from_slice(&bytes).map_err(|_| failed("sent no valid answer"))
 }
 
-fn request(client: &Client, settings: &SearchSettings, query: &str) -> RequestBuilder {
-    let at = |path: &str, pairs: &[(&str, &str)]| {
-        let mut url = settings.base_url.clone();
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(path.split('/'));
-        }
-        if !pairs.is_empty() {
-            url.query_pairs_mut().extend_pairs(pairs);
-        }
-        url
-    };
-    let (request, key_header) = match settings.service {
-        SearchService::Tavily => {
-            let asked = json!({ "query": query, "max_results": RESULTS }).to_string();
-            let request = client.post(at("search", &[])).body(asked);
-            (request.header(CONTENT_TYPE, JSON), "authorization")
-        }
+fn request(settings: &SearchSettings, query: &str) -> Request {
+    let count = RESULTS.to_string();
+    let (method, path, key_header, pairs) = match settings.service {
+        SearchService::Tavily => (Method::POST, "search", "authorization", vec![]),
         SearchService::Brave => {
-            let count = RESULTS.to_string();
             let pairs = [
                 ("q", query),
                 ("count", &count),
                 ("text_decorations", "false"),
             ];
-            let request = client.get(at("res/v1/web/search", &pairs));
-            (request, "x-subscription-token")
+            (
+                Method::GET,
+                "res/v1/web/search",
+                "x-subscription-token",
+                pairs.to_vec(),
+            )
         }
         SearchService::Searxng => {
             let pairs = [("q", query), ("format", "json")];
-            (client.get(at("search", &pairs)), "authorization")
+            (Method::GET, "search", "authorization", pairs.to_vec())
         }
     };
-    let request = request.header(ACCEPT, JSON);
-    match &settings.key {
-        Some(key) => request.header(key_header, key.clone()),
-        None => request,
+    let mut url = settings.base_url.clone();
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.pop_if_empty().extend(path.split('/'));
     }
+    if !pairs.is_empty() {
+        url.query_pairs_mut().extend_pairs(pairs);
+    }
+    let mut request = Request::new(method, url);
+    let json = HeaderValue::from_static("application/json");
+    request.headers_mut().insert(ACCEPT, json.clone());
+    if settings.service == SearchService::Tavily {
+        let asked = json!({ "query": query, "max_results": RESULTS });
+        *request.body_mut() = Some(asked.to_string().into());
+        request.headers_mut().insert(CONTENT_TYPE, json);
+    }
+    if let Some(key) = &settings.key {
+        request.headers_mut().insert(key_header, key.clone());
+    }
+    request
 }
 
 fn failed(why: &str) -> ToolError {
