@@ -35,7 +35,7 @@ async def use(name, streams):
         answer = await session.call_tool("ask", asked, progress_callback=progress)
         assert "src/parser.rs:3-4" in answer.content[0].text, answer
         assert [message for _, _, message in told][-1] == "asking offline/offline", told
-        assert told == sorted(told) and {total for _, total, _ in told} == {30}, told
+        assert len(told) > 1 and [done for done, _, _ in told] == [n + 1.0 for n in range(len(told))], told
         asked = {"question": "and who reads one?", "session": answer.structured_content["session"]}
         answer = await session.call_tool("ask", asked)
         check(f"{name}: the second question", answer.structured_content["query"], 2)
