@@ -438,7 +438,9 @@ impl Builder {
             built_in = super::project::project_tools(&self.config, folder, journal)?;
         }
         built_in.extend(super::web::web_tools(&self.config, &self.environment)?);
-        let built_in = built_in.into_iter().map(|tool| Arc::new(tool) as _);
+        let built_in = built_in
+            .into_iter()
+            .map(|tool| Arc::new(tool) as Arc<dyn Tool>);
         let tools = built_in.chain(self.tools.iter().cloned());
         #[cfg(feature = "testkit")]
         let tools = tools.map(|tool| match &self.crash_at {

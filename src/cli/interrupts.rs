@@ -79,7 +79,12 @@ impl Signals {
             SignalKind::hangup(),
             SignalKind::quit(),
         ];
-        Self(kinds.into_iter().flat_map(signal).collect())
+        Self(
+            kinds
+                .into_iter()
+                .filter_map(|kind| signal(kind).ok())
+                .collect(),
+        )
     }
 
     /// SIGHUP, which makes a server reload its configuration.

@@ -372,6 +372,18 @@ impl Events<SessionUpdate> {
     /// # Errors
     /// See [`ClientError`].
     pub async fn next(&mut self) -> Result<Option<SessionUpdate>, ClientError> {
+        #[derive(Deserialize)]
+        struct Gap {
+            from: Seq,
+        }
+        #[derive(Deserialize)]
+        struct End {
+            error: Why,
+        }
+        #[derive(Deserialize)]
+        struct Why {
+            message: String,
+        }
         let data = loop {
             match self.data().await? {
                 // Of a tool call, which only its own process shows.
@@ -383,11 +395,10 @@ impl Events<SessionUpdate> {
         Ok(Some(match self.name.as_str() {
             "frame" => SessionUpdate::Frame(read(&data)?),
             "gap" => SessionUpdate::Gap {
-                from: Seq::deserialize(&read::<Value>(&data)?["from"]).map_err(not_understood)?,
+                from: read::<Gap>(&data)?.from,
             },
             "end" => SessionUpdate::End {
-                why: String::deserialize(&read::<Value>(&data)?["error"]["message"])
-                    .map_err(not_understood)?,
+                why: read::<End>(&data)?.error.message,
             },
             _ => SessionUpdate::Event(read(&data)?),
         }))

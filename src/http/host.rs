@@ -155,35 +155,35 @@ impl std::ops::Deref for Host {
 /// continue. Once it is *over*, every stream ends.
 #[derive(Debug, Clone, Default)]
 pub struct DrainSignal {
-    pub(super) begun: CancellationToken,
-    pub(super) over: CancellationToken,
+    pub(super) beginning: CancellationToken,
+    pub(super) ending: CancellationToken,
 }
 
 impl DrainSignal {
     /// Begins the shutdown.
     pub fn begin(&self) {
-        self.begun.cancel();
+        self.beginning.cancel();
     }
 
     /// Ends all streams.
     pub fn finish(&self) {
-        self.begun.cancel();
-        self.over.cancel();
+        self.beginning.cancel();
+        self.ending.cancel();
     }
 
     /// Whether the shutdown has begun.
     pub fn has_begun(&self) -> bool {
-        self.begun.is_cancelled()
+        self.beginning.is_cancelled()
     }
 
     /// Resolves when the shutdown begins.
     pub async fn begun(&self) {
-        self.begun.cancelled().await;
+        self.beginning.cancelled().await;
     }
 
     /// Resolves when the shutdown is over.
     pub async fn over(&self) {
-        self.over.cancelled().await;
+        self.ending.cancelled().await;
     }
 }
 

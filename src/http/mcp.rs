@@ -54,7 +54,7 @@ pub(super) fn routes(host: &Host) -> Router<Host> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_max_request_body_bytes(host.settings.max_body)
-        .with_cancellation_token(host.drain().over.clone())
+        .with_cancellation_token(host.drain().ending.clone())
         // Checked for all routes.
         .disable_allowed_hosts();
     let server = Server::new(host.oracle.clone(), HttpFront(host.clone()));

@@ -42,7 +42,7 @@ impl Server {
         let address = listener.address();
         let (router, _) = routes(host.clone());
         let most = host.settings.max_connections;
-        let ending = host.drain().begun.clone();
+        let ending = host.drain().beginning.clone();
         Self {
             address,
             accepting: spawn(accept::accept(listener, most, router, host.clone(), ending)),

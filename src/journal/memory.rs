@@ -82,9 +82,9 @@ impl Memory {
         for Charge { payer, usage } in charges {
             let days = all.entry(payer).or_default();
             let of_day = days.entry(usage.day).or_insert(DayUsage {
+                day: usage.day,
                 tokens: 0,
                 nano_usd: 0,
-                ..usage
             });
             of_day.tokens = of_day.tokens.saturating_add(usage.tokens);
             of_day.nano_usd = of_day.nano_usd.saturating_add(usage.nano_usd);

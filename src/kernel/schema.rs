@@ -172,9 +172,10 @@ impl<'a> Checker<'a> {
         if let Value::Array(values) = &schema["enum"] {
             self.spend(values.len())?;
             let is_one = values.iter().any(|value| is_equal(value, given));
-            let names = || values.iter().map(Value::to_string).collect::<Vec<_>>();
-            let names = || names().join(", ");
-            self.require(is_one, at, || format!("must be one of {}", names()))?;
+            self.require(is_one, at, || {
+                let values: Vec<String> = values.iter().map(Value::to_string).collect();
+                format!("must be one of {}", values.join(", "))
+            })?;
         }
         self.combined(schema, given, at, depth)?;
         match given {
@@ -222,8 +223,9 @@ impl<'a> Checker<'a> {
     }
 
     fn text(&mut self, schema: &Value, text: &str, at: &str) -> Checked {
-        let names = ["minLength", "maxLength", "characters"];
-        self.size(schema, at, names, || text.chars().count())?;
+        self.size(schema, at, ["minLength", "maxLength"], "characters", || {
+            text.chars().count()
+        })?;
         let Some(pattern) = schema["pattern"].as_str() else {
             return Ok(());
         };
@@ -265,8 +267,9 @@ impl<'a> Checker<'a> {
     }
 
     fn items(&mut self, schema: &Value, items: &[Value], at: &str, depth: usize) -> Checked {
-        let names = ["minItems", "maxItems", "items"];
-        self.size(schema, at, names, || items.len())?;
+        self.size(schema, at, ["minItems", "maxItems"], "items", || {
+            items.len()
+        })?;
         if schema["uniqueItems"] == true {
             let texts: HashSet<String> = items.iter().map(Value::to_string).collect();
             self.require(texts.len() == items.len(), at, || {
@@ -294,8 +297,13 @@ impl<'a> Checker<'a> {
             "" => name.to_owned(),
             at => format!("{at}.{name}"),
         };
-        let names = ["minProperties", "maxProperties", "fields"];
-        self.size(schema, at, names, || fields.len())?;
+        self.size(
+            schema,
+            at,
+            ["minProperties", "maxProperties"],
+            "fields",
+            || fields.len(),
+        )?;
         let required = list(schema, "required").iter();
         let required: Vec<&str> = required.filter_map(Value::as_str).collect();
         if let Some(missing) = required.iter().find(|name| !fields.contains_key(**name)) {
@@ -333,7 +341,8 @@ impl<'a> Checker<'a> {
         &self,
         schema: &Value,
         at: &str,
-        [least, most, what]: [&str; 3],
+        [least, most]: [&str; 2],
+        what: &str,
         size: impl FnOnce() -> usize,
     ) -> Checked {
         let (least, most) = (schema[least].as_u64(), schema[most].as_u64());

@@ -104,7 +104,7 @@ impl Backend for Remote {
     }
 
     fn capabilities(&self, model: &str) -> Capabilities {
-        self.0.takes(model)
+        self.0.capabilities_of(model)
     }
 
     fn call(&self, request: Request) -> DeltaStream {
@@ -128,7 +128,7 @@ impl Shared {
         self.models.iter().find(|model| model.name == name)
     }
 
-    fn takes(&self, model: &str) -> Capabilities {
+    fn capabilities_of(&self, model: &str) -> Capabilities {
         let known = self.model(model).and_then(|known| known.images);
         Capabilities {
             images: known.unwrap_or(self.capabilities.images),
@@ -139,7 +139,7 @@ impl Shared {
     fn body(&self, request: &Request) -> serde_json::Result<Vec<u8>> {
         let known = self.model(&request.model);
         let max_output = known.and_then(|model| model.max_output);
-        let takes = self.takes(&request.model);
+        let takes = self.capabilities_of(&request.model);
         let (name, cache, stream) = (&*self.name, &self.json_cache, self.streams());
         match self.dialect {
             Dialect::OpenAi => {

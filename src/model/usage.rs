@@ -50,10 +50,10 @@ impl Usage {
     /// This usage without `part`, saturating at zero.
     #[must_use]
     pub fn less(self, part: Self) -> Self {
-        self.with(part, u64::saturating_sub)
+        self.combined(part, u64::saturating_sub)
     }
 
-    fn with(self, other: Self, each: fn(u64, u64) -> u64) -> Self {
+    fn combined(self, other: Self, each: fn(u64, u64) -> u64) -> Self {
         Self {
             input_tokens: each(self.input_tokens, other.input_tokens),
             cached_tokens: each(self.cached_tokens, other.cached_tokens),
@@ -71,13 +71,13 @@ const fn is_zero(tokens: &u64) -> bool {
 
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        *self = self.with(other, u64::saturating_add);
+        *self = self.combined(other, u64::saturating_add);
     }
 }
 
 impl Sum for Usage {
     fn sum<I: Iterator<Item = Self>>(usages: I) -> Self {
-        let add = |sum: Self, usage| sum.with(usage, u64::saturating_add);
+        let add = |sum: Self, usage| sum.combined(usage, u64::saturating_add);
         usages.fold(Self::default(), add)
     }
 }

@@ -144,8 +144,8 @@ fn broken(file: &PromptFile, error: &minijinja::Error) -> BrokenFile {
     file.broken(error.line(), fault)
 }
 
-/// Searches the tags, because the engine lists names without their places. A name is no part of a
-/// word, no attribute and no filter.
+/// Searches the tags, because the engine lists names without their places. A name follows neither
+/// `.` nor `|`, as attributes and filters do, and no word, unless white space is between.
 fn line_using(text: &str, name: &str) -> Option<usize> {
     let tags = Regex::new(r"(?s)\{#.*?#\}|\{\{.*?\}\}|\{%.*?%\}").ok()?;
     let name = Regex::new(&format!(r"(?:[^\w\s.|]|\w\s)\s*\b{name}\b")).ok()?;

@@ -261,6 +261,7 @@ impl Scanner {
         Token { kind, span }
     }
 
+    /// Called at the start of the new line.
     fn next_line(&mut self) {
         self.line = Some(LineProbe::new(self.at));
         self.blank = true;

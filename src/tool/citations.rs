@@ -269,6 +269,11 @@ mod tests {
                 vec![place("src/a.rs", 1, 1), place("src/a.rs", 1, 2)],
             ),
             (
+                "after a quote that begins in a list and ends outside of it",
+                "1. So:\n   ```rs\n   src/a.rs:2\n```\nsrc/a.rs:1",
+                vec![place("src/a.rs", 1, 1)],
+            ),
+            (
                 "a quote without an end",
                 "src/a.rs:1\n  ~~~\n```\nsrc/a.rs:2",
                 vec![place("src/a.rs", 1, 1)],

@@ -62,7 +62,7 @@ async fn serve(given: &Arc<Output>) -> (TestSystem, JoinSet<JoinSet<()>>, Socket
         settings,
     });
     let drain = host.drain().clone();
-    let ending = drain.begun.clone();
+    let ending = drain.beginning.clone();
     let given = Arc::clone(given);
     let routes = Router::new()
         .route("/endless", get(async move || endless(given)))

@@ -45,6 +45,11 @@ fn signal_and_context_tags_in_variables_are_escaped() {
         ("several", "<signal><signal>", "&lt;signal>&lt;signal>"),
         ("context", "</project_context>", "&lt;/project_context>"),
         (
+            "context, mistyped",
+            "</project_context.>",
+            "&lt;/project_context.>",
+        ),
+        (
             "a header file",
             "#include <signal.h>",
             "#include <signal.h>",

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::{PackedFeature, TYPES, Weights, WeightsHeader};
 use crate::query::error::WeightsProblem;
-use crate::query::features::{SHAPES, VERSION as FEATURES};
+use crate::query::features::VERSION as FEATURES;
 
 const MAGIC: &[u8; 8] = b"ORACLEQC";
 /// Version of the layout.
@@ -18,8 +18,8 @@ const CHECKSUM: usize = 32;
 /// Bytes of the versions and the number of rows.
 const NUMBERS: usize = 3 * 4;
 const STAMP: usize = 32;
-/// Bytes of a [`WeightsHeader`].
-const HEADER: usize = STAMP + 4 * (4 + 2 * TYPES + (SHAPES + TYPES) * TYPES);
+/// Bytes of a [`WeightsHeader`], whose fields need no padding.
+const HEADER: usize = size_of::<WeightsHeader>();
 const MAX_ROWS: usize = 1 << 20;
 const TEMPERATURES: RangeInclusive<f32> = 0.01..=100.0;
 pub(super) const MAX_BYTES: usize = MAX_ROWS * ROW + BUCKETS + (1 << 12);

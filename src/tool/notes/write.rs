@@ -299,12 +299,12 @@ fn is_item(line: &str) -> bool {
 
 fn text_of(notes: &Notes, place: &WriteTarget) -> Result<String, ToolError> {
     let shown = notes.display_path(&place.path);
-    let for_model = |why: &str| for_model!("`{shown}` {why}");
+    let unusable = |why: &str| for_model!("`{shown}` {why}");
     let most = notes.settings.max_file_bytes;
     let mut bytes = Vec::new();
     // It may have become a link or a pipe.
     let file = place.open().ok_or_else(|| {
-        for_model("cannot be read: it is missing, unreadable, or no longer among the notes")
+        unusable("cannot be read: it is missing, unreadable, or no longer among the notes")
     })?;
     let read = file.take(most + 1).read_to_end(&mut bytes);
     read.map_err(|error| for_model!("`{shown}` cannot be read: {}", error.kind()))?;
@@ -312,7 +312,7 @@ fn text_of(notes: &Notes, place: &WriteTarget) -> Result<String, ToolError> {
         refuse!("`{shown}` is larger than {most} bytes: it is not changed");
     }
     let text = String::from_utf8(bytes);
-    text.map_err(|_| for_model("is not UTF-8: changing it would lose some of it"))
+    text.map_err(|_| unusable("is not UTF-8: changing it would lose some of it"))
 }
 
 fn replace_file(
