@@ -1,6 +1,6 @@
 //! Tasks with an owner: dropping the guard aborts the task.
 
-use std::future::Future;
+use std::{future::Future, pin::Pin};
 
 use tokio_util::task::AbortOnDropHandle;
 
@@ -10,7 +10,9 @@ use tokio_util::task::AbortOnDropHandle;
 pub(super) struct Task<T = ()>(AbortOnDropHandle<T>);
 
 impl<T: Send + 'static> Task<T> {
+    /// Boxed, so that tokio's task code is compiled once for each `T`, not for each caller.
     pub(super) fn spawn(work: impl Future<Output = T> + Send + 'static) -> Self {
+        let work: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(work);
         #[expect(
             clippy::disallowed_methods,
             reason = "behind the guard that it asks for"
