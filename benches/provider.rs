@@ -23,6 +23,10 @@ use oracle_agent::{
 };
 use tokio::{task::JoinSet, time::Instant};
 
+/// As in the `oracle` binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[path = "common/mock.rs"]
 mod mock;
 #[path = "common/remote.rs"]

@@ -31,6 +31,7 @@ mod log;
 mod processes;
 mod query;
 mod readers;
+mod requests;
 mod row;
 mod schema;
 mod sql;

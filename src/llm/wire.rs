@@ -128,9 +128,23 @@ pub(super) fn result_text(result: &ToolResult, takes_images: bool) -> Cow<'_, st
 }
 
 /// Tokens of chat templates without their first character, besides `<|…|>`.
-const TOKENS: &str = "<SYS>> </SYS>> start_of_turn> end_of_turn> INST] /INST] \
-                      SYSTEM_PROMPT] /SYSTEM_PROMPT] AVAILABLE_TOOLS] /AVAILABLE_TOOLS] \
-                      TOOL_CALLS] /TOOL_CALLS] TOOL_RESULTS] /TOOL_RESULTS] TOOL_CONTENT]";
+const TOKENS: [&str; 15] = [
+    "<SYS>>",
+    "</SYS>>",
+    "start_of_turn>",
+    "end_of_turn>",
+    "INST]",
+    "/INST]",
+    "SYSTEM_PROMPT]",
+    "/SYSTEM_PROMPT]",
+    "AVAILABLE_TOOLS]",
+    "/AVAILABLE_TOOLS]",
+    "TOOL_CALLS]",
+    "/TOOL_CALLS]",
+    "TOOL_RESULTS]",
+    "/TOOL_RESULTS]",
+    "TOOL_CONTENT]",
+];
 
 /// The messages, with a space after the first character of each template token in them.
 pub(super) fn without_tokens(messages: &[Arc<Message>]) -> Cow<'_, [Arc<Message>]> {
@@ -176,7 +190,7 @@ fn begins_token(after: &str) -> bool {
     // DeepSeek's templates have full-width bars.
     let bars = ['|', '\u{ff5c}'];
     let Some(name) = after.strip_prefix(bars) else {
-        return TOKENS.split(' ').any(|token| after.starts_with(token));
+        return TOKENS.iter().any(|token| after.starts_with(token));
     };
     let ends = |c: char| c.is_whitespace() || bars.contains(&c) || matches!(c, '<' | '>');
     let end = name.find(ends).unwrap_or(0);

@@ -57,13 +57,15 @@ impl Drop for CallReporter {
     }
 }
 
-/// Publishes the visible text of a reply as it arrives.
+/// Publishes the visible text of a reply as it arrives. While nobody listens, it only collects the
+/// pieces; whoever then begins to listen gets the text so far.
 pub(in crate::actor) struct TextPublisher {
     bus: BusHandle,
     session: SessionKey,
     token: CallToken,
     stripper: Stripper,
     limit: TextLimit,
+    unread: String,
     shown: usize,
 }
 
@@ -80,26 +82,39 @@ impl TextPublisher {
             token,
             stripper: Stripper::default(),
             limit,
+            unread: String::new(),
             shown: 0,
         }
     }
 
     fn push(&mut self, text: &str) {
-        let text = self.stripper.push(text);
-        let text = self.limit.push(text);
-        self.show(text);
+        self.unread.push_str(text);
+        if self.bus.has_subscribers(&self.session) {
+            let text = self.read();
+            self.show(text);
+        }
     }
 
     fn finish(mut self) {
-        let text = std::mem::take(&mut self.stripper).finish();
-        let text = self.limit.push(text) + &self.limit.finish();
-        self.show(text);
+        if self.bus.has_subscribers(&self.session) {
+            let mut text = self.read();
+            let last = std::mem::take(&mut self.stripper).finish();
+            text += &self.limit.push(last);
+            text += &self.limit.finish();
+            self.show(text);
+        }
+    }
+
+    fn read(&mut self) -> String {
+        let text = self.stripper.push(&self.unread);
+        self.unread.clear();
+        self.limit.push(text)
     }
 
     fn show(&mut self, text: String) {
         let offset = self.shown;
         self.shown += text.len();
-        if text.is_empty() || !self.bus.has_subscribers(&self.session) {
+        if text.is_empty() {
             return;
         }
         let frame = Frame {
@@ -122,7 +137,7 @@ pub(super) struct CallContext {
 impl CallContext {
     /// Makes the call and reports its end to the session; closes the connection early if the
     /// session no longer waits.
-    pub(super) async fn run(&self, mut ticket: Ticket) -> CallEnd {
+    pub(super) async fn run(&self, mut ticket: Box<Ticket>) -> CallEnd {
         let gave_up = ticket.caller.gave_up.clone();
         let call_progress = Arc::clone(&ticket.call_progress);
         let mut metered = ticket.metered.take();
@@ -137,7 +152,7 @@ impl CallContext {
         ended.unwrap_or(CallEnd::GaveUp)
     }
 
-    async fn call(&self, mut ticket: Ticket, metered: &mut Option<MeteredCall>) -> CallEnd {
+    async fn call(&self, mut ticket: Box<Ticket>, metered: &mut Option<MeteredCall>) -> CallEnd {
         if let Some(metered) = metered
             && let Err(fault) = self.args.usage.begin(metered).await
         {

@@ -117,7 +117,7 @@ impl GatewayState {
             return ticket.refuse_until(FaultCode::QueueFull, after, detail);
         }
         if at_once {
-            self.begin(*ticket, model, tokens, now);
+            self.begin(ticket, model, tokens, now);
         } else {
             self.wait(ticket, model, tokens);
             // A call that waits only for time needs the alarm.
@@ -283,11 +283,11 @@ impl GatewayState {
                 let admitted = Report::CallAdmitted { token, waited };
                 waiter.ticket.report(admitted);
             }
-            self.begin(*waiter.ticket, model, waiter.tokens, now);
+            self.begin(waiter.ticket, model, waiter.tokens, now);
         }
     }
 
-    fn begin(&mut self, ticket: Ticket, model: usize, tokens: u64, now: Duration) {
+    fn begin(&mut self, ticket: Box<Ticket>, model: usize, tokens: u64, now: Duration) {
         let call = self.number();
         let model_queue = &mut self.model_queues[model];
         let of_model = model_queue.begins(now, tokens);

@@ -7,10 +7,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError},
-    },
+    sync::{Arc, mpsc},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -25,6 +22,7 @@ use super::{
     health::Health,
     log::{PATIENCE, WalEraser},
     processes::Process,
+    requests::Requests,
     store::Store,
 };
 use crate::journal::{Error, JournalFuture};
@@ -85,7 +83,7 @@ impl<T: Send> Work for Request<T> {
 }
 
 pub(super) struct Writer {
-    queue: Option<Sender<Queued>>,
+    requests: Arc<Requests<Queued>>,
     room: Arc<Semaphore>,
     health: Arc<Health>,
     thread: Option<JoinHandle<()>>,
@@ -103,22 +101,24 @@ impl Writer {
         tuning: Tuning,
         health: Arc<Health>,
     ) -> Result<Self, String> {
-        let (queue, requests) = mpsc::channel();
+        let requests = Arc::new(Requests::new());
+        let queue = Arc::clone(&requests);
         let (ready, started) = mpsc::sync_channel(1);
         let shared = Arc::clone(&health);
         let thread = thread::Builder::new().name("journal-writer".to_owned());
         let thread = thread.spawn(move || {
-            let work = || write((&connection, &process), tuning, &requests, &shared, &ready);
+            let work = || write((&connection, &process), tuning, &queue, &shared, &ready);
             if catch_unwind(AssertUnwindSafe(work)).is_err() {
                 shared.give_up(PANICKED.to_owned());
             }
+            queue.abandon();
             close(connection, &shared);
         });
         let thread = thread.map_err(|error| error.to_string())?;
         let started = started.recv();
         started.unwrap_or_else(|_| Err("its writer failed to start".to_owned()))?;
         Ok(Self {
-            queue: Some(queue),
+            requests,
             room: Arc::new(Semaphore::new(QUEUE)),
             health,
             thread: Some(thread),
@@ -134,16 +134,11 @@ impl Writer {
             self.health.check()?;
             let room = Arc::clone(&self.room).acquire_owned().await;
             let (work, answer) = request(run);
-            let sent = room.ok().and_then(|room| {
-                let queued = Queued { work, _room: room };
-                self.queue.as_ref()?.send(queued).ok()
-            });
-            let answer = match sent {
-                Some(()) => answer.await.ok(),
-                None => None,
-            };
+            if let Ok(room) = room {
+                self.requests.add(Queued { work, _room: room });
+            }
             // Only a panic ends the writer before its handle.
-            answer.unwrap_or_else(|| {
+            answer.await.unwrap_or_else(|_| {
                 self.health.check()?;
                 Err(Error::Broken(PANICKED.to_owned()))
             })
@@ -153,7 +148,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        drop(self.queue.take());
+        self.requests.close();
         if let Some(thread) = self.thread.take() {
             // The thread catches its own panics.
             let _ = thread.join();
@@ -164,7 +159,7 @@ impl Drop for Writer {
 fn write(
     (connection, process): (&Connection, &Process),
     tuning: Tuning,
-    requests: &Receiver<Queued>,
+    requests: &Requests<Queued>,
     health: &Health,
     ready: &mpsc::SyncSender<Result<(), String>>,
 ) {
@@ -192,7 +187,11 @@ fn write(
     if ready.send(Ok(())).is_err() {
         return;
     }
-    while let Some(batch) = writing.gather(requests) {
+    loop {
+        let batch = writing.gather(requests);
+        if batch.is_empty() {
+            break;
+        }
         writing.perform(batch);
     }
     writing.settle();
@@ -227,35 +226,16 @@ enum Ended {
 }
 
 impl Writing<'_> {
-    fn gather(&mut self, requests: &Receiver<Queued>) -> Option<Vec<Queued>> {
-        let mut batch = vec![self.first(requests)?];
-        let until = now() + self.patience;
-        while batch.len() < BATCH {
-            match requests.try_recv() {
-                Ok(queued) => batch.push(queued),
-                Err(TryRecvError::Empty) if batch.len() < self.company => {
-                    let left = until.saturating_duration_since(now());
-                    let Ok(queued) = requests.recv_timeout(left) else {
-                        break;
-                    };
-                    batch.push(queued);
-                }
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-            }
+    /// The next batch; empty at the end of the queue.
+    fn gather(&mut self, requests: &Requests<Queued>) -> Vec<Queued> {
+        while self.log.owes() && !requests.wait_for(1, ERASE_AGAIN) {
+            self.tidy();
         }
+        requests.wait();
+        requests.wait_for(self.company, self.patience);
+        let batch = requests.take(BATCH);
         self.company = batch.len();
-        Some(batch)
-    }
-
-    fn first(&mut self, requests: &Receiver<Queued>) -> Option<Queued> {
-        while self.log.owes() {
-            match requests.recv_timeout(ERASE_AGAIN) {
-                Ok(queued) => return Some(queued),
-                Err(RecvTimeoutError::Timeout) => self.tidy(),
-                Err(RecvTimeoutError::Disconnected) => return None,
-            }
-        }
-        requests.recv().ok()
+        batch
     }
 
     fn perform(&mut self, mut batch: Vec<Queued>) {
