@@ -158,7 +158,7 @@ impl<T> Default for Few<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let visitor = ListVisitor(Some(MOST), PhantomData);
+        let visitor = ListVisitor(PhantomData);
         deserializer.deserialize_any(visitor).map(Self)
     }
 }
@@ -174,13 +174,34 @@ impl<T> Default for First<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let list = deserializer.deserialize_any(ListVisitor(None, PhantomData))?;
-        Ok(Self(list.into_iter().next()))
+        let visitor = FirstVisitor(PhantomData);
+        deserializer.deserialize_any(visitor).map(Self)
     }
 }
 
-/// Has a bound on the elements; without one, only the first is kept.
-struct ListVisitor<T>(Option<usize>, PhantomData<T>);
+struct FirstVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let first = list.next_element()?;
+        while first.is_some() && list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(first)
+    }
+
+    absent!(visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64, visit_str: &str);
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_map(map).map(|_| None)
+    }
+}
+
+struct ListVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
     type Value = Vec<T>;
@@ -193,12 +214,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
         let mut elements = Vec::new();
         while let Some(element) = list.next_element()? {
             elements.push(element);
-            match self.0 {
-                Some(most) if elements.len() > most => {
-                    return Err(A::Error::custom(format_args!("more than {most} elements")));
-                }
-                Some(_) => {}
-                None => while list.next_element::<IgnoredAny>()?.is_some() {},
+            if elements.len() > MOST {
+                return Err(A::Error::custom(format_args!("more than {MOST} elements")));
             }
         }
         Ok(elements)

@@ -12,8 +12,16 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, config::DbConfig};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::{
+    runtime::{self, Handle},
+    sync::{
+        OwnedSemaphorePermit, Semaphore,
+        mpsc::{UnboundedSender, error::SendError, unbounded_channel},
+        oneshot,
+    },
+};
 
 use super::{
     Tuning,
@@ -84,6 +92,7 @@ impl<T: Send> Work for Request<T> {
 
 pub(super) struct Writer {
     requests: Arc<Requests<Queued>>,
+    runtimes: Runtimes,
     room: Arc<Semaphore>,
     health: Arc<Health>,
     thread: Option<JoinHandle<()>>,
@@ -91,7 +100,51 @@ pub(super) struct Writer {
 
 struct Queued {
     work: Box<dyn Work>,
-    _room: OwnedSemaphorePermit,
+    room: OwnedSemaphorePermit,
+    answers: Option<Answers>,
+}
+
+/// Work to answer within the runtime of its callers, so that a batch wakes that runtime once. Bounded by
+/// the permits.
+type Answers = UnboundedSender<(Box<dyn Work>, OwnedSemaphorePermit)>;
+
+#[derive(Default)]
+struct Runtimes(Mutex<Vec<(runtime::Id, Answers)>>);
+
+impl Runtimes {
+    /// `None` outside of any runtime.
+    fn current(&self) -> Option<Answers> {
+        let id = Handle::try_current().ok()?.id();
+        let mut known = self.0.lock();
+        known.retain(|(_, answers)| !answers.is_closed());
+        if let Some((_, answers)) = known.iter().find(|(known, _)| *known == id) {
+            return Some(answers.clone());
+        }
+        let (answers, mut answered) = unbounded_channel::<(Box<dyn Work>, _)>();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "ends when the writer and its requests are dropped"
+        )]
+        tokio::spawn(async move {
+            while let Some((work, _room)) = answered.recv().await {
+                work.answer();
+            }
+        });
+        known.push((id, answers.clone()));
+        Some(answers)
+    }
+}
+
+impl Queued {
+    fn answer(self) {
+        match self.answers {
+            None => self.work.answer(),
+            // The runtime may have ended.
+            Some(answers) => answers
+                .send((self.work, self.room))
+                .unwrap_or_else(|SendError((work, _))| work.answer()),
+        }
+    }
 }
 
 impl Writer {
@@ -119,6 +172,7 @@ impl Writer {
         started.unwrap_or_else(|_| Err("its writer failed to start".to_owned()))?;
         Ok(Self {
             requests,
+            runtimes: Runtimes::default(),
             room: Arc::new(Semaphore::new(QUEUE)),
             health,
             thread: Some(thread),
@@ -135,7 +189,11 @@ impl Writer {
             let room = Arc::clone(&self.room).acquire_owned().await;
             let (work, answer) = request(run);
             if let Ok(room) = room {
-                self.requests.add(Queued { work, _room: room });
+                self.requests.add(Queued {
+                    work,
+                    room,
+                    answers: self.runtimes.current(),
+                });
             }
             // Only a panic ends the writer before its handle.
             answer.await.unwrap_or_else(|_| {
@@ -250,7 +308,7 @@ impl Writing<'_> {
                         self.tidy();
                     }
                     match self.health.check() {
-                        Ok(()) => batch.into_iter().for_each(|queued| queued.work.answer()),
+                        Ok(()) => batch.into_iter().for_each(Queued::answer),
                         Err(error) => refuse(batch, &error),
                     }
                     return self.tidy();

@@ -39,8 +39,13 @@ struct Exchange {
 
 enum Phase {
     Asking(Request),
-    Reading(Response, Reading),
+    Reading(Box<Answer>),
     Over,
+}
+
+struct Answer {
+    response: Response,
+    reading: Reading,
 }
 
 pub(super) fn stream(shared: Arc<Shared>, request: Request) -> DeltaStream {
@@ -64,7 +69,7 @@ impl Exchange {
             }
             let stepped = match mem::replace(&mut self.phase, Phase::Over) {
                 Phase::Asking(request) => self.ask(request).await,
-                Phase::Reading(response, reading) => self.read(response, reading).await,
+                Phase::Reading(answer) => self.read(answer).await,
                 Phase::Over => return None,
             };
             match stepped {
@@ -106,12 +111,13 @@ impl Exchange {
             }
             return Err(fault);
         }
-        Ok(Phase::Reading(response, reading))
+        Ok(Phase::Reading(Box::new(Answer { response, reading })))
     }
 
-    async fn read(&mut self, mut response: Response, mut reading: Reading) -> Result<Phase, Fault> {
+    async fn read(&mut self, mut answer: Box<Answer>) -> Result<Phase, Fault> {
         let mut deltas = Vec::new();
-        let read = response.chunk().await;
+        let read = answer.response.chunk().await;
+        let reading = &mut answer.reading;
         let ended = match &read {
             Ok(Some(chunk)) => match reading.feed(chunk, &mut deltas) {
                 Ok(Flow::More) => {
@@ -119,7 +125,7 @@ impl Exchange {
                         deltas.push(Delta::Alive);
                     }
                     self.ready.extend(deltas.into_iter().map(Ok));
-                    return Ok(Phase::Reading(response, reading));
+                    return Ok(Phase::Reading(answer));
                 }
                 Ok(Flow::End) => reading.end(Flow::End, &mut deltas),
                 Err(fault) => Err(fault),
@@ -136,7 +142,7 @@ impl Exchange {
         self.ready.extend(deltas.into_iter().map(Ok));
         let reply = ended?;
         if matches!(read, Ok(Some(_))) {
-            linger(response).await;
+            linger(answer.response).await;
         }
         self.ready.push_back(Ok(Delta::Done(reply)));
         Ok(Phase::Over)
