@@ -7,8 +7,8 @@ use super::{
     id::{QueryId, Seq, SessionName, Turn},
     outcome::Outcome,
     record::{
-        AgentFact, BudgetFact, Fact, FallbackAction, FallbackTriggered, LlmFact, Payload,
-        QueryFact, QueryFinished, Record, SessionFact,
+        AgentFact, BudgetFact, Fact, FallbackAction, FallbackTriggered, LlmFact, QueryFact,
+        QueryFinished, Record, SessionFact,
     },
     time::Timestamp,
 };
@@ -78,7 +78,11 @@ impl Event {
 
     /// Projects a record to its event with all texts in full, for exports.
     pub fn with_whole_texts(session: &SessionName, seq: Seq, record: &Record) -> Self {
-        let mut payload = serde_json::to_value(Payload(&record.fact)).unwrap_or_default();
+        let tagged = serde_json::to_value(&record.fact).unwrap_or_default();
+        let mut payload = match tagged {
+            Value::Object(mut tagged) => tagged.remove("payload").unwrap_or_default(),
+            _ => Value::Null,
+        };
         match (&record.fact, &mut payload) {
             (Fact::Query(QueryFact::Finished(finished)), Value::Object(fields)) => {
                 let reason = finished.outcome.reason().map(str::to_owned);

@@ -4,7 +4,7 @@
 //! the `facts!` table of a family names each fact in JSON, which is also its event's type. Records
 //! carry a version ([`codec`]).
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::{
     id::{QueryId, Turn},
@@ -177,27 +177,6 @@ impl Fact {
     }
 }
 
-/// The payload of a fact, without its name.
-pub(super) struct Payload<'a>(pub(super) &'a Fact);
-
-impl Serialize for Payload<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Fact::Session(fact) => fact.serialize_payload(to),
-            Fact::Query(fact) => fact.serialize_payload(to),
-            Fact::Turn(fact) => fact.serialize_payload(to),
-            Fact::Signal(fact) => fact.serialize_payload(to),
-            Fact::Tool(fact) => fact.serialize_payload(to),
-            Fact::Approval(fact) => fact.serialize_payload(to),
-            Fact::Budget(fact) => fact.serialize_payload(to),
-            Fact::Agent(fact) => fact.serialize_payload(to),
-            Fact::Llm(fact) => fact.serialize_payload(to),
-            Fact::Supervisor(fact) => fact.serialize_payload(to),
-            Fact::Control(fact) => fact.serialize_payload(to),
-        }
-    }
-}
-
 /// Declares a family of facts: variant, name on the wire, payload.
 macro_rules! facts {
     (
@@ -222,12 +201,6 @@ macro_rules! facts {
             pub const fn kind(&self) -> &'static str {
                 match self {
                     $( Self::$variant(_) => $kind, )+
-                }
-            }
-
-            pub(super) fn serialize_payload<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                match self {
-                    $( Self::$variant(payload) => serde::Serialize::serialize(payload, to), )+
                 }
             }
         }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    AgentFact, ApprovalFact, BudgetFact, ControlFact, Fact, LlmFact, Payload, QueryFact, Record,
+    AgentFact, ApprovalFact, BudgetFact, ControlFact, Fact, LlmFact, QueryFact, Record,
     SessionFact, SignalFact, SupervisorFact, ToolFact, TurnFact,
 };
 use crate::model::{
@@ -35,18 +35,11 @@ pub enum DecodeError {
     Version(u32),
 }
 
-/// Like a serialized [`Record`], but without its flattening, which takes twice as long.
 #[derive(Serialize)]
 struct Versioned<'a> {
     v: u32,
-    at: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    query: Option<QueryId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    turn: Option<Turn>,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    payload: Payload<'a>,
+    #[serde(flatten)]
+    record: &'a Record,
 }
 
 #[derive(Deserialize)]
@@ -67,14 +60,7 @@ struct Stored {
 /// # Errors
 /// When JSON cannot represent one of its numbers, which no decided record has.
 pub fn encode(record: &Record) -> Result<String, serde_json::Error> {
-    serde_json::to_string(&Versioned {
-        v: VERSION,
-        at: record.at,
-        query: record.query,
-        turn: record.turn,
-        kind: record.fact.kind(),
-        payload: Payload(&record.fact),
-    })
+    serde_json::to_string(&Versioned { v: VERSION, record })
 }
 
 /// Decodes a record.

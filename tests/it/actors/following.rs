@@ -3,9 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    actor::{Detail, Frames, Progress, SessionHandle, Watch},
+    actor::{Detail, Filter, Frames, Notice, Progress, SessionHandle, Watch},
     journal::{Append, Journal, Memory, SessionStatus},
-    llm::Scripted,
+    llm::{Scripted, scripted::ScriptedReply},
     model::{
         Event, Outcome, QueryId, Record, Seq, Submission, Timestamp, Usage,
         record::{Fact, QueryFact, QueryFinished},
@@ -164,6 +164,30 @@ async fn slow_follower_of_events_misses_nothing() {
     assert_eq!(collect(watch).await, all);
     let again = handle.watch(query).await.unwrap();
     assert_eq!(collect(again).await, all);
+}
+
+/// Nobody reads the visible text of the first pieces.
+#[tokio::test(start_paused = true)]
+async fn follower_that_comes_late_gets_the_text_so_far() {
+    let second = Duration::from_secs(1);
+    let last = done("places.");
+    let reply = ScriptedReply::chunks(["The answer ", "is in ", "two ", &last]);
+    let script = Scripted::new().play(reply).slowly(second);
+    let oracle = TestOracle::new(script).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.submit(Submission::new("where?")).await.unwrap();
+    tokio::time::sleep(second * 5 / 2).await;
+    let mut notices = oracle.oracle().subscribe(Filter::session(session.key().clone()));
+    let mut frames = Vec::new();
+    while let Some(notice) = notices.next().await {
+        match notice {
+            Notice::Frame(frame) => frames.push((frame.offset, frame.text.clone())),
+            Notice::Record(record) if record.kind() == "query.finished" => break,
+            _ => {}
+        }
+    }
+    let expected = [(0, "The answer is in two"), (20, " places.")];
+    assert_eq!(frames, expected.map(|(at, text)| (at, text.to_owned())));
 }
 
 #[tokio::test(start_paused = true)]
