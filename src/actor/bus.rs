@@ -239,13 +239,14 @@ impl BusHandle {
             None => (0..self.buses.size()).collect(),
         };
         let listen = |index: usize| {
-            let wants_frames = filter.frames == Frames::Yes;
-            let listens = wants_frames.then(|| Arc::clone(&self.listening[index]));
             let (sender, receiver) = mpsc::channel(capacity.max(2));
             if let Some(bus) = self.buses.at(index) {
                 let filter = filter.clone();
                 let _ = bus.cast(BusMsg::Subscribe { filter, sender });
             }
+            // After the subscription, so that no frame reaches the bus before it.
+            let wants_frames = filter.frames == Frames::Yes;
+            let listens = wants_frames.then(|| Arc::clone(&self.listening[index]));
             (receiver, listens)
         };
         let receivers = buses.into_iter().map(listen).collect();

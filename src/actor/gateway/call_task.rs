@@ -22,6 +22,9 @@ use crate::{
     signal::{Stripper, TextLimit},
 };
 
+/// Bytes to collect while nobody listens.
+const MAX_UNREAD: usize = 64 << 10;
+
 #[derive(Debug)]
 pub(in crate::actor) enum CallEnd {
     /// The model replied, with this usage.
@@ -57,8 +60,8 @@ impl Drop for CallReporter {
     }
 }
 
-/// Publishes the visible text of a reply as it arrives. While nobody listens, it only collects the
-/// pieces; whoever then begins to listen gets the text so far.
+/// Publishes the visible text of a reply as it arrives. While nobody listens on the session's bus, it
+/// only collects the pieces; the next listener gets what was not sent yet with the next piece.
 pub(in crate::actor) struct TextPublisher {
     bus: BusHandle,
     session: SessionKey,
@@ -89,7 +92,7 @@ impl TextPublisher {
 
     fn push(&mut self, text: &str) {
         self.unread.push_str(text);
-        if self.bus.has_subscribers(&self.session) {
+        if self.unread.len() > MAX_UNREAD || self.bus.has_subscribers(&self.session) {
             let text = self.read();
             self.show(text);
         }

@@ -1,11 +1,9 @@
 //! The writer's queue. The writer sleeps until as many requests have arrived as it waits for, so that
-//! a batch wakes it once and not once per request.
+//! the first and the last request of a batch wake it, and not each of them.
 
 use std::{collections::VecDeque, mem, time::Duration};
 
 use parking_lot::{Condvar, Mutex};
-
-const FOREVER: Duration = Duration::from_secs(3_600);
 
 #[derive(Debug)]
 pub(super) struct Requests<T> {
@@ -57,10 +55,12 @@ impl<T> Requests<T> {
     /// Closes the queue and drops what waits.
     pub(super) fn abandon(&self) {
         self.close();
-        drop(mem::take(&mut self.state.lock().queued));
+        // Outside of the lock, because it may run anything.
+        let rest = mem::take(&mut self.state.lock().queued);
+        drop(rest);
     }
 
-    /// Waits for this many requests, or for the end of the queue; `false` if the time is over first.
+    /// Waits for this many requests, or for the end of the queue; `false` if time runs out first.
     pub(super) fn wait_for(&self, wanted: usize, within: Duration) -> bool {
         let mut state = self.state.lock();
         state.wanted = wanted;
@@ -73,7 +73,10 @@ impl<T> Requests<T> {
 
     /// Waits for a request, or for the end of the queue.
     pub(super) fn wait(&self) {
-        while !self.wait_for(1, FOREVER) {}
+        let mut state = self.state.lock();
+        state.wanted = 1;
+        let lacks = |state: &mut State<T>| state.queued.is_empty() && !state.is_closed;
+        self.arrived.wait_while(&mut state, lacks);
     }
 
     /// Takes up to `most` of the requests that wait.

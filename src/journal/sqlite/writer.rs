@@ -18,9 +18,10 @@ use tokio::{
     runtime::{self, Handle},
     sync::{
         OwnedSemaphorePermit, Semaphore,
-        mpsc::{UnboundedSender, error::SendError, unbounded_channel},
+        mpsc::{UnboundedSender, unbounded_channel},
         oneshot,
     },
+    task,
 };
 
 use super::{
@@ -100,50 +101,57 @@ pub(super) struct Writer {
 
 struct Queued {
     work: Box<dyn Work>,
-    room: OwnedSemaphorePermit,
+    _room: OwnedSemaphorePermit,
     answers: Option<Answers>,
 }
 
-/// Work to answer within the runtime of its callers, so that a batch wakes that runtime once. Bounded by
-/// the permits.
-type Answers = UnboundedSender<(Box<dyn Work>, OwnedSemaphorePermit)>;
+impl Queued {
+    fn answer(self) {
+        let done = Done(Some(self.work));
+        match self.answers {
+            None => drop(done),
+            // If the runtime has ended, this drops it.
+            Some(answers) => drop(answers.send(done)),
+        }
+    }
+}
+
+/// Durable work, which is answered on drop.
+struct Done(Option<Box<dyn Work>>);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        if let Some(work) = self.0.take() {
+            work.answer();
+        }
+    }
+}
+
+/// Work to answer within the runtime of its callers: waking each caller from this thread would be a
+/// system call each. It holds no more than callers wait for.
+type Answers = UnboundedSender<Done>;
 
 #[derive(Default)]
 struct Runtimes(Mutex<Vec<(runtime::Id, Answers)>>);
 
 impl Runtimes {
-    /// `None` outside of any runtime.
+    /// `None` outside of tasks, where nothing may drive the runtime while the caller waits.
     fn current(&self) -> Option<Answers> {
+        task::try_id()?;
         let id = Handle::try_current().ok()?.id();
         let mut known = self.0.lock();
         known.retain(|(_, answers)| !answers.is_closed());
         if let Some((_, answers)) = known.iter().find(|(known, _)| *known == id) {
             return Some(answers.clone());
         }
-        let (answers, mut answered) = unbounded_channel::<(Box<dyn Work>, _)>();
+        let (answers, mut done) = unbounded_channel();
         #[expect(
             clippy::disallowed_methods,
             reason = "ends when the writer and its requests are dropped"
         )]
-        tokio::spawn(async move {
-            while let Some((work, _room)) = answered.recv().await {
-                work.answer();
-            }
-        });
+        tokio::spawn(async move { while done.recv().await.is_some() {} });
         known.push((id, answers.clone()));
         Some(answers)
-    }
-}
-
-impl Queued {
-    fn answer(self) {
-        match self.answers {
-            None => self.work.answer(),
-            // The runtime may have ended.
-            Some(answers) => answers
-                .send((self.work, self.room))
-                .unwrap_or_else(|SendError((work, _))| work.answer()),
-        }
     }
 }
 
@@ -161,10 +169,11 @@ impl Writer {
         let thread = thread::Builder::new().name("journal-writer".to_owned());
         let thread = thread.spawn(move || {
             let work = || write((&connection, &process), tuning, &queue, &shared, &ready);
-            if catch_unwind(AssertUnwindSafe(work)).is_err() {
+            let ended = catch_unwind(AssertUnwindSafe(work));
+            queue.abandon();
+            if ended.is_err() {
                 shared.give_up(PANICKED.to_owned());
             }
-            queue.abandon();
             close(connection, &shared);
         });
         let thread = thread.map_err(|error| error.to_string())?;
@@ -187,14 +196,14 @@ impl Writer {
         Box::pin(async move {
             self.health.check()?;
             let room = Arc::clone(&self.room).acquire_owned().await;
+            let _room = room.map_err(|_| Error::Broken(PANICKED.to_owned()))?;
             let (work, answer) = request(run);
-            if let Ok(room) = room {
-                self.requests.add(Queued {
-                    work,
-                    room,
-                    answers: self.runtimes.current(),
-                });
-            }
+            let answers = self.runtimes.current();
+            self.requests.add(Queued {
+                work,
+                _room,
+                answers,
+            });
             // Only a panic ends the writer before its handle.
             answer.await.unwrap_or_else(|_| {
                 self.health.check()?;

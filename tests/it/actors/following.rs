@@ -177,7 +177,9 @@ async fn follower_that_comes_late_gets_the_text_so_far() {
     let session = oracle.session("s").unwrap();
     session.submit(Submission::new("where?")).await.unwrap();
     tokio::time::sleep(second * 5 / 2).await;
-    let mut notices = oracle.oracle().subscribe(Filter::session(session.key().clone()));
+    let mut notices = oracle
+        .oracle()
+        .subscribe(Filter::session(session.key().clone()));
     let mut frames = Vec::new();
     while let Some(notice) = notices.next().await {
         match notice {

@@ -1,14 +1,59 @@
 //! The writer: concurrent requests, a full disk, a failing commit, a broken journal.
 
-use std::sync::atomic::AtomicBool;
+use std::{sync::atomic::AtomicBool, sync::mpsc, thread, time::Duration};
 
 use rusqlite::ffi;
-use tokio::task::JoinSet;
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::JoinSet,
+};
 
 use super::*;
 
 fn failure(code: i32) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)
+}
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().build().unwrap()
+}
+
+async fn claim_in_a_task(journal: Sqlite, name: &'static str) -> Result<Claim, Error> {
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { journal.claim(key(name)).await });
+    tasks.join_next().await.unwrap().unwrap()
+}
+
+#[test]
+fn runtimes_share_a_journal_and_end() {
+    let fresh = Fresh::new();
+    let journal = fresh.journal();
+    let (first, second) = (runtime(), runtime());
+    for name in ["a", "b"] {
+        for runtime in [&first, &second] {
+            let claim = claim_in_a_task(journal.clone(), name);
+            runtime.block_on(claim).unwrap();
+        }
+    }
+    drop(first);
+    for runtime in [second, runtime()] {
+        let claim = claim_in_a_task(journal.clone(), "a");
+        runtime.block_on(claim).unwrap();
+    }
+}
+
+#[test]
+fn answer_needs_no_running_runtime() {
+    let fresh = Fresh::new();
+    let (journal, idle) = (fresh.journal(), runtime());
+    let (said, heard) = mpsc::channel();
+    let handle = idle.handle().clone();
+    let waiting = thread::spawn(move || {
+        let _ = said.send(handle.block_on(journal.claim(key("a"))));
+    });
+    let claimed = heard.recv_timeout(Duration::from_secs(60));
+    claimed.expect("the answer waits for the runtime").unwrap();
+    waiting.join().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
