@@ -22,7 +22,7 @@ use crate::{
     signal::{Stripper, TextLimit},
 };
 
-/// Bytes to collect while nobody listens.
+/// Bytes to collect without a listener.
 const MAX_UNREAD: usize = 64 << 10;
 
 #[derive(Debug)]
@@ -60,8 +60,8 @@ impl Drop for CallReporter {
     }
 }
 
-/// Publishes the visible text of a reply as it arrives. While nobody listens on the session's bus, it
-/// only collects the pieces; the next listener gets what was not sent yet with the next piece.
+/// Publishes the visible text of a reply as it arrives. Without a listener on the session's bus, it only
+/// collects the pieces; the next listener gets what was not sent yet, with the next piece.
 pub(in crate::actor) struct TextPublisher {
     bus: BusHandle,
     session: SessionKey,

@@ -411,3 +411,43 @@ fn refuse(batch: Vec<Queued>, error: &Error) {
 fn now() -> Instant {
     Instant::now()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    struct Probe(Arc<AtomicBool>);
+
+    impl Work for Probe {
+        fn run(&mut self, _: &mut Store<'_>) -> rusqlite::Result<()> {
+            Ok(())
+        }
+
+        fn answer(self: Box<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+
+        fn refuse(self: Box<Self>, error: Error) {
+            panic!("{error}");
+        }
+    }
+
+    #[test]
+    fn durable_work_is_answered_although_its_runtime_has_ended() {
+        for ends_first in [true, false] {
+            let (answers, runtime) = unbounded_channel();
+            let mut runtime = Some(runtime).filter(|_| !ends_first);
+            let answered = Arc::new(AtomicBool::new(false));
+            let queued = Queued {
+                work: Box::new(Probe(Arc::clone(&answered))),
+                _room: Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap(),
+                answers: Some(answers),
+            };
+            queued.answer();
+            drop(runtime.take());
+            assert!(answered.load(Ordering::Relaxed), "{ends_first}");
+        }
+    }
+}

@@ -166,7 +166,7 @@ async fn slow_follower_of_events_misses_nothing() {
     assert_eq!(collect(again).await, all);
 }
 
-/// Nobody reads the visible text of the first pieces.
+/// The first pieces arrive without a follower.
 #[tokio::test(start_paused = true)]
 async fn follower_that_comes_late_gets_the_text_so_far() {
     let second = Duration::from_secs(1);
