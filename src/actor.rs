@@ -32,6 +32,7 @@ mod message;
 mod meter;
 mod pool;
 pub mod port;
+mod preparation;
 mod profile;
 mod progress_tracker;
 mod recovery;
@@ -47,7 +48,6 @@ mod task;
 mod tool_servers;
 pub(crate) mod trace;
 mod view;
-mod workers;
 
 pub use approvals::{Approval, AwaitedGrant, WaitingCalls};
 pub use bus::{

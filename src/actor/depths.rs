@@ -9,10 +9,6 @@ use super::services::Services;
 pub struct QueueDepths {
     /// Depth of each shard.
     pub shards: Vec<usize>,
-    /// Depth of each classifier.
-    pub classifiers: Vec<usize>,
-    /// Depth of each composer.
-    pub composers: Vec<usize>,
     /// Depth of each bus.
     pub buses: Vec<usize>,
     /// Depth of each provider's gateway, without the calls in its queue.
@@ -28,8 +24,6 @@ impl QueueDepths {
         });
         Self {
             shards: services.router.shards.waiting(),
-            classifiers: services.classifiers.waiting(),
-            composers: services.composers.waiting(),
             buses: services.router.bus.buses().waiting(),
             gateways: gateways.collect(),
         }

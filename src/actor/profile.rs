@@ -50,13 +50,6 @@ impl Profile {
         }
     }
 
-    pub(super) fn prompt_source(&self) -> PromptSource {
-        PromptSource {
-            values: Arc::clone(&self.prompt),
-            composer: Arc::clone(&self.composer),
-        }
-    }
-
     /// Sets the description.
     #[must_use]
     pub fn described(mut self, description: &str) -> Self {
@@ -102,13 +95,6 @@ impl Profile {
             ..self.clone()
         }
     }
-}
-
-/// The values for prompts of a profile, and its composer.
-#[derive(Clone)]
-pub(super) struct PromptSource {
-    pub values: Arc<PreparedVariables>,
-    pub composer: Arc<Composer>,
 }
 
 fn naming(variables: &Variables, policy: &Policy) -> Variables {

@@ -89,8 +89,8 @@ impl ProgressTracker {
         self.progressed.load(Ordering::Relaxed)
     }
 
-    /// Marks the session as busy while it waits for its restart.
-    pub(super) fn returns(&self, now: u64) {
+    /// Marks the session as busy: it waits for its restart, or is about to record a query.
+    pub(super) fn set_busy(&self, now: u64) {
         self.at(Activity::Preparing, false, now);
     }
 

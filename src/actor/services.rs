@@ -13,8 +13,8 @@ use super::{
     handle::SessionRouter,
     meter::Meter,
     pool::Pool,
+    preparation::Preparation,
     signal_tracker::SignalTracker,
-    workers::{ComposerMsg, Preparation},
 };
 use crate::access::Tenants;
 
@@ -23,8 +23,6 @@ use crate::access::Tenants;
 pub struct Timeouts {
     /// For the journal to make records durable.
     pub append: Duration,
-    /// For classification and composition together.
-    pub prepare: Duration,
     /// For one tool call.
     pub tool: Duration,
     /// For a session to confirm that a command is durable.
@@ -37,7 +35,6 @@ impl Default for Timeouts {
     fn default() -> Self {
         Self {
             append: Duration::from_secs(10),
-            prepare: Duration::from_secs(10),
             tool: Duration::from_secs(30),
             acknowledge: Duration::from_secs(30),
             child: Duration::from_secs(60),
@@ -52,8 +49,7 @@ pub(super) type Gateways = Arc<HashMap<String, Pool<GatewayMsg>>>;
 
 pub(super) struct All {
     pub clock: Clock,
-    pub classifiers: Pool<Preparation>,
-    pub composers: Pool<ComposerMsg>,
+    pub preparation: Preparation,
     pub usage: Arc<UsageLog>,
     pub router: SessionRouter,
     pub gateways: Gateways,

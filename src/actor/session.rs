@@ -4,8 +4,6 @@
 //! failed append ends the actor, and the shard restarts it from the journal. Slow work runs in
 //! tasks that report by message.
 
-use std::sync::Arc;
-
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use tracing::Instrument as _;
@@ -15,10 +13,9 @@ use crate::{
     journal,
     kernel::{self, Command, IssuedCommand, Report},
     model::{
-        Fault, ProfileName, QueryClassification, QueryId,
+        ProfileName, QueryId,
         record::{Parent, RestartCause},
     },
-    prompt::ComposedPrompt,
 };
 
 mod activate;
@@ -69,10 +66,6 @@ pub(super) enum SessionMsg {
         reply: RpcReplyPort<Acknowledged>,
     },
     Report(Report),
-    Prepared {
-        query: QueryId,
-        result: Result<(QueryClassification, Arc<ComposedPrompt>), Fault>,
-    },
     GetView {
         reply: RpcReplyPort<Viewed>,
     },
@@ -134,9 +127,6 @@ impl Actor for SessionActor {
                     }
                 }
                 SessionMsg::Report(report) => state.report(&me, report).await?,
-                SessionMsg::Prepared { query, result } => {
-                    state.prepared(&me, query, result).await?;
-                }
                 SessionMsg::GetView { reply } => {
                     state.progress_tracker.take();
                     state.view(reply);

@@ -1,7 +1,7 @@
 //! Supervisor: the root. Starts the services and the shards, and replaces those that fail.
 //!
 //! It is linked below no other actor, because ractor ends linked children with their parent,
-//! without a graceful shutdown ([`system`]). A service (classifier, composer, gateway, bus) that
+//! without a graceful shutdown ([`system`]). A service (gateway, bus) that
 //! fails is replaced in its pool; so is a shard, whose running queries are recovered from the
 //! journal. If one keeps failing within a short time, or the supervisor fails, the system ends.
 
@@ -28,6 +28,7 @@ use super::{
     message::local_messages,
     meter::Meter,
     pool::Pool,
+    preparation::Preparation,
     profile::{ProfileStore, Profiles},
     recovery::{RecoveryScope, RecoveryTask},
     reload::Source,
@@ -37,7 +38,6 @@ use super::{
     system_log::SystemLog,
     task::Task,
     tool_servers::Servers,
-    workers::{self, WorkerActor},
 };
 use crate::{
     access::Tenants,
@@ -88,8 +88,6 @@ local_messages!(SupervisorMsg);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum ChildRole {
-    Classifier(usize),
-    Composer(usize),
     Bus(usize),
     Gateway(String),
     Shard(usize),
@@ -139,8 +137,7 @@ impl SupervisorActor {
         };
         Arc::new(All {
             clock: args.clock.clone(),
-            classifiers: Pool::new(settings.classifiers, capacity),
-            composers: Pool::new(settings.composers, capacity),
+            preparation: Preparation::new(Arc::clone(&args.classifier)),
             usage: Arc::new(usage),
             router,
             gateways: Arc::new(providers().map(gateway).collect()),
@@ -236,8 +233,6 @@ impl SupervisorState {
     fn all_roles(&self) -> Vec<ChildRole> {
         let services = &self.services;
         let mut places = Vec::new();
-        places.extend((0..services.classifiers.size()).map(ChildRole::Classifier));
-        places.extend((0..services.composers.size()).map(ChildRole::Composer));
         places.extend((0..services.router.bus.buses().size()).map(ChildRole::Bus));
         places.extend(services.gateways.keys().cloned().map(ChildRole::Gateway));
         places.extend((0..services.router.shards.size()).map(ChildRole::Shard));
@@ -247,15 +242,6 @@ impl SupervisorState {
     async fn start(&mut self, me: &ActorCell, role: ChildRole) -> Result<(), ActorProcessingErr> {
         let services = &self.services;
         let id = match &role {
-            ChildRole::Classifier(index) => {
-                let classifier = Arc::clone(&self.args.classifier);
-                let work = workers::classifier(classifier, services.composers.clone());
-                put(&services.classifiers, *index, WorkerActor::NEW, work, me).await?
-            }
-            ChildRole::Composer(index) => {
-                let work = workers::composer();
-                put(&services.composers, *index, WorkerActor::NEW, work, me).await?
-            }
             ChildRole::Bus(index) => {
                 let pool = services.router.bus.buses();
                 put(pool, *index, BusActor, pool.depth(*index), me).await?

@@ -35,8 +35,6 @@ pub(super) fn system(config: &Config) -> SystemSettings {
     };
     SystemSettings {
         shards: config.supervisor.shards,
-        classifiers: config.actors.classifiers,
-        composers: config.actors.composers,
         stall_limit: config.supervisor.stall_limit,
         idle_timeout: config.session.idle_timeout,
         max_live: config.session.max_live,

@@ -299,10 +299,6 @@ tables! {
 
     /// `[actors]`: actors that all sessions share.
     Actors {
-        /// Number of classifiers.
-        classifiers: usize = 2, Whole(1, 64);
-        /// Number of composers.
-        composers: usize = 2, Whole(1, 64);
         /// Maximum concurrent calls to one provider.
         model_concurrency: usize = 64, Whole(1, 10_000);
         /// Maximum queued calls to one provider; further ones are refused with a retry

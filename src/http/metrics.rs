@@ -72,12 +72,7 @@ fn gauges<'a, const N: usize>(
 
 fn depths(registry: &mut Registry, all: &QueueDepths) {
     let mailboxes = Gauges::default();
-    for (actor, waiting) in [
-        ("shard", &all.shards),
-        ("classifier", &all.classifiers),
-        ("composer", &all.composers),
-        ("bus", &all.buses),
-    ] {
+    for (actor, waiting) in [("shard", &all.shards), ("bus", &all.buses)] {
         for (number, waiting) in waiting.iter().enumerate() {
             let labels = vec![("actor", actor.to_owned()), ("number", number.to_string())];
             mailboxes.get_or_create(&labels).set(*waiting as u64);

@@ -156,8 +156,23 @@ impl Decision {
         }
     }
 
+    /// Takes out the effect that prepares a query, with the query, its text and the question before
+    /// it. A decision begins at most one query.
+    pub fn take_preparation(&mut self) -> Option<(QueryId, Arc<str>, Option<Arc<str>>)> {
+        let prepares = |effect: &Effect| matches!(effect, Effect::Prepare { .. });
+        let at = self.effects.iter().position(prepares)?;
+        match self.effects.remove(at) {
+            Effect::Prepare {
+                query,
+                text,
+                previous,
+            } => Some((query, text, previous)),
+            _ => None,
+        }
+    }
+
     /// Appends another decision and takes over its reply.
-    pub(super) fn and(mut self, next: Self) -> Self {
+    pub fn and(mut self, next: Self) -> Self {
         self.records.extend(next.records);
         self.effects.extend(next.effects);
         self.reply = next.reply;

@@ -337,7 +337,7 @@ impl Session {
     }
 
     /// The session once a decision's records are durable.
-    pub(super) fn after(&self, decision: &Decision) -> Self {
+    pub fn after(&self, decision: &Decision) -> Self {
         let mut then = self.clone();
         for record in &decision.records {
             then.evolve(record);

@@ -162,10 +162,8 @@ fault_codes! {
     ProcessDeath = "process_death",
     /// The sub-agent failed.
     Child = "child",
-    /// The classifier failed or is overloaded.
+    /// The classifier failed.
     Classifier = "classifier",
-    /// The composer failed or is overloaded.
-    Composer = "composer",
     /// The prompt cannot be composed.
     Prompt = "prompt",
     /// The journal did not accept a record.

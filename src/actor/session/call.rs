@@ -16,8 +16,6 @@ use crate::{
         gateway::{Caller, Failed, Failover, GatewayMsg, Ticket},
         pool::Pool,
         services::Gateways,
-        task::Task,
-        workers,
     },
     kernel::{self, CallToken, Query, Report, Session},
     llm::{Request, ToolChoice},
@@ -83,7 +81,7 @@ impl SessionShell {
         if is_task {
             ticket.request.system = instructions.unwrap_or_default();
             send(ticket, &self.services.gateways);
-            return Some(Work::of_call(call, None));
+            return Some(Work::of_call(call));
         }
         let system = move |prompt: &Arc<str>| {
             let system = Session::system(prompt, instructions.as_deref());
@@ -92,24 +90,20 @@ impl SessionShell {
                 None => system,
             }
         };
-        if let Some(prompt) = &self.prompt {
-            ticket.request.system = system(&prompt.content);
-            send(ticket, &self.services.gateways);
-            return Some(Work::of_call(call, None));
-        }
         // A restart loses the prompt, so it is composed again.
-        let (services, prompt_source) = (self.services.clone(), self.profile.prompt_source());
-        let composed = Task::spawn(async move {
-            let within = services.timeouts.prepare;
-            match workers::compose(&services.composers, prompt_source, query_type, within).await {
-                Ok(prompt) => {
-                    ticket.request.system = system(&prompt.content);
-                    send(ticket, &services.gateways);
-                }
-                Err(fault) => ticket.refuse(fault),
+        let prompt = match &self.prompt {
+            Some(prompt) => Ok(Arc::clone(prompt)),
+            None => self.services.preparation.compose(&self.profile, query_type),
+        };
+        match prompt {
+            Ok(prompt) => {
+                ticket.request.system = system(&prompt.content);
+                send(ticket, &self.services.gateways);
+                self.prompt = Some(prompt);
             }
-        });
-        Some(Work::of_call(call, Some(composed)))
+            Err(fault) => ticket.refuse(fault),
+        }
+        Some(Work::of_call(call))
     }
 
     /// Requests a summary, whose text is not shown.
@@ -140,7 +134,7 @@ impl SessionShell {
         };
         let (ticket, call) = self.ticket(me, token, model, tokens, request, report)?;
         send(ticket, &self.services.gateways);
-        Some(Work::of_call(call, None))
+        Some(Work::of_call(call))
     }
 
     /// Creates a call, whose end is reported unless the guard is dropped first.

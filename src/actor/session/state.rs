@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    mem,
     sync::Arc,
     time::Duration,
 };
@@ -27,12 +28,10 @@ use crate::{
         view::SessionView,
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
-    kernel::{
-        Command, Decision, DecisionContext, IssuedCommand, Query, Refusal, Report, Session, Step,
-    },
+    kernel::{Command, Decision, DecisionContext, IssuedCommand, Refusal, Report, Session},
     model::{
-        AnswerOptions, By, CallId, Charge, Day, DayUsage, Fault, Period, QueryClassification,
-        QueryId, Record, Seq, SessionKey, SessionName, ToolSpec, Usage, record::Fact,
+        AnswerOptions, By, CallId, Charge, Day, DayUsage, Period, QueryClassification, QueryId,
+        QueryType, Record, Seq, SessionKey, SessionName, ToolSpec, Usage, record::Fact,
     },
     prompt::ComposedPrompt,
 };
@@ -199,6 +198,7 @@ impl SessionShell {
                         self.services.router.ledger.warn(|more| {
                             tracing::warn!(session = %self.key, %error, more, "cannot record a message");
                         });
+                        self.show(self.services.clock.monotonic_millis());
                         return Ok(());
                     }
                     return Err(error);
@@ -237,25 +237,34 @@ impl SessionShell {
         self.step(me, decision).await
     }
 
-    /// Handles the result of a preparation: keeps the prompt's text and records its summary.
-    pub(super) async fn prepared(
+    /// Adds to a decision the preparation of the query that it begins, and what follows.
+    async fn prepared(
         &mut self,
-        me: &ActorRef<SessionMsg>,
-        query: QueryId,
-        result: Result<(QueryClassification, Arc<ComposedPrompt>), Fault>,
-    ) -> Result<(), ActorProcessingErr> {
-        let running = self.session.query();
-        let waits = |running: &Query| running.id == query && running.step == Step::Preparing;
-        if !running.is_some_and(waits) {
-            // An earlier request was answered already.
-            return Ok(());
-        }
-        let result = result.map(|(classification, prompt)| {
+        decision: Decision,
+        (query, text, previous): (QueryId, &str, Option<&str>),
+    ) -> Result<Decision, journal::Error> {
+        let then = self.session.after(&decision);
+        let Some(begun) = then.query() else {
+            return Ok(decision);
+        };
+        let now = self.moment_with_budgets(&begun.by).await?;
+        // A crash from here on counts for the query, once that is recorded.
+        let clock = &self.services.clock;
+        self.progress_tracker.set_busy(clock.monotonic_millis());
+        let prepared = if begun.options().is_task {
+            let kind = QueryClassification::new(QueryType::Conversational, 1.0, Vec::new());
+            Ok((kind, Arc::default()))
+        } else {
+            let preparation = &self.services.preparation;
+            preparation.prepare(text, previous, &self.profile)
+        };
+        let result = prepared.map(|(classification, prompt)| {
             let summary = prompt.summary();
             self.prompt = Some(prompt);
             (classification, summary)
         });
-        self.report(me, Report::Prepared { query, result }).await
+        let next = then.observe(Report::Prepared { query, result }, now);
+        Ok(decision.and(next))
     }
 
     pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
@@ -288,7 +297,31 @@ impl SessionShell {
         self.profiles = now;
     }
 
+    /// Carries out a decision. The query that it begins is prepared in the same step, and recorded
+    /// with it.
     pub(super) async fn step(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+        mut decision: Decision,
+    ) -> Result<(), ActorProcessingErr> {
+        while let Some(begun) = decision.take_preparation() {
+            // The budgets of the query count usage that is durable.
+            if decision
+                .records
+                .iter()
+                .any(|record| !record.usage().is_none())
+            {
+                let before = mem::replace(&mut decision, Decision::nothing());
+                self.carry_out(me, before).await?;
+            }
+            let (query, text, previous) = begun;
+            let begun = (query, &*text, previous.as_deref());
+            decision = self.prepared(decision, begun).await?;
+        }
+        self.carry_out(me, decision).await
+    }
+
+    async fn carry_out(
         &mut self,
         me: &ActorRef<SessionMsg>,
         decision: Decision,

@@ -13,35 +13,27 @@ use crate::{
     actor::{
         bus::{CallProgressed, Notice},
         handle::ChildSession,
-        services::Services,
         task::Task,
-        workers::{self, Preparation},
     },
     kernel::{Command, Effect, Report},
     model::{
-        Fault, FaultCode, Limits, QueryClassification, QueryId, QueryType, SessionName, ToolCall,
-        ToolResult, ToolStatus, Turn,
+        Fault, FaultCode, Limits, QueryId, SessionName, ToolCall, ToolResult, ToolStatus, Turn,
         record::{ChildEnd, ChildStart, Parent},
     },
-    prompt::ComposedPrompt,
     tool::{CallProgress, MAX_DATA, Registry, ToolContext, ToolError, ToolOutput},
 };
 
-/// How long to wait for a preparation before requesting it again.
-const PREPARE_AGAIN: Duration = Duration::from_millis(500);
-
 /// Work in flight for a query, cancelled on drop.
 pub(super) struct Work {
-    // Dropped first, so that the task makes no call while it ends.
     _call: Option<DropGuard>,
     _task: Option<Task>,
 }
 
 impl Work {
-    pub(super) const fn of_call(call: DropGuard, task: Option<Task>) -> Self {
+    pub(super) const fn of_call(call: DropGuard) -> Self {
         Self {
             _call: Some(call),
-            _task: task,
+            _task: None,
         }
     }
 
@@ -56,28 +48,8 @@ impl Work {
 impl SessionShell {
     pub(super) fn perform(&mut self, me: &ActorRef<SessionMsg>, effect: Effect) {
         match effect {
-            Effect::Prepare {
-                query,
-                text,
-                previous,
-            } => {
-                self.prompt = None;
-                let running = self.session.query();
-                if running.is_some_and(|running| running.options().is_task) {
-                    let kind = QueryClassification::new(QueryType::Conversational, 1.0, Vec::new());
-                    let result = Ok((kind, Arc::new(ComposedPrompt::default())));
-                    let _ = me.cast(SessionMsg::Prepared { query, result });
-                    return;
-                }
-                let asked = Preparation {
-                    session: me.clone(),
-                    query,
-                    text,
-                    previous,
-                    prompt_source: self.profile.prompt_source(),
-                };
-                self.work = Some(Work::task(prepare(self.services.clone(), asked)));
-            }
+            // Part of the step, which has taken it.
+            Effect::Prepare { .. } => {}
             Effect::CallModel { token, model, mode } => {
                 self.work = self.call_model(me, token, model, mode);
             }
@@ -268,26 +240,6 @@ fn child_ended(me: ActorRef<SessionMsg>, query: QueryId) -> impl FnOnce(ChildEnd
     move |end| {
         let _ = me.cast(SessionMsg::Report(Report::ChildEnded { query, end }));
     }
-}
-
-/// Requests a classification and a prompt, which are sent to the session, and repeats a request
-/// that was lost or did not fit.
-async fn prepare(services: Services, asked: Preparation) {
-    let mut fault = workers::silent(FaultCode::Classifier);
-    let again = async {
-        loop {
-            let classifier = services.classifiers.any();
-            let offered = classifier.map(|classifier| classifier.offer(asked.clone()));
-            fault = match offered {
-                Some(Err((full, _))) => full.fault(FaultCode::Classifier, "the classifier"),
-                Some(Ok(())) | None => workers::silent(FaultCode::Classifier),
-            };
-            tokio::time::sleep(PREPARE_AGAIN).await;
-        }
-    };
-    let _: Result<(), _> = tokio::time::timeout(services.timeouts.prepare, again).await;
-    let (query, result) = (asked.query, Err(fault));
-    let _ = asked.session.cast(SessionMsg::Prepared { query, result });
 }
 
 #[cfg(feature = "mcp")]

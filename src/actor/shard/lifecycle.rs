@@ -366,7 +366,7 @@ impl ShardState {
             None => tracing::warn!(session = %key, ?activation, ?pause, "restarting session"),
         }
         start.restarts += 1;
-        progress_tracker.returns(self.now());
+        progress_tracker.set_busy(self.now());
         self.rests += 1;
         let rest = self.rests;
         let slot = Slot::BackingOff { start, rest };

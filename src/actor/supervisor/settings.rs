@@ -12,10 +12,6 @@ use crate::{
 pub struct SystemSettings {
     /// Number of shards, 1–64.
     pub shards: usize,
-    /// Number of classifiers.
-    pub classifiers: usize,
-    /// Number of composers.
-    pub composers: usize,
     /// Number of event buses.
     pub buses: usize,
     /// Queue length of a subscriber.
@@ -70,8 +66,6 @@ impl Default for SystemSettings {
     fn default() -> Self {
         Self {
             shards: 16,
-            classifiers: 2,
-            composers: 2,
             buses: 4,
             subscriber_capacity: 1_024,
             mailbox_capacity: mailbox::CAPACITY,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef};
+use ractor::{Actor, ActorRef};
 use tokio_util::sync::DropGuard;
 
 use super::*;
@@ -14,7 +14,6 @@ use crate::{
         services::Gateways,
         session::{Activation, Opening, SessionActor, SessionMsg, SessionShell},
         shard::ShardMsg,
-        workers::Preparation,
     },
     kernel::{CallToken, DelegationPolicy},
     llm::{Request, Scripted, ToolChoice},
@@ -86,9 +85,7 @@ fn look() -> Scripted {
 #[tokio::test(start_paused = true)]
 async fn crashed_service_is_replaced() {
     type Kill = fn(&Parts);
-    let services: [(&str, Kill); 5] = [
-        ("classifiers", |parts| kill(&parts.services.classifiers)),
-        ("composers", |parts| kill(&parts.services.composers)),
+    let services: [(&str, Kill); 3] = [
         ("buses", |parts| kill(parts.services.router.bus.buses())),
         ("gateways", |parts| parts.gateways.values().for_each(kill)),
         ("shards", |parts| kill(&parts.services.router.shards)),
@@ -122,52 +119,10 @@ async fn crashed_service_is_replaced() {
     }
 }
 
-struct Deaf;
-
-impl Actor for Deaf {
-    type Msg = Counted<Preparation>;
-    type State = Vec<Counted<Preparation>>;
-    type Arguments = ();
-
-    async fn pre_start(
-        &self,
-        _: ActorRef<Self::Msg>,
-        (): (),
-    ) -> Result<Self::State, ActorProcessingErr> {
-        Ok(Vec::new())
-    }
-
-    async fn handle(
-        &self,
-        _: ActorRef<Self::Msg>,
-        question: Self::Msg,
-        heard: &mut Self::State,
-    ) -> Result<(), ActorProcessingErr> {
-        heard.push(question);
-        Ok(())
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn query_fails_when_preparation_exceeds_its_deadline() {
-    let parts = parts(TestOracle::new(Scripted::new().reply(DONE))).await;
-    let (deaf, _) = Actor::spawn(None, Deaf, ()).await.unwrap();
-    let classifiers = &parts.services.classifiers;
-    (0..classifiers.size()).for_each(|index| classifiers.put(index, deaf.clone()));
-    let began = tokio::time::Instant::now();
-    let answer = ask(&parts.oracle, "s").await.unwrap();
-    assert_eq!(answer.outcome.reason(), Some("classifier"));
-    let took = began.elapsed();
-    assert!(took < parts.services.timeouts.prepare * 3 / 2, "{took:?}");
-    deaf.stop(None);
-}
-
 #[tokio::test(start_paused = true)]
 async fn query_retries_a_service_that_crashed() {
     let parts = parts(TestOracle::new(Scripted::new().reply(DONE))).await;
     // Killed before the message is submitted, so that it finds them dead or being replaced.
-    kill(&parts.services.classifiers);
-    kill(&parts.services.composers);
     parts.gateways.values().for_each(kill);
     let answer = ask(&parts.oracle, "s").await.unwrap();
     assert_eq!(answer.outcome, Outcome::Answered);
@@ -178,7 +133,7 @@ async fn repeated_service_crashes_stop_the_system() {
     let oracle = TestOracle::new(Scripted::new().reply(DONE));
     let parts = parts(oracle.settings(|settings| settings.replacements = 2)).await;
     for _ in 0..3 {
-        kill(&parts.services.composers);
+        kill(parts.services.router.bus.buses());
         // The third one is not replaced.
         advance_time(Duration::from_secs(1)).await;
     }
@@ -194,7 +149,7 @@ async fn occasional_service_crashes_never_exhaust_the_restart_limit() {
     let oracle = TestOracle::new(Scripted::new().reply(DONE));
     let parts = parts(oracle.settings(|settings| settings.replacements = 2)).await;
     for _ in 0..20 {
-        kill(&parts.services.composers);
+        kill(parts.services.router.bus.buses());
         advance_time(Duration::from_secs(301)).await;
     }
     let answer = ask(&parts.oracle, "s").await.unwrap();

@@ -3,7 +3,7 @@
 //! **Invariant:** a request is validated before it changes anything, so a refused one does not
 //! affect the others in its transaction.
 
-use std::io;
+use std::{collections::HashMap, io};
 
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     journal::{Claim, Error, Known, Only, SessionStatus, Snapshot},
-    model::{Charge, Epoch, Seq, SessionKey, Sid},
+    model::{Charge, Day, Epoch, Payer, Seq, SessionKey, Sid},
 };
 
 #[derive(Debug, Clone)]
@@ -30,6 +30,8 @@ struct Head {
 pub(super) struct Store<'c> {
     sql: Statements<'c>,
     process: &'c Process,
+    /// Usage of the transaction, in tokens and billionths of a US dollar.
+    charges: HashMap<(Payer, Day), (i64, i64)>,
     /// Whether a deleted session may still have content in a file.
     owes_erasure: bool,
 }
@@ -76,15 +78,21 @@ impl<'c> Store<'c> {
         Ok(Self {
             sql: Statements::prepare(connection)?,
             process,
+            charges: HashMap::new(),
             owes_erasure: false,
         })
     }
 
     pub(super) fn begin(&mut self) -> rusqlite::Result<()> {
+        self.charges.clear();
         self.sql.begin.execute(()).map(drop)
     }
 
     pub(super) fn commit(&mut self) -> rusqlite::Result<()> {
+        for ((payer, day), (tokens, nano_usd)) in self.charges.drain() {
+            let row = (payer.to_string(), day.0, tokens, nano_usd);
+            self.sql.charge.execute(row)?;
+        }
         self.sql.commit.execute(()).map(drop)
     }
 
@@ -311,8 +319,9 @@ impl<'c> Store<'c> {
             }
         }
         for Charge { payer, usage } in &batch.charges {
-            let row = (payer.to_string(), usage.day.0, usage.tokens, usage.nano_usd);
-            self.sql.charge.execute(row)?;
+            let sum = self.charges.entry((payer.clone(), usage.day)).or_default();
+            sum.0 = sum.0.saturating_add(usage.tokens);
+            sum.1 = sum.1.saturating_add(usage.nano_usd);
         }
         Ok(())
     }

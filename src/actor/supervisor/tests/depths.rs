@@ -3,14 +3,9 @@
 use futures_util::future::{join, join_all};
 
 use super::*;
-use crate::{
-    actor::{
-        QueueDepths,
-        mailbox::{Depth, DepthGuard},
-        workers::compose,
-    },
-    model::{FaultClass, QueryType, Seq},
-    testkit::advance_time,
+use crate::actor::{
+    QueueDepths,
+    mailbox::{Depth, DepthGuard},
 };
 
 const CAPACITY: usize = 3;
@@ -20,7 +15,6 @@ async fn small(script: Scripted) -> Parts {
     let oracle = TestOracle::new(script).settings(|settings| {
         settings.mailbox_capacity = CAPACITY;
         (settings.shards, settings.buses) = (1, 1);
-        (settings.classifiers, settings.composers) = (1, 1);
     });
     let parts = parts(oracle).await;
     settled(&parts).await;
@@ -30,14 +24,10 @@ async fn small(script: Scripted) -> Parts {
 fn total(depths: &QueueDepths) -> usize {
     let QueueDepths {
         shards,
-        classifiers,
-        composers,
         buses,
         gateways,
     } = depths;
-    let numbered = [shards, classifiers, composers, buses]
-        .into_iter()
-        .flatten();
+    let numbered = [shards, buses].into_iter().flatten();
     numbered.chain(gateways.values()).sum()
 }
 
@@ -56,11 +46,6 @@ fn fill(depth: &Depth) -> Vec<DepthGuard> {
 fn session(parts: &Parts, name: &str) -> crate::actor::SessionHandle {
     let key = SessionKey::local(SessionName::new(name).unwrap());
     parts.oracle.session_by_key(key)
-}
-
-fn overloaded(code: &str) -> (FaultClass, String) {
-    let after_ms = Some(1_000);
-    (FaultClass::Overloaded { after_ms }, code.to_owned())
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,19 +90,15 @@ async fn mailbox_depths_are_reported_per_actor() {
     let parts = small(Scripted::new().reply(DONE)).await;
     let none = parts.oracle.depths();
     let gateways = [("scripted".to_owned(), 0)].into();
-    let (shards, classifiers, composers, buses) = (vec![0], vec![0], vec![0], vec![0]);
+    let (shards, buses) = (vec![0], vec![0]);
     let empty = QueueDepths {
         shards,
-        classifiers,
-        composers,
         buses,
         gateways,
     };
     assert_eq!(none, empty);
     let _shard = fill(&parts.services.router.shards.depth(0));
     let _bus = parts.services.router.bus.buses().depth(0).count();
-    let _classifier = parts.services.classifiers.depth(0).count();
-    let _composer = parts.services.composers.depth(0).count();
     let _gateway = parts.gateways["scripted"].depth(0).count();
     let depths = parts.oracle.depths();
     assert_eq!(
@@ -125,49 +106,7 @@ async fn mailbox_depths_are_reported_per_actor() {
         (&[CAPACITY][..], &[1][..])
     );
     assert_eq!(depths.gateways["scripted"], 1);
-    assert_eq!(total(&depths), CAPACITY + 4);
-}
-
-#[tokio::test(start_paused = true)]
-async fn full_composer_refuses_as_overloaded() {
-    let parts = small(Scripted::new()).await;
-    let within = Duration::from_secs(1);
-    let profiles = parts.services.router.profiles.now();
-    let profile = profiles.get(&crate::model::ProfileName::oracle());
-    let composers = &parts.services.composers;
-    let asked = (0..=CAPACITY)
-        .map(|_| compose(composers, profile.prompt_source(), QueryType::Code, within));
-    let answers = join_all(asked).await;
-    let (last, taken) = answers.split_last().unwrap();
-    assert!(taken.iter().all(Result::is_ok));
-    let fault = last.clone().unwrap_err();
-    assert_eq!(
-        (fault.class, fault.code.to_string()),
-        overloaded("composer")
-    );
-    settled(&parts).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn query_waits_for_a_full_classifier_or_composer_up_to_a_deadline() {
-    let parts = small(Scripted::new().reply(DONE)).await;
-    let services = &parts.services;
-    for (kind, depth) in [
-        ("classifier", services.classifiers.depth(0)),
-        ("composer", services.composers.depth(0)),
-    ] {
-        for (name, seconds, outcome) in [("short", 5, "answered"), ("long", 60, "failed")] {
-            let room = async {
-                let full = fill(&depth);
-                advance_time(Duration::from_secs(seconds)).await;
-                drop(full);
-            };
-            let session = format!("{kind}.{name}");
-            let (answer, ()) = join(ask(&parts.oracle, &session), room).await;
-            assert_eq!(answer.unwrap().outcome.name(), outcome, "{session}");
-        }
-    }
-    settled(&parts).await;
+    assert_eq!(total(&depths), CAPACITY + 2);
 }
 
 #[tokio::test(start_paused = true)]
