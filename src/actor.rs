@@ -6,7 +6,6 @@
 //! | `supervisor` | one | no actor | ends the system |
 //! | `shard` | fixed, by hash of the session | supervisor | replaced; its queries are recovered |
 //! | `session` | one per conversation | its shard | restarted from the journal, within limits |
-//! | `classifier`, `composer` | a few, chosen in turn | supervisor | replaced; stateless |
 //! | `gateway` | one per provider | supervisor | replaced; calls in flight fail as retryable |
 //! | `bus` | a few, by hash of the session | supervisor | replaced; subscribers subscribe again |
 //!

@@ -47,7 +47,7 @@ mod turn_end;
 mod verdict;
 
 pub use budget::{BasisPoints, ParseBasisPointsError};
-pub use effect::{CallToken, CommandReply, Decision, Effect};
+pub use effect::{BegunQuery, CallToken, CommandReply, Decision, Effect};
 pub use fallback::{FallbackClassifier, FallbackView, Heuristic, Judgement};
 pub use format::instruction;
 pub use history::Transcript;

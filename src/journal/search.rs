@@ -92,7 +92,8 @@ impl SearchQuery {
 }
 
 pub(super) fn distinct(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
-    let mut seen = HashSet::new();
+    // Room for most texts of eight bytes a word, so that it need not grow.
+    let mut seen = HashSet::with_capacity((text.len() / 8).min(1_024));
     spans(text)
         .map(|(_, word)| folded(word))
         .filter(move |word| seen.insert(word.clone()))

@@ -95,7 +95,7 @@ pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, 
 
 pub(super) fn resume(draft: Draft<'_>) -> Decision {
     match draft.query.step {
-        // Preparation may have ended during the pause without starting a call.
+        // Nothing is in flight.
         Step::Preparing
         | Step::Ready
         | Step::Calling { pause: Some(_), .. }

@@ -7,7 +7,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use super::{
     calls,
-    effect::{CallToken, CommandReply, Decision, Effect},
+    effect::{BegunQuery, CallToken, CommandReply, Decision, Effect},
     history::{Transcript, chars, chars_of, content},
     inbox,
     input::DecisionContext,
@@ -247,11 +247,11 @@ impl<'a> Draft<'a> {
         let (query, text) = accepted(InboxPosition::Front)
             .or_else(|| waiting.next())
             .or_else(|| accepted(InboxPosition::Back))?;
-        Some(Effect::Prepare {
+        Some(Effect::Prepare(BegunQuery {
             query,
             text: text.into(),
             previous: Some(Arc::clone(&self.query.text)),
-        })
+        }))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Effects of a decision, which the shell performs in order once the records are durable.
+//! Effects of a decision, which the shell performs in order once the records are durable. Only a
+//! query is prepared before, so that its records include the preparation.
 //!
 //! Each is safe to repeat, because `resume` returns those that a crash lost.
 
@@ -20,18 +21,22 @@ pub struct CallToken {
     pub attempt: Attempt,
 }
 
+/// A query that begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BegunQuery {
+    /// Query.
+    pub query: QueryId,
+    /// Text of the query.
+    pub text: Arc<str>,
+    /// Previous question, for follow-ups.
+    pub previous: Option<Arc<str>>,
+}
+
 /// An action for the shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Classify the query and compose its prompt.
-    Prepare {
-        /// Query.
-        query: QueryId,
-        /// Text of the query.
-        text: Arc<str>,
-        /// Previous question, for follow-ups.
-        previous: Option<Arc<str>>,
-    },
+    Prepare(BegunQuery),
     /// Call the model with the session's transcript.
     CallModel {
         /// Call token.
@@ -156,17 +161,12 @@ impl Decision {
         }
     }
 
-    /// Takes out the effect that prepares a query, with the query, its text and the question before
-    /// it. A decision begins at most one query.
-    pub fn take_preparation(&mut self) -> Option<(QueryId, Arc<str>, Option<Arc<str>>)> {
-        let prepares = |effect: &Effect| matches!(effect, Effect::Prepare { .. });
+    /// Takes out the effect that prepares the query that the decision begins, if it begins one.
+    pub fn take_preparation(&mut self) -> Option<BegunQuery> {
+        let prepares = |effect: &Effect| matches!(effect, Effect::Prepare(_));
         let at = self.effects.iter().position(prepares)?;
         match self.effects.remove(at) {
-            Effect::Prepare {
-                query,
-                text,
-                previous,
-            } => Some((query, text, previous)),
+            Effect::Prepare(begun) => Some(begun),
             _ => None,
         }
     }

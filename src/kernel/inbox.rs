@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     control,
-    effect::{CommandReply, Decision, Effect},
+    effect::{BegunQuery, CommandReply, Decision, Effect},
     import,
     input::{DecisionContext, Refusal},
     session::Session,
@@ -201,11 +201,11 @@ fn wait(session: &Session, accepted: Accepted, now: DecisionContext) -> Result<D
 fn accept(session: &Session, accepted: Accepted, now: DecisionContext) -> Decision {
     let query = session.next_query();
     let text = session.question_of(&accepted);
-    let prepare = Effect::Prepare {
+    let prepare = Effect::Prepare(BegunQuery {
         query,
         text,
         previous: session.last_question.clone(),
-    };
+    });
     let at_once = session.query().is_none();
     Decision {
         records: vec![record(query, accepted, now)],

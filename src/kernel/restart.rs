@@ -7,7 +7,7 @@
 use super::{
     calls, capability, compaction, control, delegation,
     draft::Draft,
-    effect::{CallToken, Decision, Effect},
+    effect::{BegunQuery, CallToken, Decision, Effect},
     guard,
     input::DecisionContext,
     phase::{Pause, Step},
@@ -61,7 +61,7 @@ impl Session {
             Phase::Running(query) => match &query.step {
                 Step::Ready => true,
                 step @ Step::Tools { .. } => !step.runs_calls(),
-                // A pause drops preparation, which is repeated afterwards.
+                // Prepared after the pause.
                 Step::Preparing => self.paused,
                 _ => false,
             },
@@ -153,11 +153,11 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         Step::Preparing => {
             let text = draft.query.text.clone();
             let previous = draft.session.last_question.clone();
-            draft.wait_for(Effect::Prepare {
+            draft.wait_for(Effect::Prepare(BegunQuery {
                 query,
                 text,
                 previous,
-            })
+            }))
         }
         Step::Ready if draft.session.paused => draft.wait(),
         Step::Ready if !draft.query.delegated.is_empty() => delegation::advance(draft),

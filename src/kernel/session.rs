@@ -80,13 +80,13 @@ pub struct Session {
 #[derive(Clone)]
 pub(super) struct Rules {
     pub policy: Arc<Policy>,
-    /// Estimated on demand.
-    pub tool_tokens: OnceLock<u64>,
+    /// Estimated on demand, once for all copies.
+    pub tool_tokens: Arc<OnceLock<u64>>,
 }
 
 impl From<Arc<Policy>> for Rules {
     fn from(policy: Arc<Policy>) -> Self {
-        let tool_tokens = OnceLock::new();
+        let tool_tokens = Arc::default();
         Self {
             policy,
             tool_tokens,

@@ -32,7 +32,7 @@ impl<'a> From<Option<&'a str>> for QueryContext<'a> {
 
 /// Classifies queries; a host can replace [`Classifier`] with its own implementation.
 ///
-/// The few actors that all sessions share call it once per query, so it must answer from memory
+/// Each session calls it once per query, within its actor, so it must answer from memory
 /// within microseconds. A replay uses the recorded answer (`query.classified`). Confidence is
 /// clamped to 0..=1, and the needs follow from the type. A panic fails the query.
 ///

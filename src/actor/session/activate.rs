@@ -77,19 +77,20 @@ impl SessionShell {
                 self.session.observe(violated, now)
             }
         };
-        self.step(me, seen).await?;
+        self.step(me, seen, now).await?;
         if self.is_orphan().await {
             let order = IssuedCommand {
                 by: By::oracle(),
                 command: Command::Cancel { query: None },
             };
-            if let Ok(cancelled) = self.session.decide(order, self.moment()) {
-                self.step(me, cancelled).await?;
+            let now = self.moment();
+            if let Ok(cancelled) = self.session.decide(order, now) {
+                self.step(me, cancelled, now).await?;
             }
         }
         let now = self.moment_with_budgets(&self.payer()).await?;
         let owed = self.session.resume(now);
-        self.step(me, owed).await
+        self.step(me, owed, now).await
     }
 
     /// Whether the query runs for a parent that no longer waits for it: one whose query has ended,
@@ -163,8 +164,8 @@ impl SessionShell {
         self.tools.clear();
         self.children.clear();
         if self.last > Seq(0) {
-            let decision = self.session.leave(self.moment());
-            match self.step(me, decision).await {
+            let now = self.moment();
+            match self.step(me, self.session.leave(now), now).await {
                 // Only a running query needs the record.
                 Err(error) if is_full(&error) && self.session.query().is_none() => {}
                 left => left?,

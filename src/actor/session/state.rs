@@ -28,10 +28,13 @@ use crate::{
         view::SessionView,
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
-    kernel::{Command, Decision, DecisionContext, IssuedCommand, Refusal, Report, Session},
+    kernel::{
+        BegunQuery, Command, Decision, DecisionContext, IssuedCommand, Refusal, Report, Session,
+    },
     model::{
         AnswerOptions, By, CallId, Charge, Day, DayUsage, Period, QueryClassification, QueryId,
-        QueryType, Record, Seq, SessionKey, SessionName, ToolSpec, Usage, record::Fact,
+        QueryType, Record, Seq, SessionKey, SessionName, ToolSpec, Usage,
+        record::{Fact, QueryFact},
     },
     prompt::ComposedPrompt,
 };
@@ -186,7 +189,13 @@ impl SessionShell {
             Ok(decision) => {
                 let decision = self.opening(decision);
                 let answer = decision.reply_after(self.last);
-                if let Err(error) = self.step(me, decision).await {
+                let before = self.last;
+                if let Err(error) = self.step(me, decision, now).await {
+                    if self.last != before {
+                        // The command is durable; only what follows it is not.
+                        let _ = reply.send(Ok(answer));
+                        return Err(error);
+                    }
                     // Another process may just have created the session.
                     if let Some(why @ (journal::Error::Owned { .. } | journal::Error::Full)) =
                         error.downcast_ref()
@@ -234,29 +243,32 @@ impl SessionShell {
         }
         let now = self.moment_with_budgets(&self.payer()).await?;
         let decision = self.session.observe(report, now);
-        self.step(me, decision).await
+        self.step(me, decision, now).await
     }
 
     /// Adds to a decision the preparation of the query that it begins, and what follows.
-    async fn prepared(
+    fn prepared(
         &mut self,
         decision: Decision,
-        (query, text, previous): (QueryId, &str, Option<&str>),
-    ) -> Result<Decision, journal::Error> {
+        begun: BegunQuery,
+        now: DecisionContext,
+    ) -> Decision {
         let then = self.session.after(&decision);
-        let Some(begun) = then.query() else {
-            return Ok(decision);
-        };
-        let now = self.moment_with_budgets(&begun.by).await?;
+        let BegunQuery {
+            query,
+            text,
+            previous,
+        } = begun;
         // A crash from here on counts for the query, once that is recorded.
         let clock = &self.services.clock;
         self.progress_tracker.set_busy(clock.monotonic_millis());
-        let prepared = if begun.options().is_task {
+        let is_task = then.query().is_some_and(|query| query.options().is_task);
+        let prepared = if is_task {
             let kind = QueryClassification::new(QueryType::Conversational, 1.0, Vec::new());
             Ok((kind, Arc::default()))
         } else {
             let preparation = &self.services.preparation;
-            preparation.prepare(text, previous, &self.profile)
+            preparation.prepare(&text, previous.as_deref(), &self.profile)
         };
         let result = prepared.map(|(classification, prompt)| {
             let summary = prompt.summary();
@@ -264,7 +276,7 @@ impl SessionShell {
             (classification, summary)
         });
         let next = then.observe(Report::Prepared { query, result }, now);
-        Ok(decision.and(next))
+        decision.and(next)
     }
 
     pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
@@ -297,26 +309,22 @@ impl SessionShell {
         self.profiles = now;
     }
 
-    /// Carries out a decision. The query that it begins is prepared in the same step, and recorded
-    /// with it.
+    /// Carries out a decision that was made at `now`. The query that it begins is prepared in the
+    /// same step, and recorded with it.
     pub(super) async fn step(
         &mut self,
         me: &ActorRef<SessionMsg>,
         mut decision: Decision,
+        mut now: DecisionContext,
     ) -> Result<(), ActorProcessingErr> {
         while let Some(begun) = decision.take_preparation() {
-            // The budgets of the query count usage that is durable.
-            if decision
-                .records
-                .iter()
-                .any(|record| !record.usage().is_none())
-            {
-                let before = mem::replace(&mut decision, Decision::nothing());
-                self.carry_out(me, before).await?;
+            // The end of another query does not depend on what follows, and counts for its budgets.
+            if self.session.unfinished().is_some() {
+                let end = mem::replace(&mut decision, Decision::nothing());
+                self.carry_out(me, end).await?;
+                now = self.moment_with_budgets(&self.payer()).await?;
             }
-            let (query, text, previous) = begun;
-            let begun = (query, &*text, previous.as_deref());
-            decision = self.prepared(decision, begun).await?;
+            decision = self.prepared(decision, begun, now);
         }
         self.carry_out(me, decision).await
     }
@@ -329,6 +337,10 @@ impl SessionShell {
         let (records, effects) = (decision.records, decision.effects);
         let ran = self.session.query().map(|query| query.id);
         let was_closed = self.session.is_closed();
+        // A query that cannot be prepared begins and ends at once.
+        let has_ended = records
+            .iter()
+            .any(|record| matches!(record.fact, Fact::Query(QueryFact::Finished(_))));
         let mut moved = !effects.is_empty();
         if records.is_empty() {
             self.publish_approvals(0);
@@ -360,7 +372,7 @@ impl SessionShell {
             self.tools.clear();
             self.pauses.clear();
             let is_closed = self.session.is_closed();
-            let ended = ran.is_some() || is_closed != was_closed;
+            let ended = ran.is_some() || has_ended || is_closed != was_closed;
             if ended && (is_closed || self.idle_timeout.is_zero()) {
                 let (key, actor) = (self.key.clone(), me.get_id());
                 let _ = self.shard.cast(ShardMsg::BecameIdle { key, actor });

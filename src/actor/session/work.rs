@@ -49,7 +49,7 @@ impl SessionShell {
     pub(super) fn perform(&mut self, me: &ActorRef<SessionMsg>, effect: Effect) {
         match effect {
             // Part of the step, which has taken it.
-            Effect::Prepare { .. } => {}
+            Effect::Prepare(_) => {}
             Effect::CallModel { token, model, mode } => {
                 self.work = self.call_model(me, token, model, mode);
             }

@@ -55,9 +55,9 @@ async fn panicking_session_restarts_and_answers_its_query() {
 #[tokio::test(start_paused = true)]
 async fn unacknowledged_restart_record_counts_once() {
     let panics = Panics::times(1);
-    // Append 1 opens and accepts, 2 classifies and starts the turn, 3 records the restart, 4 the
-    // turn's second attempt.
-    let plan = fail(Operation::Append, 3, Failure::ExecutedWithoutReply);
+    // Append 1 opens the session and begins the query, 2 records the restart, 3 the turn's second
+    // attempt.
+    let plan = fail(Operation::Append, 2, Failure::ExecutedWithoutReply);
     let memory = super::memory();
     let journal = FaultyJournal::new(
         CrashingJournal::new(memory, None, CrashTarget::System),
@@ -72,10 +72,9 @@ async fn unacknowledged_restart_record_counts_once() {
     let answer = session.ask("look it up").await.unwrap();
     assert_eq!(end(&answer), answered("Fine."));
     let kinds = session.kinds().await.unwrap();
-    let restarted = kinds.iter().position(|kind| kind == "supervisor.restarted");
     assert_eq!(
-        restarted,
-        Some(4),
+        kinds[4..6],
+        ["supervisor.restarted", "session.revived"],
         "the fault met another append: {kinds:?}"
     );
     assert_eq!(counts(&session, ["supervisor.restarted"]).await, [1]);

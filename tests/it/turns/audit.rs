@@ -242,7 +242,7 @@ impl Audit {
         estimate_is_right(messages, live);
         let calls = effects.iter().filter(|effect| match effect {
             Effect::CallModel { .. } => true,
-            Effect::Prepare { .. }
+            Effect::Prepare(_)
             | Effect::Compact { .. }
             | Effect::AbortModel
             | Effect::RetryAt { .. }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use oracle_agent::{
     kernel::{
-        Command, CommandReply as Heard, Effect, InFlight, IssuedCommand, ModelChoice, Refusal,
-        Report,
+        BegunQuery, Command, CommandReply as Heard, Effect, InFlight, IssuedCommand, ModelChoice,
+        Refusal, Report,
     },
     model::{
         BusyPolicy, By, Limits, LimitsRequest, NanoUsd, Outcome, PartialLimits, Price, QueryId,
@@ -435,11 +435,11 @@ fn late_steers_become_the_next_query() {
     play.command(steer("be brief", Author::Operator)).unwrap();
     play.says(&format!("So. {}", done()));
     assert_eq!(play.session.query().unwrap().by.as_str(), "bert");
-    let prepare = Effect::Prepare {
+    let prepare = Effect::Prepare(BegunQuery {
         query: QueryId(3),
         text: "And the tests?\n\nAll of them.".into(),
         previous: Some(QUESTION.into()),
-    };
+    });
     assert_eq!(play.effects, [prepare], "before those that wait");
     assert_eq!((play.running(), play.session.waiting()), (QueryId(3), 1));
 }

@@ -2,7 +2,7 @@
 //! and then the query ends.
 
 use oracle_agent::{
-    kernel::{Command, CommandReply as Heard, Effect, Refusal, Report, Step},
+    kernel::{BegunQuery, Command, CommandReply as Heard, Effect, Refusal, Report, Step},
     model::{
         ApprovalToken, BusyPolicy, CallId, Limits, NanoUsd, Outcome, QueryId, QueryType,
         Submission, Usage,
@@ -325,11 +325,11 @@ fn interrupting_message_starts_after_the_child_ended() {
     let again = play.submit(Submission::new("waits")).unwrap();
     assert_eq!(again, Heard::query(QueryId(3)));
     child_ends(&mut play);
-    let prepare = Effect::Prepare {
+    let prepare = Effect::Prepare(BegunQuery {
         query: QueryId(2),
         text: "at once".into(),
         previous: Some(QUESTION.into()),
-    };
+    });
     assert_eq!(play.effects, [prepare]);
     assert_eq!((play.running(), play.session.waiting()), (QueryId(2), 1));
 }

@@ -1,7 +1,7 @@
 //! Imported histories.
 
 use oracle_agent::{
-    kernel::{Command, CommandReply as Heard, Effect, Refusal},
+    kernel::{BegunQuery, Command, CommandReply as Heard, Effect, Refusal},
     model::{
         BusyPolicy, Import, ImportedMessage, Message, QueryId, Role, Speaker, Submission,
         command::{MAX_IMPORT, MAX_IMPORTED},
@@ -50,11 +50,11 @@ fn import_and_first_message_are_accepted_together() {
     let heard = play.submit(Submission::new(QUESTION).with(talked()));
     assert_eq!(heard, Ok(Heard::query(QueryId(1))));
     assert_eq!(play.kinds(), ["session.imported", "query.accepted"]);
-    let prepare = Effect::Prepare {
+    let prepare = Effect::Prepare(BegunQuery {
         query: QueryId(1),
         text: QUESTION.into(),
         previous: Some("Where is main?".into()),
-    };
+    });
     assert_eq!(play.effects, [prepare]);
     let history = [
         (Role::User, "Where is main?".to_owned()),

@@ -1,7 +1,7 @@
 //! Messages to a session: queued, rejected, interrupting; accepted once.
 
 use oracle_agent::{
-    kernel::{Command, CommandReply as Heard, Effect, Policy, Refusal},
+    kernel::{BegunQuery, Command, CommandReply as Heard, Effect, Policy, Refusal},
     model::{BusyPolicy, Limits, Outcome, QueryId, Submission},
 };
 
@@ -38,11 +38,11 @@ fn messages_wait_their_turn_up_to_the_cap() {
     let refused = Err(Refusal::InboxFull { waiting: 2 });
     assert_eq!(play.submit(Submission::new("fourth")), refused);
     play.says(&done());
-    let prepare = Effect::Prepare {
+    let prepare = Effect::Prepare(BegunQuery {
         query: QueryId(2),
         text: "second".into(),
         previous: Some(QUESTION.into()),
-    };
+    });
     assert_eq!(play.effects, [prepare]);
     assert_eq!((play.running(), play.session.waiting()), (QueryId(2), 1));
 }
@@ -76,11 +76,11 @@ fn an_interrupt_cancels_the_query_in_every_step_and_goes_first() {
             (QueryId(3), 1),
             "{name}"
         );
-        let prepare = Effect::Prepare {
+        let prepare = Effect::Prepare(BegunQuery {
             query: QueryId(3),
             text: "at once".into(),
             previous: Some(QUESTION.into()),
-        };
+        });
         assert_eq!(play.effects.last(), Some(&prepare), "{name}");
     }
 }
@@ -168,7 +168,7 @@ fn follow_up_is_classified_with_the_previous_question() {
     let mut play = Play::asked(policy());
     play.says(&done());
     play.submit(Submission::new("and the second one?")).unwrap();
-    let Some(Effect::Prepare { previous, .. }) = play.effects.first() else {
+    let Some(Effect::Prepare(BegunQuery { previous, .. })) = play.effects.first() else {
         panic!("{:?}", play.effects);
     };
     assert_eq!(previous.as_deref(), Some(QUESTION));

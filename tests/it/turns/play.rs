@@ -172,7 +172,7 @@ impl Play {
             | Effect::Compact { .. }
             | Effect::RunTool { .. }
             | Effect::StartChild { .. } => true,
-            Effect::Prepare { .. }
+            Effect::Prepare(_)
             | Effect::AbortModel
             | Effect::RetryAt { .. }
             | Effect::AbortTools

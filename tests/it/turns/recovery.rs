@@ -12,7 +12,7 @@ use super::{play::Play, script::*, steps};
 
 fn owed(play: &Play) -> Vec<&'static str> {
     let name = |effect: &Effect| match effect {
-        Effect::Prepare { .. } => "prepare",
+        Effect::Prepare(_) => "prepare",
         Effect::CallModel { .. } => "call",
         Effect::Compact { .. } => "compact",
         Effect::AbortModel => "abort model",
