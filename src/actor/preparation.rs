@@ -1,7 +1,7 @@
 //! Preparation of a query: its type, and its prompt.
 //!
-//! Both are pure functions. A session calls them in the step that begins the query, because they
-//! take less time than a message to another actor, and what they find is recorded with the query.
+//! Both are fast and need no I/O. A session does them in the step that begins the query, so that
+//! what they find is recorded with it.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

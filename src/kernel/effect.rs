@@ -1,5 +1,5 @@
-//! Effects of a decision, which the shell performs in order once the records are durable. Only a
-//! query is prepared before, so that its records include the preparation.
+//! Effects of a decision, which the shell performs in order once the records are durable. [`Effect::Prepare`]
+//! is the exception: the shell performs it before the append that records its result.
 //!
 //! Each is safe to repeat, because `resume` returns those that a crash lost.
 
@@ -21,7 +21,7 @@ pub struct CallToken {
     pub attempt: Attempt,
 }
 
-/// A query that begins.
+/// A query to prepare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BegunQuery {
     /// Query.
@@ -161,7 +161,7 @@ impl Decision {
         }
     }
 
-    /// Takes out the effect that prepares the query that the decision begins, if it begins one.
+    /// Removes and returns the preparation, if there is one.
     pub fn take_preparation(&mut self) -> Option<BegunQuery> {
         let prepares = |effect: &Effect| matches!(effect, Effect::Prepare(_));
         let at = self.effects.iter().position(prepares)?;

@@ -3,7 +3,7 @@
 //! The oldest key is dropped first, in the order of the records, so that a replay and a snapshot
 //! agree. Messages are kept as hashes to bound the size of snapshots.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -15,7 +15,8 @@ const KEPT: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct KeyUse {
-    key: String,
+    // Shared with the copies that decisions work on.
+    key: Arc<str>,
     pub query: QueryId,
     print: [u8; 32],
 }
@@ -40,7 +41,7 @@ pub(super) struct Keys(VecDeque<KeyUse>);
 
 impl Keys {
     pub(super) fn get(&self, key: &str) -> Option<&KeyUse> {
-        self.0.iter().rev().find(|used| used.key == key)
+        self.0.iter().rev().find(|used| *used.key == *key)
     }
 
     pub(super) fn keep_up_to(&mut self, query: QueryId) {
@@ -58,7 +59,7 @@ impl Keys {
             self.0.pop_front();
         }
         self.0.push_back(KeyUse {
-            key: key.to_owned(),
+            key: key.into(),
             query,
             print: print(text, options),
         });
@@ -67,8 +68,6 @@ impl Keys {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::{
         kernel::{Command, CommandReply, DecisionContext, IdleState, Policy, Session},

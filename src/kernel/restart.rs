@@ -61,7 +61,7 @@ impl Session {
             Phase::Running(query) => match &query.step {
                 Step::Ready => true,
                 step @ Step::Tools { .. } => !step.runs_calls(),
-                // Prepared after the pause.
+                // Left by a failed append; prepared at the next activation.
                 Step::Preparing => self.paused,
                 _ => false,
             },

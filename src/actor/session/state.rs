@@ -246,7 +246,7 @@ impl SessionShell {
         self.step(me, decision, now).await
     }
 
-    /// Adds to a decision the preparation of the query that it begins, and what follows.
+    /// Prepares the query that a decision begins, and adds what follows from it.
     fn prepared(
         &mut self,
         decision: Decision,
@@ -318,8 +318,10 @@ impl SessionShell {
         mut now: DecisionContext,
     ) -> Result<(), ActorProcessingErr> {
         while let Some(begun) = decision.take_preparation() {
-            // The end of another query does not depend on what follows, and counts for its budgets.
-            if self.session.unfinished().is_some() {
+            // If another query ends, its end is recorded first: it must not depend on this
+            // preparation, and its usage counts towards the new query's budgets.
+            let unfinished = self.session.unfinished();
+            if unfinished.is_some_and(|query| query.id != begun.query) {
                 let end = mem::replace(&mut decision, Decision::nothing());
                 self.carry_out(me, end).await?;
                 now = self.moment_with_budgets(&self.payer()).await?;

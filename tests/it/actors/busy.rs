@@ -1,11 +1,17 @@
 //! Messages and commands to a busy session.
 
+use std::sync::Arc;
+
 use oracle_agent::{
     actor::{AskError, Progress, Watch},
+    journal::Memory,
     kernel::{Command, Refusal},
     llm::Scripted,
     model::{BusyPolicy, QueryId, Role, Seq, Submission, command::Author},
-    testkit::{Probe, TestOracle, TestSession, TestSystem, TestTool},
+    testkit::{
+        Probe, TestOracle, TestSession, TestSystem, TestTool,
+        faulty::{Failure, FaultyJournal, Operation, fail},
+    },
 };
 use serde_json::json;
 
@@ -227,4 +233,33 @@ async fn query_log_has_its_own_and_session_events_up_to_its_end() {
     let leading = ["control.paused", "control.resumed", "query.accepted"];
     assert_eq!(kinds, leading, "what leads up to it is told of it");
     assert_eq!(events_of(&session, QueryId(9)).await, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn acknowledged_interrupt_survives_a_failed_append_of_its_preparation() {
+    for failure in [Failure::NotExecuted, Failure::ExecutedWithoutReply] {
+        // 1 begins the first query, 2 starts its tool, 3 ends it and accepts the second query, 4
+        // prepares that.
+        let plan = fail(Operation::Append, 4, failure);
+        let oracle = TestOracle::new(slow_then().reply(done("Two.")))
+            .tool(TestTool::new("slow").hangs())
+            .journal(Arc::new(FaultyJournal::new(Memory::new(), plan)))
+            .start()
+            .await
+            .unwrap();
+        let session = oracle.session("s").unwrap();
+        session.submit(Submission::new("first")).await.unwrap();
+        session.wait_for("tool.started").await.unwrap();
+        let second = message("second", BusyPolicy::Interrupt);
+        let query = session.submit(second).await.unwrap();
+        let answer = session.watch(query).await.unwrap().answer().await.unwrap();
+        assert_eq!(end(&answer), answered("Two."), "{failure:?}");
+        let kinds = [
+            "query.accepted",
+            "query.classified",
+            "query.finished",
+            "session.revived",
+        ];
+        assert_eq!(counts(&session, kinds).await, [2, 2, 2, 1], "{failure:?}");
+    }
 }

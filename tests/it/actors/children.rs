@@ -252,6 +252,7 @@ async fn next_process_cancels_a_child_left_uncancelled() {
     assert_eq!(finished.payload["outcome"], "cancelled");
     // Both return at once, so the child has called its model again.
     let again = dropped(&child).await;
+    assert_eq!(counts(&child, ["turn.started", "llm.failed"]).await, [2, 1]);
     assert_eq!(
         usage(&finished),
         sum([cost(10, 1_000), cost(20, 2_000), again])
