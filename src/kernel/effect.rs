@@ -1,5 +1,5 @@
-//! Effects of a decision, which the shell performs in order once the records are durable. [`Effect::Prepare`]
-//! is the exception: the shell performs it before the append that records its result.
+//! Effects of a decision, which the shell performs in order once the records are durable.
+//! [`Effect::Prepare`] is the exception: its result is recorded, so it comes before the append.
 //!
 //! Each is safe to repeat, because `resume` returns those that a crash lost.
 

@@ -308,6 +308,31 @@ async fn resubmission_after_a_crash_follows_the_accepted_query() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn idempotency_key_is_known_after_a_crash_while_idle_and_a_release() {
+    // 1 begins the query, 2 ends it, 3 records the pause.
+    let doom = AppendPoint::at(Side::After, 3);
+    let journal = CrashingJournal::new(super::memory(), Some(doom), CrashTarget::Actor);
+    let oracle = TestOracle::new(Scripted::new().reply(done("Fine.")))
+        .journal(Arc::new(journal))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let submission = || Submission {
+        idempotency_key: Some("k".into()),
+        ..Submission::new("what?")
+    };
+    let first = session.submit(submission()).await.unwrap();
+    session.wait_for("query.finished").await.unwrap();
+    session.command(Command::Pause).await.unwrap_err();
+    session.wait_for("session.quarantined").await.unwrap();
+    session.submit(submission()).await.unwrap_err();
+    session.command(Command::Release).await.unwrap();
+    assert_eq!(session.submit(submission()).await.unwrap(), first);
+    assert_eq!(counts(&session, ["query.accepted"]).await, [1]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn release_does_not_count_as_a_process_death() {
     let tool = TestTool::new("slow").hangs_once("found").repeatable();
     let script = Scripted::new()

@@ -205,6 +205,22 @@ async fn running_query_is_forced_before_its_next_turn() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn queued_query_is_checked_against_what_the_one_before_it_used() {
+    let reply = || ScriptedReply::text(done("Fine.")).usage(cost(10, 4_000));
+    let slow = Scripted::new().play(reply()).slowly(Duration::from_secs(1));
+    let model = slow.play(reply());
+    let now = "2026-01-30T12:00:00.000Z";
+    let system = start(model.clone(), memory(), now, of_tenants(tokens(10))).await;
+    let session = session(&system, "s");
+    let first = session.ask(Submission::new(QUESTION)).await.unwrap();
+    let second = session.ask(Submission::new(QUESTION)).await.unwrap();
+    assert_eq!(end(&first.answer().await.unwrap()), answered("Fine."));
+    let outcome = second.answer().await.unwrap().outcome;
+    assert_eq!((outcome.name(), model.requests().len()), ("forced", 1));
+    system.shut_down(HOUR).await;
+}
+
 async fn used_of(journal: &Arc<dyn Journal>) -> i64 {
     used(journal, tenant()).await
 }
