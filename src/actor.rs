@@ -63,7 +63,7 @@ pub use handle::{
     Watch, sub_agents,
 };
 pub(crate) use handle::{AnswerText, Piece, QueryStream};
-pub use meter::{MetricFamily, MetricGauge, Metrics, Timing};
+pub use meter::{MetricFamily, MetricGauge, Metrics, ProcessUsage, Timing};
 pub use profile::{Profile, Profiles};
 pub use reload::{Changes, Reload, ReloadError};
 pub use services::Timeouts;

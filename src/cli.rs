@@ -22,6 +22,8 @@ use clap_complete::Shell;
 
 mod arguments;
 pub mod ask;
+#[cfg(feature = "bench")]
+pub mod bench;
 pub mod chat;
 pub mod classify;
 pub mod config;
@@ -112,6 +114,10 @@ pub enum Command {
         #[arg(long, value_enum, value_name = "WHAT", default_value_t = usage::By::Tenant)]
         by: usage::By,
     },
+    /// Measure a system or a server under load
+    #[cfg(feature = "bench")]
+    #[command(after_long_help = help::BENCH)]
+    Bench(Box<bench::BenchArgs>),
     /// List the available providers and models
     #[command(after_long_help = help::MODELS)]
     Models,
@@ -182,6 +188,8 @@ const MISSING: &[(&str, &str)] = &[
     ("ctl", "server"),
     #[cfg(not(feature = "tui"))]
     ("top", "tui"),
+    #[cfg(not(feature = "bench"))]
+    ("bench", "bench"),
     #[cfg(not(feature = "mock"))]
     ("mock-model", "mock"),
 ];

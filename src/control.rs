@@ -53,7 +53,7 @@ pub(crate) mod verb;
 
 pub use answer::{Accepted, Answer, Update, WireUpdate};
 #[cfg(any(feature = "cli", feature = "server"))]
-pub use client::{Client, ClientError, Events, SessionUpdate, TextFrame};
+pub use client::{Client, ClientError, Events, QueryEnd, SessionUpdate, TextFrame};
 pub use controller::Controller;
 pub(crate) use controller::{check_profile, check_session};
 #[cfg(feature = "server")]

@@ -29,8 +29,10 @@ use crate::model::{
     words,
 };
 
+mod process;
 mod timing;
 
+pub use process::ProcessUsage;
 pub use timing::Timing;
 
 /// A metric with one label: a number for each value of the label. Clones share the numbers.

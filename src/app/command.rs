@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+#[cfg(feature = "bench")]
+mod bench;
 #[cfg(feature = "server")]
 mod ctl;
 mod doctor;
@@ -88,6 +90,8 @@ pub fn run(
         Command::Ctl(ctl) => ctl::ctl(ctl, context),
         #[cfg(feature = "tui")]
         Command::Top(top) => ctl::top(top, context),
+        #[cfg(feature = "bench")]
+        Command::Bench(args) => bench::bench(args, context),
         Command::Sessions(sessions) => stored::sessions(sessions, context),
         Command::Usage { by } => stored::usage(*by, context),
         Command::Models => models::models(context),

@@ -125,6 +125,7 @@ impl Options {
 const TAKEN: &str = "\
 ask, chat: project data_dir config model session max_turns json verbose
 serve, mcp: project data_dir config model max_turns verbose
+bench: project data_dir config model max_turns json verbose
 doctor: project data_dir config model json verbose
 models: config model json verbose
 sessions release: project data_dir config model json verbose

@@ -231,6 +231,29 @@ precedence.
 `show` prints the settings that differ from their defaults, and --all all of them. `init` writes a \
 short file with the usual settings, commented out.";
 
+#[cfg(feature = "bench")]
+pub(super) const BENCH: &str = "\
+Examples:
+  oracle bench
+  oracle bench --journal memory --sessions 1000 --latency 50ms
+  oracle bench --rate 500 --turns 1 --duration 60s --json
+  oracle bench --model openai/gpt-5-mini --sessions 4
+  oracle bench --url http://127.0.0.1:7770 --rate 100
+
+Without --url, starts a system with the configuration of this project and a simulated model, whose \
+replies cost nothing and take --latency each; with --model, that one answers, and is paid. Sessions \
+are kept in a temporary folder in the data directory. With --url, loads a running server; its \
+sessions stay there, under names that begin with `bench-`.
+
+With --rate, queries are sent on schedule, and their latencies count from it, so that a system \
+which falls behind shows it. Without, each session asks again when it has its answer: the most \
+that this number of sessions can get.
+
+The report has the outcomes, percentiles of the latency, and the same without the model's time; \
+processor time per turn, which includes the load's own unless --url is given; resident memory; the \
+disk's fsync, measured ten times a second beside the journal; and the share of the queries that \
+ended within their budget.";
+
 pub(super) const MODELS: &str = "\
 Examples:
   oracle models

@@ -114,6 +114,17 @@ pub struct Client {
     _socket: Option<Address>,
 }
 
+/// How a query ended.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct QueryEnd {
+    /// The outcome's name, such as `answered`.
+    pub outcome: String,
+    /// Its reason, such as the budget that forced the end.
+    pub reason: Option<String>,
+    /// Completed turns.
+    pub turns: u32,
+}
+
 /// Text of a reply while the model generates it; not durable.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct TextFrame {
@@ -220,6 +231,45 @@ impl Client {
         });
         let key = message.idempotency_key.as_deref();
         self.post(&path, &body, key).await
+    }
+
+    /// Asks a question in a session and waits for the end of its query, for `patience` at most.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; also if the query failed or was cancelled.
+    pub async fn ask(
+        &self,
+        session: &SessionName,
+        question: &str,
+        patience: Duration,
+    ) -> Result<QueryEnd, ClientError> {
+        #[derive(Deserialize)]
+        struct Completion {
+            oracle: QueryEnd,
+        }
+        let url = self.url(&["v1", "chat", "completions"]);
+        let question = json!({ "role": "user", "content": question });
+        let body = json!({ "model": "oracle", "messages": [question] });
+        let request = self.http.post(url.clone());
+        let request = request
+            .header(header::CONTENT_TYPE, "application/json")
+            .header("x-oracle-session", session.as_str())
+            .body(body.to_string());
+        let answer = async { Ok(self.send(request).await?.bytes().await.map_err(broken)?) };
+        let answer = timeout(patience, answer).await;
+        let answer: Result<Bytes, ClientError> =
+            answer.map_err(|_| silent(url.as_str(), patience))?;
+        Ok(read::<Completion>(&answer?)?.oracle)
+    }
+
+    /// Returns the server's metrics, in OpenMetrics' text format.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn metrics(&self) -> Result<String, ClientError> {
+        let request = self.http.get(self.url(&["metrics"])).timeout(ANSWER);
+        let response = self.send(request).await?;
+        response.text().await.map_err(broken)
     }
 
     /// Follows a session's events after a number, with streamed text.

@@ -1,4 +1,4 @@
-//! Metrics of the system and of the server, for Prometheus. Names and labels are part of the
+//! Metrics of the system, the server and the process, for Prometheus. Names and labels are part of the
 //! interface; no label names a session or a tenant.
 
 use std::sync::atomic::AtomicU64;
@@ -16,10 +16,11 @@ use prometheus_client::{
     },
     registry::Registry,
 };
+use tokio::runtime::Handle;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Admin, Host, Problem, problem::ProblemBody};
-use crate::actor::{ProviderState, QueueDepths};
+use crate::actor::{ProcessUsage, ProviderState, QueueDepths};
 
 type Gauges = Family<Vec<(&'static str, String)>, Gauge<u64, AtomicU64>>;
 
@@ -35,10 +36,14 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
     (status = 403, description = "The key lacks the role `admin`.", body = ProblemBody),
 ))]
 async fn metrics(State(host): State<Host>, _: Admin) -> Response {
-    let mut registry = Registry::with_prefix("oracle");
+    let mut all = Registry::default();
+    all.register_collector(Box::new(ProcessUsage::default()));
+    let registry = all.sub_registry_with_prefix("oracle");
     registry.register_collector(Box::new(host.oracle.collector()));
-    depths(&mut registry, &host.oracle.depths());
-    gateways(&mut registry, &host.oracle.providers());
+    depths(registry, &host.oracle.depths());
+    gateways(registry, &host.oracle.providers());
+    let tasks = ConstGauge::new(Handle::current().metrics().num_alive_tasks() as u64);
+    registry.register("tasks", "Tasks of the runtime", tasks);
     let connections = ConstGauge::new(host.shared.connections.now() as u64);
     registry.register("http_connections", "Open connections", connections);
     let requests = ConstGauge::new(host.shared.overload.requests.in_use() as u64);
@@ -48,7 +53,7 @@ async fn metrics(State(host): State<Host>, _: Admin) -> Response {
                 response";
     registry.register("http_answers", help, host.shared.overload.answers.clone());
     let mut text = String::new();
-    match text::encode(&mut text, &registry) {
+    match text::encode(&mut text, &all) {
         Ok(()) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
         Err(error) => {
             tracing::error!(request = "metrics", %error, "cannot encode the metrics");

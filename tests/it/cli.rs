@@ -17,6 +17,7 @@ use std::{
 use tempfile::TempDir;
 
 mod ask;
+mod bench;
 #[cfg(unix)]
 mod beside;
 #[cfg(unix)]

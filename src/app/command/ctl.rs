@@ -90,7 +90,10 @@ async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<Server>, CliErro
     Ok(servers)
 }
 
-fn key(file: Option<&Path>, environment: &Environment) -> Result<Option<SecretString>, CliError> {
+pub(super) fn key(
+    file: Option<&Path>,
+    environment: &Environment,
+) -> Result<Option<SecretString>, CliError> {
     let Some(path) = file else {
         let key = environment.get(KEY).and_then(|key| key.to_str());
         return Ok(key.map(|key| key.trim().into()));

@@ -29,6 +29,7 @@ fn every_command_has_help_with_examples() {
         "sessions search --help",
         "sessions release --help",
         "usage --help",
+        "bench --help",
         "models --help",
         "doctor --help",
         "config --help",

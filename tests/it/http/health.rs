@@ -178,6 +178,18 @@ async fn metrics_text_can_be_parsed() {
     ] {
         assert_eq!(values.get(name), Some(&want), "{name} in\n{text}");
     }
+    for name in [
+        "process_cpu_seconds_total",
+        "process_resident_memory_bytes",
+        "process_open_fds",
+        "oracle_tasks",
+    ] {
+        // Only Linux has all of them.
+        if cfg!(target_os = "linux") {
+            let value = values.get(name).copied().unwrap_or_default();
+            assert!(value > 0.0, "{name} in\n{text}");
+        }
+    }
     let buckets = values
         .iter()
         .filter(|(name, _)| name.starts_with("oracle_journal_commit_seconds_bucket"));

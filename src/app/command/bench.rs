@@ -1,0 +1,52 @@
+//! `oracle bench`: a system in a temporary folder, or a running server.
+
+use std::{fs, sync::Arc};
+
+use super::{CommandContext, builder, ctl, run, stored};
+use crate::{
+    cli::{
+        CliError,
+        bench::{self, BenchArgs, BenchJournal, SimulatedModel, Target},
+    },
+    control::Client,
+};
+
+pub(super) fn bench(args: &BenchArgs, context: CommandContext<'_>) -> Result<(), CliError> {
+    let CommandContext {
+        args: common,
+        environment,
+        ..
+    } = context;
+    if let Some(url) = &args.url {
+        let key = ctl::key(args.key_file.as_deref(), environment)?;
+        let server = Target::Server(Arc::new(Client::http(url, key)?));
+        return run::on_runtime(Box::pin(bench::run(args, server, None, context.terminal)));
+    }
+    let config = context.load()?.config;
+    let model = args.simulated_model(common.options.model.as_deref())?;
+    let builder = builder(&config, common, environment);
+    let builder = match model {
+        Some(model) => builder.backend(model).model(SimulatedModel::NAME),
+        None => builder,
+    };
+    let folder = match args.journal {
+        BenchJournal::Memory => None,
+        BenchJournal::Sqlite => {
+            let data = stored::directory(&config, environment)?;
+            let folder = fs::create_dir_all(&data)
+                .and_then(|()| tempfile::Builder::new().prefix("bench-").tempdir_in(&data));
+            Some(folder.map_err(|error| {
+                CliError::failed(format_args!(
+                    "cannot create a folder in `{}`: {error}; choose another one with --data-dir",
+                    data.display()
+                ))
+            })?)
+        }
+    };
+    let directory = folder.as_ref().map(|folder| folder.path().to_owned());
+    run::with_system(builder, directory.clone(), async |oracle, _| {
+        let oracle = oracle.clone();
+        let system = Target::System { oracle, model };
+        bench::run(args, system, directory.as_deref(), context.terminal).await
+    })
+}

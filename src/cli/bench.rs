@@ -1,0 +1,138 @@
+//! `oracle bench`: loads a system of this process or a server, and reports latencies and costs.
+//!
+//! With `--rate`, queries are sent on schedule and their latencies count from it (open loop), so
+//! that a system which falls behind cannot slow its own load down. Otherwise each session asks again
+//! when it has its answer (closed loop).
+
+use std::{
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::ValueEnum;
+use jiff::fmt::friendly::SpanParser;
+
+use super::{CliError, interrupts::Interrupts, terminal::Terminal};
+
+mod load;
+mod model;
+mod observer;
+mod report;
+mod tally;
+
+pub use load::Target;
+pub use model::SimulatedModel;
+
+/// `oracle bench`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct BenchArgs {
+    /// Server to load, instead of a system of this process
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+    /// File that contains the key for --url [default: the variable ORACLE_API_KEY]
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub key_file: Option<PathBuf>,
+    /// Concurrent sessions
+    #[arg(long, value_name = "N", default_value_t = SESSIONS)]
+    pub sessions: NonZeroU32,
+    /// Queries per second, sent on schedule [default: each session asks again when it has its
+    /// answer]
+    #[arg(long, value_name = "N")]
+    pub rate: Option<NonZeroU32>,
+    /// Queries in a session before a new one takes its place
+    #[arg(long, value_name = "N", default_value_t = QUERIES)]
+    pub queries: NonZeroU32,
+    /// Duration of the measurement
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub duration: Duration,
+    /// Duration of the load before the measurement
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
+    pub warm_up: Duration,
+    /// Turns of a query, with the simulated model [default: 3]
+    #[arg(long, value_name = "N", conflicts_with = "url")]
+    pub turns: Option<NonZeroU32>,
+    /// Time that the simulated model takes for a reply [default: 0s]
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "url")]
+    pub latency: Option<Duration>,
+    /// Where the system keeps its sessions; `sqlite` is a temporary folder in the data directory
+    #[arg(long, value_name = "JOURNAL", value_enum, default_value_t = BenchJournal::Sqlite)]
+    #[arg(conflicts_with = "url")]
+    pub journal: BenchJournal,
+}
+
+const SESSIONS: NonZeroU32 = NonZeroU32::new(100).unwrap();
+const QUERIES: NonZeroU32 = NonZeroU32::new(10).unwrap();
+const TURNS: NonZeroU32 = NonZeroU32::new(3).unwrap();
+
+impl BenchArgs {
+    /// The model that answers, if `chosen` is none of the configured ones.
+    ///
+    /// # Errors
+    /// If the options of the simulated model are set, but another one is chosen.
+    pub fn simulated_model(
+        &self,
+        chosen: Option<&str>,
+    ) -> Result<Option<SimulatedModel>, CliError> {
+        let option = [
+            ("--turns", self.turns.is_some()),
+            ("--latency", self.latency.is_some()),
+        ];
+        let option = option.into_iter().find(|(_, is_set)| *is_set);
+        match (chosen, option) {
+            (None, _) => Ok(Some(SimulatedModel {
+                turns: self.turns.unwrap_or(TURNS),
+                latency: self.latency.unwrap_or_default(),
+            })),
+            (Some(_), None) => Ok(None),
+            (Some(model), Some((option, _))) => Err(CliError::usage(format_args!(
+                "`{option}` is for the simulated model: leave it out, or leave out `--model {model}`"
+            ))),
+        }
+    }
+}
+
+/// A journal to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BenchJournal {
+    /// In memory
+    Memory,
+    /// In SQLite; every append is synced to the disk
+    Sqlite,
+}
+
+fn time(text: &str) -> Result<Duration, &'static str> {
+    let time = SpanParser::new().parse_unsigned_duration(text);
+    time.map_err(|_| "a duration, such as 50ms, 10s or 30m")
+}
+
+/// Loads the target, measures and prints the report. `directory` is the journal's, whose disk is
+/// measured too.
+///
+/// # Errors
+/// If the server cannot be reached, if no query ended, on Ctrl-C, or if standard output cannot be
+/// written.
+pub async fn run(
+    args: &BenchArgs,
+    target: Target,
+    directory: Option<&Path>,
+    terminal: &mut Terminal,
+) -> Result<(), CliError> {
+    let mut interrupts = Interrupts::listen();
+    terminal.status(&format!(
+        "measuring for {:?}, after {:?}",
+        args.duration, args.warm_up
+    ));
+    target.check().await?;
+    let tally = tally::Tally::new(target.model_latency())?;
+    let window = load::Window::after(args.warm_up, args.duration);
+    let observed = observer::observe(&target, window, directory);
+    let measured =
+        Box::pin(async { tokio::join!(load::run(args, &target, window, tally), observed) });
+    let (tally, observed) = tokio::select! {
+        measured = measured => measured,
+        () = interrupts.pressed() => return Err(CliError::Interrupted),
+    };
+    terminal.clear_status();
+    report::print(args, &tally, &observed?, terminal)
+}
