@@ -4,8 +4,8 @@
 //!
 //! | variable | |
 //! |---|---|
-//! | `ORACLE_BENCH_SECONDS` | duration of each rate (10) |
-//! | `ORACLE_BENCH_ONLY` | one of `turns`, `waiting`, `overload`, `refusals`, `unread`, `slow` |
+//! | `ORACLE_BENCH_SECONDS` | duration of each rate (10), or of the soak (1800) |
+//! | `ORACLE_BENCH_ONLY` | one of `turns`, `waiting`, `overload`, `refusals`, `unread`, `slow`, `soak`; without, all but `soak` |
 //! | `TMPDIR` | the disk of the journal |
 #![expect(clippy::print_stdout, reason = "its figures are its output")]
 
@@ -26,6 +26,8 @@ mod place;
 mod rates;
 #[path = "server/readers.rs"]
 mod readers;
+#[path = "server/soak.rs"]
+mod soak;
 
 use load::{Client, Ended, Pace, request};
 use mock::Mock;
@@ -44,6 +46,9 @@ async fn main() -> BenchResult<()> {
             "fsync of 4 KiB {block:?}: {}",
             disk::fsync(directory.path(), block)?
         );
+    }
+    if std::env::var("ORACLE_BENCH_ONLY").is_ok_and(|only| only == "soak") {
+        soak::soak().await?;
     }
     if is_wanted("turns") {
         rates::turns().await?;

@@ -19,9 +19,15 @@ impl Mock {
         Self::with(&["--turns", &turns.to_string()])
     }
 
+    /// Starts one with these options, on a free port unless they name one.
     pub(crate) fn with(options: &[&str]) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let port: &[&str] = match options.contains(&"--port") {
+            true => &[],
+            false => &["--port", "0"],
+        };
         let mut process = Command::new(env!("CARGO_BIN_EXE_oracle"))
-            .args(["mock-model", "--port", "0"])
+            .arg("mock-model")
+            .args(port)
             .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

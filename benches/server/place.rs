@@ -20,7 +20,7 @@ type BenchResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 pub(crate) struct Served {
     process: Child,
     pub(crate) address: SocketAddr,
-    _data: TempDir,
+    data: TempDir,
 }
 
 impl Served {
@@ -69,7 +69,7 @@ impl Served {
         Ok(Self {
             process,
             address,
-            _data: data,
+            data,
         })
     }
 
@@ -83,6 +83,12 @@ impl Served {
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let number = line.and_then(|line| line.split_whitespace().next());
         Ok(number.ok_or("no VmRSS")?.parse::<usize>()? << 10)
+    }
+
+    /// Size of the journal's write-ahead log, in bytes.
+    pub(crate) fn log_bytes(&self) -> BenchResult<u64> {
+        let log = self.data.path().join("data/journal.db-wal");
+        Ok(fs::metadata(log)?.len())
     }
 
     /// Returns one of the server's metrics; 0 while it is absent.

@@ -44,7 +44,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", default_value_t = QUERIES)]
     pub queries: NonZeroU32,
     /// Duration of the measurement
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub duration: Duration,
     /// Duration of the load before the measurement
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
@@ -63,10 +63,12 @@ pub struct BenchArgs {
 
 const SESSIONS: NonZeroU32 = NonZeroU32::new(100).unwrap();
 const QUERIES: NonZeroU32 = NonZeroU32::new(10).unwrap();
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 const TURNS: NonZeroU32 = NonZeroU32::new(3).unwrap();
 
 impl BenchArgs {
-    /// The model that answers, if `chosen` is none of the configured ones.
+    /// The simulated model, unless another one was `chosen`.
     ///
     /// # Errors
     /// If the options of the simulated model are set, but another one is chosen.
@@ -102,8 +104,14 @@ pub enum BenchJournal {
 }
 
 fn time(text: &str) -> Result<Duration, &'static str> {
-    let time = SpanParser::new().parse_unsigned_duration(text);
-    time.map_err(|_| "a duration, such as 50ms, 10s or 30m")
+    let time = SpanParser::new().parse_unsigned_duration(text).ok();
+    let time = time.filter(|time| *time <= LONGEST);
+    time.ok_or("a duration up to 24h, such as 50ms, 10s or 30m")
+}
+
+fn duration(text: &str) -> Result<Duration, &'static str> {
+    let time = time(text).ok().filter(|time| *time >= SHORTEST);
+    time.ok_or("a duration from 1s to 24h, such as 10s or 30m")
 }
 
 /// Loads the target, measures and prints the report. `directory` is the journal's, whose disk is
@@ -123,16 +131,18 @@ pub async fn run(
         "measuring for {:?}, after {:?}",
         args.duration, args.warm_up
     ));
-    target.check().await?;
-    let tally = tally::Tally::new(target.model_latency())?;
-    let window = load::Window::after(args.warm_up, args.duration);
-    let observed = observer::observe(&target, window, directory);
-    let measured =
-        Box::pin(async { tokio::join!(load::run(args, &target, window, tally), observed) });
+    let measured = async {
+        target.check().await?;
+        let tally = tally::Tally::new(target.model_latency())?;
+        let window = load::Window::after(args.warm_up, args.duration);
+        let observed = observer::observe(&target, window, directory);
+        let (tally, observed) = tokio::join!(load::run(args, &target, window, tally), observed);
+        Ok::<_, CliError>((tally, observed?))
+    };
     let (tally, observed) = tokio::select! {
-        measured = measured => measured,
+        measured = Box::pin(measured) => measured?,
         () = interrupts.pressed() => return Err(CliError::Interrupted),
     };
     terminal.clear_status();
-    report::print(args, &tally, &observed?, terminal)
+    report::print(args, &tally, &observed, terminal)
 }

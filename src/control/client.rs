@@ -255,11 +255,10 @@ impl Client {
             .header(header::CONTENT_TYPE, "application/json")
             .header("x-oracle-session", session.as_str())
             .body(body.to_string());
-        let answer = async { Ok(self.send(request).await?.bytes().await.map_err(broken)?) };
+        let answer = async { self.send(request).await?.bytes().await.map_err(broken) };
         let answer = timeout(patience, answer).await;
-        let answer: Result<Bytes, ClientError> =
-            answer.map_err(|_| silent(url.as_str(), patience))?;
-        Ok(read::<Completion>(&answer?)?.oracle)
+        let answer = answer.map_err(|_| silent(url.as_str(), patience))??;
+        Ok(read::<Completion>(&answer)?.oracle)
     }
 
     /// Returns the server's metrics, in OpenMetrics' text format.

@@ -159,9 +159,6 @@ mod tests {
             (2, 6, 21)
         );
         assert_eq!((tally.due(), tally.share_in_budget()), (4, 0.25));
-        assert_eq!(
-            tally.errors,
-            BTreeMap::from([("overloaded".to_owned(), 1)])
-        );
+        assert_eq!(tally.errors, BTreeMap::from([("overloaded".to_owned(), 1)]));
     }
 }
