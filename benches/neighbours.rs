@@ -24,7 +24,7 @@ use tokio::{
 #[path = "common/fsync.rs"]
 mod disk;
 
-use disk::Times;
+use disk::{Block, Times, fsync};
 
 type BenchResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -48,6 +48,11 @@ enum Neighbour {
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> BenchResult<()> {
     let directory = tempfile::tempdir()?;
+    let block = Block::Appended;
+    println!(
+        "fsync of 4 KiB {block:?}: {}",
+        fsync(directory.path(), block)?
+    );
     let journal: Arc<dyn Journal> = Arc::new(Sqlite::open(
         directory.path(),
         Box::new(|why| eprintln!("broken: {why}")),
