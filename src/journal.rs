@@ -23,7 +23,7 @@
 //! ([`Record::text`]) and, of the first one, the parent of a sub-agent's session: without it the
 //! session is unknown.
 
-use std::{ops::RangeInclusive, sync::Arc};
+use std::{cmp::Reverse, ops::RangeInclusive, sync::Arc};
 
 use futures_util::future::BoxFuture;
 
@@ -298,6 +298,9 @@ fn opened_below(after: Seq, records: &[Arc<Record>]) -> Option<(&SessionName, &S
 /// What a call to a journal returns: a future of its answer.
 pub(crate) type JournalFuture<'a, T> = BoxFuture<'a, Result<T, Error>>;
 
+/// Sessions read at a time, where a journal has no index by time.
+const PAGE: usize = 1_024;
+
 /// The port to the journal; the module documentation has the contract.
 pub trait Journal: Send + Sync + 'static {
     /// Claims a session for this owner, and creates it if it is new. Each claim has a higher
@@ -332,6 +335,25 @@ pub trait Journal: Send + Sync + 'static {
         after: Option<SessionName>,
         limit: usize,
     ) -> JournalFuture<'_, Vec<Known>>;
+
+    /// Lists up to `limit` sessions of a tenant, those with the latest records first, without
+    /// Oracle's own logs.
+    fn newest(&self, tenant: TenantId, limit: usize) -> JournalFuture<'_, Vec<Known>> {
+        Box::pin(async move {
+            let (mut newest, mut after) = (Vec::new(), None);
+            loop {
+                let mut page = self.list(tenant.clone(), after, PAGE).await?;
+                let Some(last) = page.last() else {
+                    return Ok(newest);
+                };
+                after = Some(last.key.name.clone());
+                page.retain(|known| !known.key.name.is_reserved());
+                newest.extend(page);
+                newest.sort_by_key(|known: &Known| Reverse((known.at, known.sid)));
+                newest.truncate(limit);
+            }
+        })
+    }
 
     /// Lists up to `limit` tenants with sessions after the name `after`, in byte order.
     fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>>;

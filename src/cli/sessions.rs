@@ -119,11 +119,18 @@ pub async fn find(journal: &dyn Journal, name: &SessionName) -> Result<Option<Kn
     if found.is_some() || !is_part || part.len() < SHORT.1 || is_uuid(name) {
         return Ok(found);
     }
-    let (mut found, _) = newest(journal, usize::MAX).await?;
-    found.retain(|known| {
-        let text = known.key.name.as_str();
-        is_uuid(&known.key.name) && (text.starts_with(&part) || text.ends_with(&part))
-    });
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let mut page = journal.list(TenantId::local(), after, PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.key.name.clone());
+        page.retain(|known| {
+            let text = known.key.name.as_str();
+            is_uuid(&known.key.name) && (text.starts_with(&part) || text.ends_with(&part))
+        });
+        found.extend(page);
+    }
+    found.sort_by_key(|known| Reverse((known.at, known.sid)));
     if found.len() <= 1 {
         return Ok(found.pop());
     }
@@ -188,18 +195,17 @@ impl About {
     }
 }
 
-/// The `limit` sessions used last, latest first, with what people know them by, and the total.
+/// The `limit` sessions used last, latest first, with what people know them by.
 pub(super) async fn described(
     journal: &dyn Journal,
     limit: usize,
-) -> Result<(Vec<(Known, About)>, usize), CliError> {
-    let (newest, all) = newest(journal, limit).await?;
+) -> Result<Vec<(Known, About)>, CliError> {
     let mut described = Vec::new();
-    for known in newest {
+    for known in journal.newest(TenantId::local(), limit).await? {
         let about = About::read(journal, &known).await.unwrap_or_default();
         described.push((known, about));
     }
-    Ok((described, all))
+    Ok(described)
 }
 
 /// A list for people: short id, age, project and title. Beside a current session, which is marked,
@@ -244,7 +250,10 @@ pub async fn list(
     limit: usize,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
-    let (sessions, all) = described(journal, limit).await?;
+    // One more than asked for shows whether there are others.
+    let mut sessions = described(journal, limit.saturating_add(1)).await?;
+    let (is_none, has_more) = (sessions.is_empty(), sessions.len() > limit);
+    sessions.truncate(limit);
     for (known, about) in &sessions {
         let (session, state, records) = (&known.key.name, known.standing.as_str(), known.last);
         if terminal.json {
@@ -265,53 +274,31 @@ pub async fn list(
             writeln!(terminal.out, "{line}")?;
         }
     }
-    match all - sessions.len() {
-        0 if all == 0 => terminal.err.say("this data directory has no sessions yet"),
-        0 => {}
-        more => terminal
-            .err
-            .say(format_args!("{more} more sessions: show them with --limit")),
+    if is_none {
+        terminal.err.say("this data directory has no sessions yet");
+    } else if has_more {
+        let say = "there are more sessions: show them with --limit";
+        terminal.err.say(say);
     }
     Ok(())
 }
 
-/// Returns the `limit` sessions used last, latest first, and the total. The journal lists by name,
-/// so sessions are sorted page by page, without holding more than are shown.
-pub(super) async fn newest(
-    journal: &dyn Journal,
-    limit: usize,
-) -> Result<(Vec<Known>, usize), CliError> {
-    let (mut newest, mut all, mut after) = (Vec::new(), 0, None);
-    loop {
-        let mut page = journal.list(TenantId::local(), after, PAGE).await?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.key.name.clone());
-        // Reserved logs are no conversations.
-        page.retain(|known| !known.key.name.is_reserved());
-        all += page.len();
-        newest.extend(page);
-        newest.sort_by_key(|known: &Known| Reverse((known.at, known.sid)));
-        newest.truncate(limit);
-    }
-    Ok((newest, all))
-}
-
 /// The conversation used last in this project, without those of sub-agents.
 pub async fn last(journal: &dyn Journal, project: &str) -> Result<SessionName, CliError> {
-    let mut wanted = PAGE;
+    let (mut looked_through, mut wanted) = (0, PAGE);
     loop {
-        let (sessions, all) = newest(journal, wanted).await?;
-        for known in &sessions {
+        let sessions = journal.newest(TenantId::local(), wanted).await?;
+        for known in sessions.iter().skip(looked_through) {
             // An unreadable session can be named, but is not chosen by default.
             let about = About::read(journal, known).await;
             if about.is_some_and(|about| about.is_of(project)) {
                 return Ok(known.key.name.clone());
             }
         }
-        if sessions.len() == all {
+        if sessions.len() < wanted {
             break;
         }
-        wanted = all;
+        (looked_through, wanted) = (wanted, wanted * 4);
     }
     Err(CliError::failed(
         "this project has no earlier session to continue: ask without --last, or name one with \
@@ -463,12 +450,9 @@ mod tests {
             };
             journal.append(append).await.unwrap();
         }
-        let (sessions, all) = newest(&journal, 9).await.ok().unwrap();
-        let names: Vec<&str> = sessions
-            .iter()
-            .map(|known| known.key.name.as_str())
-            .collect();
-        assert_eq!((names, all), (vec!["a"], 1));
+        let sessions = described(&journal, 9).await.ok().unwrap();
+        let names = sessions.iter().map(|(known, _)| known.key.name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["a"]);
         assert_eq!(last(&journal, "/project").await.ok().unwrap().as_str(), "a");
     }
 }

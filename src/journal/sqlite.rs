@@ -227,6 +227,11 @@ impl Journal for Sqlite {
         readers.ask(move |reader| reader.list(&tenant, after.as_ref(), limit))
     }
 
+    fn newest(&self, tenant: TenantId, limit: usize) -> JournalFuture<'_, Vec<Known>> {
+        let readers = &self.inner.readers;
+        readers.ask(move |reader| reader.newest(&tenant, limit))
+    }
+
     fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>> {
         let readers = &self.inner.readers;
         readers.ask(move |reader| reader.tenants(after.as_ref(), limit))

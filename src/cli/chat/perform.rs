@@ -105,7 +105,7 @@ impl Chat<'_> {
 
     /// Lists the sessions used last, those of this project first.
     async fn sessions(&mut self) -> Result<(), CliError> {
-        let (mut found, _) = sessions::described(self.journal, SCANNED).await?;
+        let mut found = sessions::described(self.journal, SCANNED).await?;
         found.retain(|(_, about)| !about.is_sub_agent);
         let here = self.request.root.path().to_string_lossy();
         found.sort_by_key(|(_, about)| !about.is_of(&here));

@@ -27,6 +27,8 @@ statements! {
     find: "SELECT sid, tenant, name, last, at, busy FROM session WHERE tenant = ?1 AND name = ?2",
     list: "SELECT sid, tenant, name, last, at, busy FROM session
         WHERE tenant = ?1 AND name > ?2 ORDER BY name LIMIT ?3",
+    newest: "SELECT sid, tenant, name, last, at, busy FROM session
+        WHERE tenant = ?1 ORDER BY at DESC, sid DESC",
     tenant: "SELECT min(tenant) FROM session WHERE tenant > ?1",
     busy: "SELECT sid, tenant, name, last, at, busy, owner FROM session
         WHERE busy = 1 AND sid BETWEEN ?1 AND ?2 ORDER BY sid",
@@ -86,6 +88,16 @@ impl<'c> Reader<'c> {
         let found = self.sql.list.query_map(arguments, known)?;
         let found = found.filter_map(Result::transpose);
         Ok(found.collect::<Result<_, _>>()?)
+    }
+
+    pub(super) fn newest(&mut self, tenant: &TenantId, rows: usize) -> Result<Vec<Known>, Failed> {
+        let (mut found, mut newest) = (self.sql.newest.query([tenant.as_str()])?, Vec::new());
+        while newest.len() < rows
+            && let Some(row) = found.next()?
+        {
+            newest.extend(known(row)?.filter(|known| !known.key.name.is_reserved()));
+        }
+        Ok(newest)
     }
 
     /// Steps through the index, because `DISTINCT` would read all sessions.

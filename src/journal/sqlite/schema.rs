@@ -54,8 +54,8 @@ const TABLES: &str = "
     INSERT INTO thread (thread, rank) VALUES ('secure-delete', 1);
 ";
 
-/// Usage of each tenant and key per day, and busy sessions by tenant. Journals of this layout had
-/// neither at first; they get them when they are opened, and versions that do not know them leave
+/// Usage of each tenant and key per day, busy sessions by tenant, and sessions by time. Journals of
+/// this layout had none of them at first; they get them when they are opened, and versions that do not know them leave
 /// them alone.
 pub(super) const ADDED: &str = "
     CREATE TABLE IF NOT EXISTS usage (
@@ -66,6 +66,7 @@ pub(super) const ADDED: &str = "
         PRIMARY KEY (payer, day)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS busy_session_of_tenant ON session (tenant, sid) WHERE busy = 1;
+    CREATE INDEX IF NOT EXISTS session_by_time ON session (tenant, at);
 ";
 
 /// Application id and layout, including what only the write-ahead log has.

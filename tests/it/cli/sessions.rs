@@ -70,7 +70,10 @@ fn sessions_are_listed_the_last_used_first() {
     let limited = place.oracle("sessions list --limit 1").output();
     let said = String::from_utf8(limited.stderr).unwrap();
     assert!(limited.stdout.starts_with(b"a\t"));
-    assert_eq!(said, "oracle: 2 more sessions: show them with --limit\n");
+    assert_eq!(
+        said,
+        "oracle: there are more sessions: show them with --limit\n"
+    );
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Rules of reads, finds and lists.
 
+use std::{cmp::Reverse, sync::Arc};
+
 use futures_util::FutureExt;
 
-use super::{Rule, add, claim, empty, entries, numbered, said};
+use super::{Rule, add, append, claim, empty, entries, numbered, said};
 use crate::{
     journal::{Claim, Journal, Known, Only},
-    model::{Seq, TenantId},
+    model::{Seq, TenantId, Timestamp},
     testkit::journal_conformance::{Checked, key, same, sample},
 };
 
@@ -13,6 +15,7 @@ rules![
     reads_are_bounded,
     names_belong_to_their_tenant,
     lists_go_on_behind_a_name,
+    sessions_used_last_come_first,
     tenants_are_those_that_have_sessions,
 ];
 
@@ -88,6 +91,39 @@ async fn lists_go_on_behind_a_name<J: Journal>(journal: &J) -> Checked {
         let what = format!("list after {after:?}, limit {limit}");
         let answer = journal.list(TenantId::local(), after, limit).await;
         same(&what, answer, Ok(want.to_vec()))?;
+    }
+    Ok(())
+}
+
+async fn sessions_used_last_come_first<J: Journal>(journal: &J) -> Checked {
+    let (mut all, answer) = (Vec::new(), journal.newest(TenantId::local(), 9).await);
+    same("newest of none", answer, Ok(vec![]))?;
+    for (name, number) in [
+        ("b", 3),
+        ("a", 9),
+        ("system", 10),
+        ("d", 5),
+        ("c", 5),
+        ("e", 0),
+    ] {
+        let key = key("default", name)?;
+        let claim = claim(journal, &key).await?;
+        let mut known = empty(claim.sid, key);
+        if number > 0 {
+            let mut record = (*sample::numbered(1)).clone();
+            record.at = Timestamp::from_millis(number);
+            (known.at, known.last) = (Some(record.at), Seq(1));
+            add(journal, append(claim, Seq(0), vec![Arc::new(record)])).await?;
+        }
+        all.push(known);
+    }
+    claim(journal, &key("other", "a")?).await?;
+    all.retain(|known| !known.key.name.is_reserved());
+    all.sort_by_key(|known| Reverse((known.at, known.sid)));
+    for limit in [0, 2, 9] {
+        let answer = journal.newest(TenantId::local(), limit).await;
+        let want = all.iter().take(limit).cloned().collect();
+        same(&format!("newest, limit {limit}"), answer, Ok(want))?;
     }
     Ok(())
 }
