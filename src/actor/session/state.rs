@@ -370,9 +370,12 @@ impl SessionShell {
         // Before the effects: the ledger must know a query before its call is made.
         self.show(now);
         if self.session.query().is_none() {
-            (self.work, self.prompt) = (None, None);
-            self.tools.clear();
-            self.pauses.clear();
+            (self.work, self.prompt, self.offered) = (None, None, None);
+            // New ones, because maps that were used keep their memory.
+            (self.tools, self.pauses) = (HashMap::new(), HashMap::new());
+            if self.traces.is_empty() {
+                self.traces = BTreeMap::new();
+            }
             let is_closed = self.session.is_closed();
             let ended = ran.is_some() || has_ended || is_closed != was_closed;
             if ended && (is_closed || self.idle_timeout.is_zero()) {

@@ -24,7 +24,7 @@ pub(super) enum Slot {
     Live(Live),
     /// The session is restarted after a pause, or earlier by a message.
     BackingOff {
-        start: Start,
+        start: Box<Start>,
         /// Number of the pause: the timers of other pauses are ignored.
         rest: u64,
     },
@@ -33,9 +33,9 @@ pub(super) enum Slot {
 pub(super) struct Live {
     pub actor: ActorRef<SessionMsg>,
     pub progress_tracker: Arc<ProgressTracker>,
-    pub start: Start,
+    pub start: Box<Start>,
     /// Set when the actor is about to end; no other actor is started before then.
-    pub ending: Option<Ending>,
+    pub ending: Option<Box<Ending>>,
 }
 
 pub(super) struct Ending {
@@ -61,20 +61,21 @@ pub(super) struct Start {
     refusals: u32,
     /// Appends that the journal had accepted at the last refusal.
     appends: u64,
-    call_progress: Arc<CallProgress>,
+    /// The last model call of the previous actor, if there was one in this process.
+    call_progress: Option<Arc<CallProgress>>,
 }
 
 impl Start {
-    pub(super) fn new(opening: Opening, activation: Activation, ledger: &Ledger) -> Self {
-        Self {
+    pub(super) fn new(opening: Opening, activation: Activation, ledger: &Ledger) -> Box<Self> {
+        Box::new(Self {
             opening,
             activation,
             last_attempt_seq: None,
             restarts: 0,
             refusals: 0,
             appends: ledger.appends(),
-            call_progress: Arc::new(CallProgress::unknown()),
-        }
+            call_progress: None,
+        })
     }
 
     /// Counts a refusal if the journal has accepted other records since the last one; returns the
@@ -211,9 +212,11 @@ impl ShardState {
     pub(super) async fn spawn(
         &mut self,
         key: SessionKey,
-        start: Start,
+        mut start: Box<Start>,
     ) -> Result<&Live, ActorProcessingErr> {
-        let progress_tracker = Arc::new(ProgressTracker::new(Arc::clone(&start.call_progress)));
+        let call_progress = start.call_progress.take();
+        let call_progress = call_progress.unwrap_or_else(|| CallProgress::unknown().into());
+        let progress_tracker = Arc::new(ProgressTracker::new(call_progress));
         progress_tracker.beat(self.now());
         let state = SessionShell::new(
             key.clone(),
@@ -262,12 +265,12 @@ impl ShardState {
             return None;
         }
         let at = live.progress_tracker.stage();
-        live.ending = Some(Ending {
+        live.ending = Some(Box::new(Ending {
             killed_for: killed_for.map(|found| kill_for(at, &live.start.activation, found)),
             since,
             waiting: Vec::new(),
             gone: Vec::new(),
-        });
+        }));
         Some(live.actor.clone())
     }
 
@@ -287,7 +290,7 @@ impl ShardState {
         let Some(Slot::Live(mut live)) = self.slots.remove(&key) else {
             return Ok(());
         };
-        let was_asked = |ending: &Ending| ending.killed_for.is_none();
+        let was_asked = |ending: &Box<Ending>| ending.killed_for.is_none();
         let left = end == ActorEnd::Stopped && live.ending.as_ref().is_some_and(was_asked);
         let (killed_for, waiting, gone) = match live.ending.take() {
             Some(ending) => (ending.killed_for, ending.waiting, ending.gone),
@@ -336,7 +339,7 @@ impl ShardState {
                     true => start.last_attempt_seq.or(progress_tracker.claimed_seq()),
                     false => None,
                 };
-                start.call_progress = progress_tracker.call_progress();
+                start.call_progress = Some(progress_tracker.call_progress());
                 start.activation = activation;
                 self.rest(key, start, progress_tracker, refused.then_some(detail));
             }
@@ -352,7 +355,7 @@ impl ShardState {
     fn rest(
         &mut self,
         key: SessionKey,
-        mut start: Start,
+        mut start: Box<Start>,
         progress_tracker: &ProgressTracker,
         outage: Option<&str>,
     ) {

@@ -191,7 +191,7 @@ impl ShardState {
         if live.actor.get_id() != who {
             return;
         }
-        let was_asked = |ending: &mut Ending| ending.killed_for.is_none();
+        let was_asked = |ending: &mut Box<Ending>| ending.killed_for.is_none();
         let Some(ending) = live.ending.take_if(was_asked) else {
             return;
         };
