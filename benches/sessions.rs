@@ -1,52 +1,61 @@
-//! The cost of idle sessions and of reactivation: memory of live and passivated sessions,
-//! reactivation time, and a conversation of 5,000 turns. The journal is in SQLite; `TMPDIR` chooses
-//! its disk, `ORACLE_BENCH_SESSIONS` the number of passivated sessions (100,000).
+//! Very many sessions in one process, over a journal in SQLite with every append synced: each has one
+//! query of three turns, and most are passivated. Memory, reactivation, pages of lists, a start over
+//! that journal, memory given back after a peak, and a conversation of 5,000 turns. `TMPDIR` chooses
+//! the disk, `ORACLE_BENCH_SESSIONS` the number of sessions (100,000).
 //!
-//! Memory is the resident memory of the process, before and after.
+//! Memory is the resident memory of the process.
 #![expect(clippy::print_stdout, reason = "its figures are its output")]
 
 use std::{error::Error, fs, path::Path, process::Command, sync::Arc, time::Duration};
 
-use futures_util::{StreamExt, stream};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use oracle_agent::{
-    actor::SystemSettings,
-    journal::{Append, Journal, SessionStatus, Sqlite},
+    actor::{SessionFilter, SessionState, SystemSettings},
+    journal::{Journal, Sqlite},
     kernel,
     llm::{Backend, Delta, DeltaStream, Request},
-    model::{
-        Part, ProfileName, Record, Reply, Role, Seq, SessionKey, SessionName, StopReason,
-        Timestamp, Usage,
-        record::{Opened, SessionFact},
-    },
+    model::{Part, Reply, Role, SessionName, StopReason, TenantId, Usage},
     testkit::{TestOracle, TestSystem},
 };
-use tokio::{task::JoinSet, time::Instant};
+use tokio::time::Instant;
 
 type BenchResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-const LIVE: usize = 10_000;
+/// The system's default limit of live sessions.
+const LIVE: usize = 50_000;
+/// Sessions before memory is measured: the caches of SQLite are full by then.
+const WARM: usize = 5_000;
 const AT_ONCE: usize = 256;
-const REVIVED: usize = 1_000;
+const TIMES: usize = 1_000;
+const PEAK: usize = 20_000;
 /// Turns of a query, and of the long conversation.
 const TURNS: usize = 3;
 const LONG: usize = 5_000;
+const HOUR: Duration = Duration::from_secs(3_600);
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> BenchResult<()> {
     let arguments: Vec<String> = std::env::args().collect();
-    if let [_, fill, directory] = &arguments[..]
-        && fill == "fill"
+    if let [_, again, directory] = &arguments[..]
+        && again == "again"
     {
-        return fill_journal(Path::new(directory), many()).await;
+        return start_again(Path::new(directory)).await;
     }
     let directory = tempfile::tempdir()?;
-    passivated(&directory.path().join("many")).await?;
-    live(&directory.path().join("live")).await?;
-    reactivation(&directory.path().join("live")).await?;
+    let many = directory.path().join("many");
+    let journal = open(&many)?;
+    let oracle = system(&journal, |settings| settings.idle_timeout = HOUR).await?;
+    very_many(&oracle, sessions()).await?;
+    ended(oracle, journal).await;
+    let this = std::env::current_exe()?;
+    let started = Command::new(this).arg("again").arg(&many).status()?;
+    if !started.success() {
+        return Err("no start over the same journal".into());
+    }
     long(&directory.path().join("long")).await
 }
 
-fn many() -> usize {
+fn sessions() -> usize {
     let sessions = std::env::var("ORACLE_BENCH_SESSIONS");
     let sessions = sessions.ok().and_then(|number| number.parse().ok());
     sessions.unwrap_or(100_000)
@@ -96,6 +105,7 @@ async fn system(
     change: impl FnOnce(&mut SystemSettings),
 ) -> BenchResult<TestSystem> {
     let oracle = TestOracle::new(Mock).journal(Arc::clone(journal));
+    let oracle = oracle.settings(|settings| *settings = SystemSettings::default());
     oracle.settings(change).start().await
 }
 
@@ -119,132 +129,117 @@ fn resident() -> BenchResult<usize> {
     Ok(pages.parse::<usize>()? * PAGE)
 }
 
-fn each(before: usize, after: usize, sessions: usize) -> String {
-    let bytes = after.saturating_sub(before) / sessions;
-    format!("{bytes} bytes a session, {} MiB in all", after >> 20)
+fn live(oracle: &TestSystem) -> u64 {
+    let metrics = oracle.oracle().metrics();
+    metrics.live.iter().map(|(_, live)| live).sum()
 }
 
-/// Memory of sessions that are only in the journal. Another process creates them.
-async fn passivated(directory: &Path) -> BenchResult<()> {
-    let this = std::env::current_exe()?;
-    let filled = Command::new(this).arg("fill").arg(directory).status()?;
-    if !filled.success() {
-        return Err("the journal could not be filled".into());
+/// Waits up to three minutes until that many sessions are live.
+async fn passivated(oracle: &TestSystem, most: usize) -> BenchResult<()> {
+    for _ in 0..1_800 {
+        if live(oracle) <= most as u64 {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let before = resident()?;
-    let began = Instant::now();
-    let journal = open(directory)?;
-    let oracle = system(&journal, |_| ()).await?;
-    // The last session is found and answers.
-    let last = oracle.session(&format!("s{}", many() - 1))?;
-    last.ask("Where is it?").await?;
-    println!(
-        "start with {} sessions in the journal, to the first answer: {:?}",
-        many(),
-        began.elapsed()
-    );
-    println!("passivated: {}", each(before, resident()?, many()));
-    ended(oracle, journal).await;
-    Ok(())
+    Err(format!("{} sessions are still live", live(oracle)).into())
 }
 
-async fn fill_journal(directory: &Path, sessions: usize) -> BenchResult<()> {
-    let journal = open(directory)?;
-    for start in (0..sessions).step_by(AT_ONCE) {
-        let mut tasks = JoinSet::new();
-        for number in start..sessions.min(start + AT_ONCE) {
-            let journal = Arc::clone(&journal);
-            tasks.spawn(async move {
-                let key = SessionKey::local(SessionName::new(&format!("s{number}"))?);
-                let claim = journal.claim(key.clone()).await?;
-                let opened = Opened {
-                    key,
-                    profile: ProfileName::oracle(),
-                    parent: None,
-                    project: None,
-                };
-                let record = Record {
-                    at: Timestamp::from_millis(0),
-                    query: None,
-                    turn: None,
-                    fact: SessionFact::Opened(opened).into(),
-                };
-                let append = Append {
-                    sid: claim.sid,
-                    epoch: claim.epoch,
-                    after: Seq(0),
-                    records: vec![Arc::new(record)],
-                    leaves: SessionStatus::Idle,
-                    charges: Vec::new(),
-                };
-                journal.append(append).await?;
-                BenchResult::Ok(())
-            });
-        }
-        while let Some(done) = tasks.join_next().await {
-            done??;
-        }
-    }
-    Ok(())
-}
-
-async fn ask_all(oracle: &TestSystem, sessions: usize) -> BenchResult<()> {
-    for start in (0..sessions).step_by(AT_ONCE) {
-        let mut tasks = JoinSet::new();
-        for number in start..sessions.min(start + AT_ONCE) {
-            let session = oracle.session(&format!("s{number}"))?;
-            tasks.spawn(async move { session.ask("Where is it?").await });
-        }
-        while let Some(answer) = tasks.join_next().await {
-            answer??;
-        }
-    }
-    Ok(())
-}
-
-async fn live(directory: &Path) -> BenchResult<()> {
-    let journal = open(directory)?;
-    let hour = Duration::from_secs(3_600);
-    let oracle = system(&journal, |settings| settings.idle_timeout = hour).await?;
-    // The system's own one-time allocations come first.
-    ask_all(&oracle, AT_ONCE).await?;
-    let before = resident()?;
-    let began = Instant::now();
-    ask_all(&oracle, AT_ONCE + LIVE).await?;
-    println!(
-        "live, idle, with a history of {TURNS} turns: {}",
-        each(before, resident()?, LIVE)
-    );
-    let turns = (AT_ONCE + LIVE) * TURNS;
-    let second = turns as f64 / began.elapsed().as_secs_f64();
-    println!("meanwhile, durable: {second:.0} turns a second");
-    ended(oracle, journal).await;
-    Ok(())
-}
-
-async fn reactivation(directory: &Path) -> BenchResult<()> {
-    let journal = open(directory)?;
-    let oracle = system(&journal, |_| ()).await?;
-    let mut times = Vec::with_capacity(REVIVED);
-    for number in 0..REVIVED {
+async fn ask_all(oracle: &TestSystem, sessions: impl Iterator<Item = usize>) -> BenchResult<()> {
+    let asked = stream::iter(sessions).map(|number| async move {
         let session = oracle.session(&format!("s{number}"))?;
+        session.ask("Where is it?").await.map(drop)
+    });
+    asked.buffer_unordered(AT_ONCE).try_collect().await
+}
+
+/// Prints how long something takes, over and over, with its number.
+async fn times(what: &str, step: impl AsyncFn(usize) -> BenchResult<()>) -> BenchResult<()> {
+    let mut times = Vec::with_capacity(TIMES);
+    for number in 0..TIMES {
         let began = Instant::now();
-        session.command(kernel::Command::Resume).await?;
+        step(number).await?;
         times.push(began.elapsed());
     }
     times.sort();
-    let (p50, p99) = (times[REVIVED / 2], times[REVIVED * 99 / 100]);
-    println!("reactivation, one after the other: p50 {p50:?}, p99 {p99:?}");
-    ended(oracle, journal).await;
+    let (p50, p99) = (times[TIMES / 2], times[TIMES * 99 / 100]);
+    println!("{what}: p50 {p50:?}, p99 {p99:?}");
+    Ok(())
+}
+
+async fn very_many(oracle: &TestSystem, sessions: usize) -> BenchResult<()> {
+    let began = Instant::now();
+    ask_all(oracle, 0..WARM).await?;
+    let before = resident()?;
+    ask_all(oracle, WARM..LIVE).await?;
+    let each = resident()?.saturating_sub(before) / (LIVE - WARM);
+    println!("live, idle, with a history of {TURNS} turns: {each} bytes a session");
+    ask_all(oracle, LIVE..sessions).await?;
+    let second = (sessions * TURNS) as f64 / began.elapsed().as_secs_f64();
+    passivated(oracle, LIVE).await?;
+    let (live, resident) = (live(oracle), resident()? >> 20);
+    println!(
+        "{sessions} sessions, {live} of them live: {resident} MiB; {second:.0} turns a second"
+    );
+    let all = SessionFilter::default();
+    let busy = SessionFilter {
+        state: Some(SessionState::Suspended),
+        ..SessionFilter::default()
+    };
+    let tenant = &TenantId::local();
+    let half = SessionName::new(&format!("s{}", sessions / 2))?;
+    for (what, filter, after) in [
+        ("first page", &all, None),
+        ("page in the middle", &all, Some(&half)),
+        ("page without a match", &busy, Some(&half)),
+    ] {
+        let page = async |_| {
+            let page = oracle.oracle().list(tenant, filter, after.cloned(), 100);
+            BenchResult::Ok(drop(page.await?))
+        };
+        times(&format!("list, {what}"), page).await?;
+    }
+    let journal = oracle.journal();
+    let newest = async |_| {
+        let page = journal.newest(tenant.clone(), 50);
+        BenchResult::Ok(drop(page.await?))
+    };
+    times("list, sessions used last", newest).await?;
+    let revive = async |number: usize| {
+        let any = number.wrapping_mul(2_654_435_761) % (sessions - LIVE);
+        let session = oracle.session(&format!("s{any}"))?;
+        session.command(kernel::Command::Resume).await?;
+        BenchResult::Ok(())
+    };
+    times("reactivation, one after the other", revive).await
+}
+
+/// A start in a process of its own, and a peak of live sessions.
+async fn start_again(directory: &Path) -> BenchResult<()> {
+    let began = Instant::now();
+    let journal = open(directory)?;
+    let minute = Duration::from_secs(60);
+    let oracle = &system(&journal, |settings| settings.idle_timeout = minute).await?;
+    let last = sessions() - 1;
+    ask_all(oracle, last..=last).await?;
+    println!(
+        "start over that journal, to the first answer: {:?}",
+        began.elapsed()
+    );
+    ask_all(oracle, 0..WARM).await?;
+    passivated(oracle, 0).await?;
+    let before = resident()? >> 20;
+    ask_all(oracle, 0..PEAK).await?;
+    let peak = resident()? >> 20;
+    passivated(oracle, 0).await?;
+    let after = resident()? >> 20;
+    println!("{PEAK} live sessions: {peak} MiB; before {before} MiB, passivated {after} MiB");
     Ok(())
 }
 
 async fn long(directory: &Path) -> BenchResult<()> {
     let journal = open(directory)?;
-    let oracle = system(&journal, |settings| {
-        settings.idle_timeout = Duration::from_secs(3_600)
-    })
-    .await?;
+    let oracle = system(&journal, |settings| settings.idle_timeout = HOUR).await?;
     let session = oracle.session("s")?;
     let queries = LONG / TURNS;
     let mut times = Vec::with_capacity(queries);
