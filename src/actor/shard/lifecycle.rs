@@ -290,8 +290,8 @@ impl ShardState {
         let Some(Slot::Live(mut live)) = self.slots.remove(&key) else {
             return Ok(());
         };
-        let was_asked = |ending: &Box<Ending>| ending.killed_for.is_none();
-        let left = end == ActorEnd::Stopped && live.ending.as_ref().is_some_and(was_asked);
+        let was_asked = |ending: &Ending| ending.killed_for.is_none();
+        let left = end == ActorEnd::Stopped && live.ending.as_deref().is_some_and(was_asked);
         let (killed_for, waiting, gone) = match live.ending.take() {
             Some(ending) => (ending.killed_for, ending.waiting, ending.gone),
             None => (None, Vec::new(), Vec::new()),
