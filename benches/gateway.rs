@@ -16,7 +16,7 @@ use std::{
 
 use futures_util::StreamExt;
 use oracle_agent::{
-    llm::{Backend, DeltaStream, Request, Streaming},
+    llm::{Backend, DeltaStream, Dialect, Request, Streaming},
     model::{Role, Submission},
     testkit::{TestOracle, TestSystem},
 };
@@ -208,7 +208,7 @@ struct ThroughOracle(Arc<TestSystem>);
 
 impl ThroughOracle {
     async fn new(url: &str, streaming: Streaming) -> BenchResult<Self> {
-        let remote = remote(url, streaming)?;
+        let remote = remote(url, Dialect::OpenAi, streaming)?;
         let oracle = TestOracle::new(remote).settings(|settings| {
             settings.shards = 16;
             // Finished sessions are passivated, so that their memory is that of the journal.

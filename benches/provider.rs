@@ -17,7 +17,7 @@ use std::{error::Error, fs, path::Path, sync::Arc, time::Duration};
 
 use oracle_agent::{
     journal::{Journal, Memory, Sqlite},
-    llm::Streaming,
+    llm::{Dialect, Streaming},
     model::Submission,
     testkit::{TestOracle, TestSystem},
 };
@@ -110,7 +110,7 @@ async fn system(
     streaming: Streaming,
     journal: Arc<dyn Journal>,
 ) -> BenchResult<Arc<TestSystem>> {
-    let remote = remote(url, streaming)?;
+    let remote = remote(url, Dialect::OpenAi, streaming)?;
     let oracle = TestOracle::new(remote).journal(journal);
     let hour = Duration::from_secs(3_600);
     let oracle = oracle.settings(|settings| (settings.shards, settings.idle_timeout) = (16, hour));

@@ -5,11 +5,10 @@
 use std::sync::Arc;
 
 use divan::{AllocProfiler, Bencher, counter::ItemsCount};
-use futures_util::{StreamExt, future::join_all, stream};
+use futures_util::future::join_all;
 use oracle_agent::{
     actor::SessionHandle,
-    llm::{Backend, Delta, DeltaStream, Request},
-    model::{CallId, Part, Reply, Role, StopReason, Submission, ToolCall, Usage},
+    model::Submission,
     telemetry::{self, LogWriter},
     testkit::{TestOracle, TestSystem, TestTool},
 };
@@ -24,58 +23,12 @@ fn main() {
     divan::main();
 }
 
-/// Concurrent conversations, and turns of each query.
+#[path = "common/script.rs"]
+mod script;
+
+use script::{Script, TURNS};
+
 const CONVERSATIONS: usize = 100;
-const TURNS: usize = 3;
-
-const MORE: &str = "Found the place, now the rest.\n\n<signal type=\"need_turn\">\n  <reason>Still \
-                    have to check the other file</reason>\n  <confidence>0.85</confidence>\n</signal>";
-const DONE: &str = "It is defined in the second file, at line 12.\n\n<signal \
-                    type=\"context_sufficient\">\n  <sources_found>2</sources_found>\n  \
-                    <confidence>0.9</confidence>\n</signal>";
-
-/// Calls a tool, asks for another turn, answers, by the number of replies in the query. Without
-/// state of its own, so that only the actors are measured.
-struct Mock;
-
-impl Backend for Mock {
-    fn provider(&self) -> &'static str {
-        "mock"
-    }
-
-    fn call(&self, request: Request) -> DeltaStream {
-        let replies = request.messages.iter().rev();
-        let replies = replies.take_while(|message| message.role != Role::User);
-        let turn = replies
-            .filter(|message| message.role == Role::Assistant)
-            .count();
-        let (text, call) = match turn {
-            0 => ("Let me look.", true),
-            1 => (MORE, false),
-            _ => (DONE, false),
-        };
-        let call = call.then(|| {
-            Part::ToolCall(ToolCall {
-                id: CallId::new("call"),
-                name: "look".to_owned(),
-                arguments: "{\"at\":\"a\"}".to_owned(),
-            })
-        });
-        let stop = if call.is_some() {
-            StopReason::ToolCalls
-        } else {
-            StopReason::EndTurn
-        };
-        let parts = std::iter::once(Part::text(text)).chain(call).collect();
-        let reply = Reply {
-            parts,
-            stop,
-            usage: Usage::default(),
-            model: "mock/test".to_owned(),
-        };
-        stream::iter([Ok(Delta::Text(text.to_owned())), Ok(Delta::Done(reply))]).boxed()
-    }
-}
 
 #[derive(Clone, Copy)]
 enum Watched {
@@ -104,7 +57,7 @@ async fn round(oracle: &TestSystem, number: usize, watched: Watched) -> usize {
 }
 
 fn rounds(bencher: Bencher<'_, '_>, runtime: Runtime, watched: Watched) {
-    let oracle = TestOracle::new(Mock)
+    let oracle = TestOracle::new(Script { pieces: 1 })
         .tool(TestTool::new("look").answers("a is there"))
         .settings(|settings| settings.shards = 16);
     let Ok(oracle) = runtime.block_on(oracle.start()) else {

@@ -1,4 +1,4 @@
-//! A remote model in OpenAI's dialect, called as Oracle does.
+//! A remote model, called as Oracle does.
 
 use std::time::Duration;
 
@@ -6,11 +6,12 @@ use oracle_agent::llm::{Dialect, ProviderSettings, Remote, Streaming};
 
 pub(crate) fn remote(
     url: &str,
+    dialect: Dialect,
     streaming: Streaming,
 ) -> Result<Remote, Box<dyn std::error::Error + Send + Sync>> {
     Ok(Remote::new(ProviderSettings {
         name: "server".into(),
-        dialect: Dialect::OpenAi,
+        dialect,
         base_url: url.into(),
         key: None,
         headers: Vec::new(),
