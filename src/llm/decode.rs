@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Delta, Request, estimate_usage};
-use crate::model::{CallId, Fault, NanoUsd, OpaquePart, Part, Reply, StopReason, Usage};
+use crate::model::{CallId, Fault, Message, NanoUsd, OpaquePart, Part, Reply, StopReason, Usage};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
@@ -81,13 +81,12 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn ids(&self) -> CallIds {
-        let messages = self.request.messages.iter();
-        let calls = messages.flat_map(|message| message.calls());
         CallIds {
             seed: None,
             draw: self.seed,
             given: 0,
-            taken: calls.map(|call| call.id.0.to_string()).collect(),
+            messages: Arc::clone(&self.request.messages),
+            new: BTreeSet::new(),
         }
     }
 
@@ -126,21 +125,27 @@ pub(super) struct CallIds {
     seed: Option<String>,
     draw: fn() -> String,
     given: usize,
-    taken: BTreeSet<String>,
+    messages: Arc<Vec<Arc<Message>>>,
+    new: BTreeSet<String>,
 }
 
 impl CallIds {
     /// Returns an id for a call that arrived with `told`.
     pub(super) fn take(&mut self, told: &str) -> CallId {
         let mut id = told.to_owned();
-        while id.is_empty() || self.taken.contains(&id) {
+        while id.is_empty() || self.is_taken(&id) {
             self.given += 1;
             let seed = self.seed.get_or_insert_with(self.draw);
             id = format!("call_{seed}_{}", self.given);
         }
         let given = CallId::new(&id);
-        self.taken.insert(id);
+        self.new.insert(id);
         given
+    }
+
+    fn is_taken(&self, id: &str) -> bool {
+        let mut calls = self.messages.iter().flat_map(|message| message.calls());
+        self.new.contains(id) || calls.any(|call| *call.id.0 == *id)
     }
 }
 

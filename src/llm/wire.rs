@@ -41,7 +41,6 @@ pub(super) fn guidance(text: &str) -> String {
     format!("<guidance>\n{text}\n</guidance>")
 }
 
-/// A tool name of letters, digits, `_` and `-` only, as servers require.
 pub(super) fn joined<'a>(
     mut texts: impl Iterator<Item = &'a str>,
     between: &'a str,
@@ -50,6 +49,7 @@ pub(super) fn joined<'a>(
     texts.fold(first, |all, text| all + between + text)
 }
 
+/// A tool name of letters, digits, `_` and `-` only, as servers require.
 pub(super) fn name(asked: &str) -> Cow<'_, str> {
     if asked.is_empty() {
         return Cow::Borrowed("unnamed");
@@ -190,7 +190,10 @@ fn begins_token(after: &str) -> bool {
     // DeepSeek's templates have full-width bars.
     let bars = ['|', '\u{ff5c}'];
     let Some(name) = after.strip_prefix(bars) else {
-        return TOKENS.iter().any(|token| after.starts_with(token));
+        let first = after.as_bytes().first();
+        let alike = |token: &&&str| token.as_bytes().first() == first;
+        let mut alike = TOKENS.iter().filter(alike);
+        return alike.any(|token| after.starts_with(token));
     };
     let ends = |c: char| c.is_whitespace() || bars.contains(&c) || matches!(c, '<' | '>');
     let end = name.find(ends).unwrap_or(0);
