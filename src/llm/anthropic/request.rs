@@ -1,8 +1,8 @@
 //! Serializes requests in this dialect straight from the borrowed conversation.
 //!
 //! Roles must alternate, so consecutive messages of one role become one message with several
-//! blocks, tool results first. Two cache marks tell the server which prefixes to cache: the system
-//! prompt with the tools before it, and the last block that the next request will repeat.
+//! blocks, tool results first. At most four cache marks tell the server which prefixes to cache: the
+//! system prompt with the tools before it, and three places in the conversation ([`mark`]).
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json, value::RawValue};
@@ -144,6 +144,16 @@ enum Content<'a> {
     Opaque(&'a RawValue),
 }
 
+impl Content<'_> {
+    /// Whether it can be marked, and later requests repeat it.
+    const fn stays(&self) -> bool {
+        match self {
+            Self::Said(_) | Self::Image(_) | Self::Result(..) | Self::Call(_) => true,
+            Self::Prompt(_) | Self::Guidance(_) | Self::Opaque(_) => false,
+        }
+    }
+}
+
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum ImageSource<'a> {
@@ -196,18 +206,31 @@ fn messages<'a>(request: &'a Request, provider: &str, images: bool) -> Vec<Turn<
         let is_result = |block: &RequestBlock<'_>| matches!(block.content, Content::Result(..));
         turn.content.sort_by_key(|block| !is_result(block));
     }
-    mark_the_end(&mut turns);
+    mark(&mut turns);
     turns
 }
 
-fn mark_the_end(turns: &mut [Turn<'_>]) {
-    let stays = |block: &&mut RequestBlock<'_>| match block.content {
-        Content::Said(_) | Content::Image(_) | Content::Result(..) | Content::Call(_) => true,
-        Content::Prompt(_) | Content::Guidance(_) | Content::Opaque(_) => false,
-    };
-    let blocks = turns.iter_mut().flat_map(|turn| &mut turn.content);
-    if let Some(last) = blocks.rev().find(stays) {
-        last.marked = true;
+/// Marks what this request and the one before it end with, and the question before that. A server
+/// looks for a cached prefix only at a mark and at the 20 blocks before it; a question is found
+/// again, even when guidance after it is gone.
+fn mark(turns: &mut [Turn<'_>]) {
+    let is_reply = |turn: &Turn<'_>| turn.role == Side::Assistant;
+    let replied = turns.iter().rposition(is_reply).unwrap_or(0);
+    let (before, since) = turns.split_at_mut(replied);
+    mark_last(since, |_, content| content.stays());
+    mark_last(before, |_, content| content.stays());
+    mark_last(before, |role, content| {
+        role == Side::User && matches!(content, Content::Said(_))
+    });
+}
+
+fn mark_last(turns: &mut [Turn<'_>], fits: impl Fn(Side, &Content<'_>) -> bool) {
+    for turn in turns.iter_mut().rev() {
+        let mut blocks = turn.content.iter_mut().rev();
+        if let Some(block) = blocks.find(|block| fits(turn.role, &block.content)) {
+            block.marked = true;
+            return;
+        }
     }
 }
 

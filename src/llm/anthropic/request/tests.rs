@@ -139,7 +139,7 @@ fn outline(request: &Request) -> String {
 }
 
 #[test]
-fn roles_alternate_and_the_cache_mark_precedes_guidance() {
+fn roles_alternate_and_cache_marks_precede_guidance() {
     let user = || Message::text(Role::User, "u");
     let model = || Message::text(Role::Assistant, "a");
     let guidance = || Message::text(Role::Guidance, "g");
@@ -156,17 +156,32 @@ fn roles_alternate_and_the_cache_mark_precedes_guidance() {
         (
             "results first",
             vec![user(), asks(), user(), results(), guidance()],
-            "User: text; Assistant: call; User: result text* guidance",
+            "User: text*; Assistant: call; User: result text* guidance",
         ),
         (
             "two replies",
             vec![user(), model(), asks(), results()],
-            "User: text; Assistant: text call; User: result*",
+            "User: text*; Assistant: text call; User: result*",
         ),
         (
             "the model first",
             vec![model(), user()],
-            "User: text; Assistant: text; User: text*",
+            "User: text*; Assistant: text; User: text*",
+        ),
+        (
+            "a third request",
+            vec![user(), asks(), results(), asks(), results()],
+            "User: text*; Assistant: call; User: result*; Assistant: call; User: result*",
+        ),
+        (
+            "a second question",
+            vec![user(), asks(), results(), model(), user()],
+            "User: text*; Assistant: call; User: result*; Assistant: text; User: text*",
+        ),
+        (
+            "a reply before guidance",
+            vec![user(), model(), guidance(), model(), guidance()],
+            "User: text*; Assistant: text*; User: guidance; Assistant: text*; User: guidance",
         ),
         ("nobody", vec![], "User: text*"),
         (
