@@ -14,6 +14,7 @@ use oracle_agent::{
 };
 use serde_json::json;
 
+mod caching;
 mod canary;
 mod cuts;
 mod faults;

@@ -1,0 +1,165 @@
+//! What a provider can keep from one request to the next, through a whole system and a strict mock
+//! model in both dialects.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use oracle_agent::{
+    llm::{Dialect, ProviderSettings, Remote, Streaming},
+    mock::{Mock, Settings},
+    testkit::{TestOracle, TestTool},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// Anthropic's servers look so many blocks before a mark for a prefix that they have.
+const LOOKBACK: usize = 20;
+const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
+const LOOK: &str = r#"{"name": "look", "arguments": {"at": "a"}}"#;
+const MORE: &str = r#"{"text": "More.\n<signal type=\"need_turn\"><reason>There is a second file</reason></signal>"}"#;
+const DONE: &str = r#"{"text": "There.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found></signal>"}"#;
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(borrow)]
+    tools: &'a RawValue,
+    #[serde(borrow, default)]
+    system: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    messages: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    role: &'a str,
+    #[serde(borrow)]
+    content: Vec<&'a RawValue>,
+}
+
+/// A request as the model reads it: its tools, its prompt, its messages or their blocks.
+#[derive(Debug)]
+struct Sent {
+    query: usize,
+    blocks: Vec<String>,
+    /// Places of the blocks with a cache mark.
+    marks: Vec<usize>,
+}
+
+impl Sent {
+    fn new(query: usize, dialect: Dialect, body: &[u8]) -> Self {
+        let body: Body<'_> = serde_json::from_slice(body).unwrap();
+        let text = |block: &&RawValue| block.get().to_owned();
+        let mut blocks = vec![text(&body.tools)];
+        blocks.extend(body.system.iter().map(text));
+        for message in body.messages {
+            match dialect {
+                Dialect::OpenAi => blocks.push(text(&message)),
+                Dialect::Anthropic => {
+                    let message: Message<'_> = serde_json::from_str(message.get()).unwrap();
+                    let of_role = |block: &&RawValue| format!("{} {}", message.role, block.get());
+                    blocks.extend(message.content.iter().map(of_role));
+                }
+            }
+        }
+        let marked = |(at, block): (usize, &String)| block.contains(MARK).then_some(at);
+        let marks = blocks.iter().enumerate().filter_map(marked).collect();
+        let blocks = blocks.iter().map(|block| block.replace(MARK, "")).collect();
+        Self {
+            query,
+            blocks,
+            marks,
+        }
+    }
+
+    /// Number of blocks that this request repeats.
+    fn shares(&self, before: &Self) -> usize {
+        let pairs = self.blocks.iter().zip(&before.blocks);
+        pairs.take_while(|(one, other)| one == other).count()
+    }
+
+    /// Number of blocks before the first one that goes with its query.
+    fn lasting(&self) -> usize {
+        let is_guidance = |block: &String| block.contains("<guidance>");
+        // After the tools and the prompt.
+        let first = self.blocks.iter().skip(2).position(is_guidance);
+        first.map_or(self.blocks.len(), |at| at + 2)
+    }
+
+    fn prefix(&self, last: usize) -> String {
+        self.blocks[..=last].concat()
+    }
+
+    /// The last block that the server finds in its cache.
+    fn found(&self, cache: &BTreeSet<String>) -> Option<usize> {
+        let near = |mark: &usize| mark.saturating_sub(LOOKBACK)..=*mark;
+        let near = self.marks.iter().flat_map(near);
+        near.filter(|at| cache.contains(&self.prefix(*at))).max()
+    }
+}
+
+#[tokio::test]
+async fn each_request_repeats_the_one_before_it() {
+    for (dialect, base) in [(Dialect::OpenAi, "/v1"), (Dialect::Anthropic, "")] {
+        let settings = Settings {
+            strict: true,
+            ..Settings::default()
+        };
+        let mock = Mock::start(settings).await.unwrap();
+        let remote = Remote::new(ProviderSettings {
+            name: "p".into(),
+            dialect,
+            base_url: format!("{}{base}", mock.url()),
+            key: None,
+            headers: Vec::new(),
+            authorities: None,
+            streaming: Streaming::Always,
+            structured_output: None,
+            models: Vec::new(),
+            connect: Duration::from_secs(60),
+            first_byte: Duration::from_secs(60),
+        });
+        let oracle = TestOracle::new(remote.unwrap());
+        let oracle = oracle.tool(TestTool::new("look").answers("It is there."));
+        let oracle = oracle.start().await.unwrap();
+        let session = oracle.session("s").unwrap();
+        let calls = |count| format!(r#"{{"tool_calls": [{}]}}"#, vec![LOOK; count].join(","));
+        let mut requests: Vec<Sent> = Vec::new();
+        for (query, turns) in [
+            vec![calls(1), calls(2), DONE.into()],
+            // Guidance first, and then more blocks than a server looks back.
+            vec![MORE.into(), calls(12), calls(1), DONE.into()],
+            vec![DONE.into()],
+            vec![calls(1), MORE.into(), DONE.into()],
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let script = format!(r#"mock: {{"turns": [{}]}}"#, turns.join(","));
+            let answer = session.ask(&script).await.unwrap();
+            assert_eq!(answer.turns as usize, turns.len(), "{answer:?}");
+            let new = mock.requests().into_iter().skip(requests.len());
+            requests.extend(new.map(|request| Sent::new(query, dialect, &request.body)));
+        }
+        let mut cache = BTreeSet::new();
+        for (before, next) in requests.iter().zip(&requests[1..]) {
+            let lasts = match before.query == next.query {
+                true => before.blocks.len(),
+                false => before.lasting(),
+            };
+            let shared = next.shares(before);
+            assert!(
+                shared >= lasts,
+                "{shared} of {lasts}: {before:#?}\n{next:#?}"
+            );
+            cache.extend(before.marks.iter().map(|at| before.prefix(*at)));
+            let marked = before.marks.iter().filter(|at| **at < lasts).max();
+            assert!(
+                next.found(&cache).as_ref() >= marked,
+                "{before:#?}\n{next:#?}"
+            );
+        }
+        let marks = requests.iter().map(|sent| sent.marks.len()).max();
+        let is_marked = dialect == Dialect::Anthropic;
+        assert_eq!(marks, Some(if is_marked { 4 } else { 0 }));
+        oracle.shut_down(Duration::from_secs(5)).await;
+    }
+}
