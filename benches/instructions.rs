@@ -103,11 +103,18 @@ const CASES: &[Case] = &[
     }),
     case("session's turn 10", 735_000, (20, 1), |n| later(10, n)),
     case("session's turn 100", 1_760_000, (20, 1), |n| later(100, n)),
-    case("session's turn 1,000", 12_000_000, (20, 1), |n| later(1_000, n)),
+    case("session's turn 1,000", 12_000_000, (20, 1), |n| {
+        later(1_000, n)
+    }),
     case("kernel: a reply", 45_100, (100, 1), kernel),
     case("signal of a reply", 20_700, (100, 1), signals),
     case("classification", 132_000, (100, 1), classification),
-    case("encoding of a turn's records", 48_300, (50, TURNS), encoding),
+    case(
+        "encoding of a turn's records",
+        48_300,
+        (50, TURNS),
+        encoding,
+    ),
 ];
 const QUERIES: (usize, usize) = (50, TURNS);
 
