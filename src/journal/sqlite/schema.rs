@@ -55,8 +55,8 @@ const TABLES: &str = "
 ";
 
 /// Usage of each tenant and key per day, busy sessions by tenant, and sessions by time. Journals of
-/// this layout had none of them at first; they get them when they are opened, and versions that do not know them leave
-/// them alone.
+/// this layout had none of them at first; they get them when they are opened, and versions that do
+/// not know them leave them alone.
 pub(super) const ADDED: &str = "
     CREATE TABLE IF NOT EXISTS usage (
         payer TEXT NOT NULL,
