@@ -15,8 +15,8 @@ use serde_json::value::RawValue;
 const LOOKBACK: usize = 20;
 const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 const LOOK: &str = r#"{"name": "look", "arguments": {"at": "a"}}"#;
-const MORE: &str = r#"{"text": "More.\n<signal type=\"need_turn\"><reason>There is a second file</reason></signal>"}"#;
-const DONE: &str = r#"{"text": "There.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found></signal>"}"#;
+const MORE: &str = r#"{"reply": "More.\n<signal type=\"need_turn\"><reason>There is a second file</reason></signal>"}"#;
+const DONE: &str = r#"{"reply": "There.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found></signal>"}"#;
 
 #[derive(Deserialize)]
 struct Body<'a> {
