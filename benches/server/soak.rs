@@ -1,5 +1,5 @@
-//! Half an hour of steady load with trouble: the model server is killed and restarted, clients
-//! leave, streams are read slowly or not at all, and sessions are passivated and come back.
+//! Half an hour of steady load with trouble: the model server is killed and restarted, clients go
+//! away, streams are read slowly or not at all, and sessions are passivated and reactivated.
 
 use std::{sync::Arc, time::Duration};
 

@@ -13,7 +13,7 @@ use std::{
 use clap::ValueEnum;
 use jiff::fmt::friendly::SpanParser;
 
-use super::{CliError, interrupts::Interrupts, terminal::Terminal};
+use super::{CliError, Options, interrupts::Interrupts, terminal::Terminal};
 
 mod load;
 mod model;
@@ -68,28 +68,35 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 const TURNS: NonZeroU32 = NonZeroU32::new(3).unwrap();
 
 impl BenchArgs {
-    /// The simulated model, unless another one was `chosen`.
+    /// Refuses options that have no effect together.
     ///
     /// # Errors
-    /// If the options of the simulated model are set, but another one is chosen.
-    pub fn simulated_model(
-        &self,
-        chosen: Option<&str>,
-    ) -> Result<Option<SimulatedModel>, CliError> {
-        let option = [
-            ("--turns", self.turns.is_some()),
-            ("--latency", self.latency.is_some()),
-        ];
-        let option = option.into_iter().find(|(_, is_set)| *is_set);
-        match (chosen, option) {
-            (None, _) => Ok(Some(SimulatedModel {
-                turns: self.turns.unwrap_or(TURNS),
-                latency: self.latency.unwrap_or_default(),
-            })),
-            (Some(_), None) => Ok(None),
-            (Some(model), Some((option, _))) => Err(CliError::usage(format_args!(
-                "`{option}` is for the simulated model: leave it out, or leave out `--model {model}`"
-            ))),
+    /// If there is one.
+    pub fn refuse_idle_options(&self, common: &Options) -> Result<(), CliError> {
+        let (with, idle) = if self.url.is_some() {
+            let (model, turns) = (common.model.is_some(), common.max_turns.is_some());
+            ("--url", [("--model", model), ("--max-turns", turns)])
+        } else if common.model.is_some() {
+            let (turns, latency) = (self.turns.is_some(), self.latency.is_some());
+            ("--model", [("--turns", turns), ("--latency", latency)])
+        } else {
+            return Ok(());
+        };
+        let idle = idle.into_iter().filter(|(_, is_set)| *is_set);
+        let idle: Vec<String> = idle
+            .map(|(option, _)| format!("`{option}` has no effect with `{with}`: leave one out"))
+            .collect();
+        match idle.is_empty() {
+            true => Ok(()),
+            false => Err(CliError::all(idle)),
+        }
+    }
+
+    /// The model that answers unless `--model` names another one.
+    pub fn simulated_model(&self) -> SimulatedModel {
+        SimulatedModel {
+            turns: self.turns.unwrap_or(TURNS),
+            latency: self.latency.unwrap_or_default(),
         }
     }
 }
@@ -139,10 +146,11 @@ pub async fn run(
         let (tally, observed) = tokio::join!(load::run(args, &target, window, tally), observed);
         Ok::<_, CliError>((tally, observed?))
     };
-    let (tally, observed) = tokio::select! {
-        measured = Box::pin(measured) => measured?,
-        () = interrupts.pressed() => return Err(CliError::Interrupted),
+    let measured = tokio::select! {
+        measured = Box::pin(measured) => measured,
+        () = interrupts.pressed() => Err(CliError::Interrupted),
     };
     terminal.clear_status();
+    let (tally, observed) = measured?;
     report::print(args, &tally, &observed, terminal)
 }

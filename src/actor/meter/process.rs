@@ -31,7 +31,9 @@ impl ProcessUsage {
             cpu: cpu.try_into().unwrap_or_default(),
             resident: resident(),
             // The one that reads the directory does not count.
-            descriptors: descriptors.ok().map(|all| all.count() as u64 - 1),
+            descriptors: descriptors
+                .ok()
+                .map(|all| all.count().saturating_sub(1) as u64),
         }
     }
 }

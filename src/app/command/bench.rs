@@ -17,13 +17,15 @@ pub(super) fn bench(args: &BenchArgs, context: CommandContext<'_>) -> Result<(),
         environment,
         ..
     } = context;
+    args.refuse_idle_options(&common.options)?;
     if let Some(url) = &args.url {
         let key = ctl::key(args.key_file.as_deref(), environment)?;
         let server = Target::Server(Arc::new(Client::http(url, key)?));
         return run::on_runtime(Box::pin(bench::run(args, server, None, context.terminal)));
     }
     let config = context.load()?.config;
-    let model = args.simulated_model(common.options.model.as_deref())?;
+    let is_simulated = common.options.model.is_none();
+    let model = is_simulated.then(|| args.simulated_model());
     let builder = builder(&config, common, environment);
     let builder = match model {
         Some(model) => builder.backend(model).model(SimulatedModel::NAME),

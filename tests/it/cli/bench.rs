@@ -88,6 +88,7 @@ fn bench_refuses_options_without_effect() {
     let lines = [
         "bench --model offline --turns 2",
         "bench --url http://127.0.0.1:1 --turns 2",
+        "bench --url http://127.0.0.1:1 --model offline --max-turns 3",
         "bench --url http://127.0.0.1:1",
         "bench --url nonsense",
         "bench --key-file key",
