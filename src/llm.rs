@@ -24,6 +24,7 @@ mod limits;
 pub mod offline;
 mod openai;
 mod pieces;
+mod prefixes;
 mod provider;
 pub(crate) mod reading;
 mod remote;

@@ -7,7 +7,7 @@ mod decode;
 mod request;
 
 pub(super) use decode::AnthropicDecoder;
-pub(super) use request::body;
+pub(super) use request::{Places, body};
 
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
     parameters: &[Parameter::Temperature, Parameter::TopP],

@@ -1,5 +1,5 @@
-//! A cache of JSON text that many calls share, prompts and lists of tools. The address is the key,
-//! because a comparison would cost as much as serialization.
+//! A cache of JSON text that many calls share: prompts, lists of tools and beginnings of
+//! conversations. The address is the key, because a comparison would cost as much as serialization.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::{anthropic::Places, prefixes::Prefixes};
 use crate::model::ToolSpec;
 
 /// Usually more than profiles times types of queries; a miss is only serialized again.
@@ -16,6 +17,8 @@ const MOST: usize = 32;
 pub(super) struct JsonCache {
     prompts: Texts<str>,
     tools: Texts<[ToolSpec]>,
+    pub(super) openai: Prefixes<()>,
+    pub(super) anthropic: Prefixes<Places>,
 }
 
 /// Texts by their source, the newest last.

@@ -9,7 +9,8 @@
 use std::{borrow::Cow, sync::Arc};
 
 use memchr::memchr2_iter;
-use serde_json::{Map, Value, value::RawValue};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::Request;
@@ -27,13 +28,29 @@ pub(super) fn caller_limit(request: &Request) -> Option<u64> {
     Some(most.saturating_add(SIGNAL))
 }
 
-/// Estimates the size of a body, so that writing it need not reallocate.
-pub(super) fn room(messages: &[Arc<Message>], common: &[&RawValue]) -> usize {
+/// Estimates the JSON's size of messages, so that writing it need not reallocate.
+pub(super) fn room(messages: &[Arc<Message>]) -> usize {
     // Escaped line ends and quotes take two bytes each; roles and names take a few.
     let parts = messages.iter().flat_map(|message| &message.parts);
     let said = parts.map(Part::bytes).map(|bytes| bytes + bytes / 16 + 96);
-    let common = common.iter().map(|text| text.get().len());
-    said.sum::<usize>() + common.sum::<usize>() + 512
+    said.sum()
+}
+
+/// A request's body: an object of other fields, which is not empty, and the messages, each with a
+/// comma after it.
+pub(super) fn body(fields: &impl Serialize, messages: &[&[u8]]) -> serde_json::Result<Vec<u8>> {
+    let mut body = serde_json::to_vec(fields)?;
+    let bytes: usize = messages.iter().map(|piece| piece.len()).sum();
+    body.reserve(bytes + 16);
+    // The object's end.
+    body.pop();
+    body.extend_from_slice(b",\"messages\":[");
+    messages
+        .iter()
+        .for_each(|piece| body.extend_from_slice(piece));
+    body.pop_if(|last| *last == b',');
+    body.extend_from_slice(b"]}");
+    Ok(body)
 }
 
 /// Marks a text of the runtime, so that the model can tell it from the user's.

@@ -2,13 +2,15 @@
 //!
 //! Roles must alternate, so consecutive messages of one role become one message with several
 //! blocks, tool results first. At most four cache marks tell the server which prefixes to cache: the
-//! system prompt with the tools before it, and three places in the conversation ([`mark`]).
+//! system prompt with the tools before it, and three places in the conversation ([`marks`]).
+
+use std::collections::BTreeSet;
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    llm::{Request, ToolChoice, json_cache::JsonCache, wire},
+    llm::{Request, ToolChoice, json_cache::JsonCache, prefixes::Prefix, wire},
     model::{Image, Message, Parameter, Part, Role, ToolCall, ToolResult, ToolSpec, ToolStatus},
 };
 
@@ -17,6 +19,9 @@ const MAX_TOKENS: u64 = 8192;
 
 /// Content of a failed tool call without output.
 const SILENT: &str = "(no output)";
+
+/// Goes before the end of a block.
+const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 
 /// User message before a conversation that would begin with the assistant.
 const BEGIN: &str = "(The conversation continues.)";
@@ -33,17 +38,17 @@ pub(in crate::llm) fn body(
     let tools = kept.tools(&request.tools, |tools| {
         tools.iter().map(AnthropicTool::of).collect::<Vec<_>>()
     })?;
-    let system = (!request.system.trim().is_empty()).then_some(RequestBlock {
-        content: Content::Prompt(&prompt),
-        marked: true,
+    let system = (!request.system.trim().is_empty()).then_some(Prompt {
+        r#type: "text",
+        text: &prompt,
+        cache_control: json!({"type": "ephemeral"}),
     });
-    let mut body = Vec::with_capacity(wire::room(&request.messages, &[&prompt, &tools]));
     let options = request.options.as_deref();
     let parameter = |parameter| options?.parameters.get(&parameter);
     let most = max_output.unwrap_or(MAX_TOKENS);
     let has_tools = !request.tools.is_empty();
     let single_call = options.is_some_and(|options| options.single_call);
-    let written = MessagesRequest {
+    let fields = MessagesRequest {
         model: &request.model,
         max_tokens: wire::caller_limit(request).map_or(most, |asked| asked.min(most)),
         temperature: parameter(Parameter::Temperature),
@@ -51,13 +56,23 @@ pub(in crate::llm) fn body(
         tools: has_tools.then_some(&*tools),
         tool_choice: tool_choice(&request.tool_choice, single_call).filter(|_| has_tools),
         system: system.into_iter().collect(),
-        messages: messages(request, provider, images),
         stream,
     };
-    serde_json::to_writer(&mut body, &written)?;
+    let mut written = kept.anthropic.take(request);
+    let last = write(&mut written, request, provider, images)?;
+    let places = written.cuts.iter().map(|cut| cut.mark).chain([last]);
+    let (mut pieces, mut from) = (Vec::new(), 0);
+    for place in marks(&places.collect::<Vec<_>>()) {
+        pieces.extend([&written.json[from..place], MARK]);
+        from = place;
+    }
+    pieces.push(&written.json[from..]);
+    let body = wire::body(&fields, &pieces)?;
+    kept.anthropic.put(written, request);
     Ok(body)
 }
 
+/// All fields but the messages.
 #[derive(Serialize)]
 struct MessagesRequest<'a> {
     model: &'a str,
@@ -71,9 +86,15 @@ struct MessagesRequest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    system: Vec<RequestBlock<'a>>,
-    messages: Vec<Turn<'a>>,
+    system: Vec<Prompt<'a>>,
     stream: bool,
+}
+
+#[derive(Serialize)]
+struct Prompt<'a> {
+    r#type: &'static str,
+    text: &'a RawValue,
+    cache_control: Value,
 }
 
 fn tool_choice(choice: &ToolChoice, single_call: bool) -> Option<Value> {
@@ -107,33 +128,18 @@ impl<'a> AnthropicTool<'a> {
     }
 }
 
-#[derive(Serialize)]
 struct Turn<'a> {
     role: Side,
-    content: Vec<RequestBlock<'a>>,
+    blocks: Vec<Block<'a>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     User,
     Assistant,
 }
 
-struct RequestBlock<'a> {
-    content: Content<'a>,
-    marked: bool,
-}
-
-impl<'a> RequestBlock<'a> {
-    const fn of(content: Content<'a>) -> Self {
-        let marked = false;
-        Self { content, marked }
-    }
-}
-
-enum Content<'a> {
-    Prompt(&'a RawValue),
+enum Block<'a> {
     Said(&'a str),
     /// A text of the runtime.
     Guidance(&'a str),
@@ -144,14 +150,24 @@ enum Content<'a> {
     Opaque(&'a RawValue),
 }
 
-impl Content<'_> {
+impl Block<'_> {
     /// Whether it can be marked, and later requests repeat it.
     const fn stays(&self) -> bool {
         match self {
             Self::Said(_) | Self::Image(_) | Self::Result(..) | Self::Call(_) => true,
-            Self::Prompt(_) | Self::Guidance(_) | Self::Opaque(_) => false,
+            Self::Guidance(_) | Self::Opaque(_) => false,
         }
     }
+}
+
+/// Where in the JSON a turn can be marked.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::llm) struct Places {
+    role: Side,
+    /// In its last block that stays.
+    staying: Option<usize>,
+    /// In its last text of the user.
+    question: Option<usize>,
 }
 
 #[derive(Serialize)]
@@ -178,79 +194,111 @@ fn contents(text: &str, images: &[Image]) -> Vec<Value> {
     text.into_iter().chain(images).collect()
 }
 
-fn messages<'a>(request: &'a Request, provider: &str, images: bool) -> Vec<Turn<'a>> {
-    let mut turns: Vec<Turn<'a>> = Vec::new();
-    for message in request.messages.iter() {
+/// Appends the messages that the prefix lacks. Returns the places of the last turn.
+fn write(
+    prefix: &mut Prefix<Places>,
+    request: &Request,
+    provider: &str,
+    images: bool,
+) -> serde_json::Result<Places> {
+    let begun = prefix.messages();
+    let new = request.messages.get(begun..).unwrap_or_default();
+    prefix.json.reserve(wire::room(new));
+    let begin = || Turn {
+        role: Side::User,
+        blocks: vec![Block::Said(BEGIN)],
+    };
+    let mut open: Option<Turn<'_>> = None;
+    for (at, message) in new.iter().enumerate() {
         let role = match message.role {
             Role::Assistant => Side::Assistant,
             Role::System | Role::User | Role::Tool | Role::Guidance => Side::User,
         };
-        let content = blocks(message, provider, images);
-        if content.is_empty() {
+        let blocks = blocks(message, provider, images);
+        if blocks.is_empty() {
             continue;
         }
-        match turns.last_mut() {
-            Some(last) if last.role == role => last.content.extend(content),
-            Some(_) | None => turns.push(Turn { role, content }),
+        if role == Side::Assistant && prefix.cuts.is_empty() {
+            open.get_or_insert_with(begin);
+        }
+        match &mut open {
+            Some(open) if open.role == role => open.blocks.extend(blocks),
+            _ => {
+                if let Some(closed) = open.replace(Turn { role, blocks }) {
+                    let places = closed.write(&mut prefix.json)?;
+                    prefix.cut(begun + at, places);
+                }
+            }
         }
     }
-    if turns
-        .first()
-        .is_none_or(|first| first.role == Side::Assistant)
-    {
-        let begin = RequestBlock::of(Content::Said(BEGIN));
-        let (role, content) = (Side::User, vec![begin]);
-        turns.insert(0, Turn { role, content });
-    }
-    for turn in &mut turns {
-        let is_result = |block: &RequestBlock<'_>| matches!(block.content, Content::Result(..));
-        turn.content.sort_by_key(|block| !is_result(block));
-    }
-    mark(&mut turns);
-    turns
+    open.unwrap_or_else(begin).write(&mut prefix.json)
 }
 
-/// Marks what this request and the one before it end with, and the question before that. A server
-/// looks for a cached prefix only at a mark and at the 20 blocks before it; a question is found
-/// again, even when guidance after it is gone.
-fn mark(turns: &mut [Turn<'_>]) {
-    let is_reply = |turn: &Turn<'_>| turn.role == Side::Assistant;
+impl Turn<'_> {
+    fn write(mut self, json: &mut Vec<u8>) -> serde_json::Result<Places> {
+        self.blocks
+            .sort_by_key(|block| !matches!(block, Block::Result(..)));
+        let (mut staying, mut question) = (None, None);
+        json.extend_from_slice(match self.role {
+            Side::User => b"{\"role\":\"user\",\"content\":[",
+            Side::Assistant => b"{\"role\":\"assistant\",\"content\":[",
+        });
+        for block in &self.blocks {
+            serde_json::to_writer(&mut *json, block)?;
+            // Before the end of the object.
+            let place = Some(json.len() - 1);
+            if block.stays() {
+                staying = place;
+            }
+            if self.role == Side::User && matches!(block, Block::Said(_)) {
+                question = place;
+            }
+            json.push(b',');
+        }
+        json.pop();
+        json.extend_from_slice(b"]},");
+        Ok(Places {
+            role: self.role,
+            staying,
+            question,
+        })
+    }
+}
+
+/// Where to mark what this request and the one before it end with, and the question before that, in
+/// order. A server looks for a cached prefix only at a mark and at the 20 blocks before it; a
+/// question is found again, even when guidance after it is gone.
+fn marks(turns: &[Places]) -> BTreeSet<usize> {
+    let is_reply = |turn: &Places| turn.role == Side::Assistant;
     let replied = turns.iter().rposition(is_reply).unwrap_or(0);
-    let (before, since) = turns.split_at_mut(replied);
-    mark_last(since, |_, content| content.stays());
-    mark_last(before, |_, content| content.stays());
-    mark_last(before, |role, content| {
-        role == Side::User && matches!(content, Content::Said(_))
-    });
+    let (before, since) = turns.split_at(replied);
+    let last =
+        |turns: &[Places], place: fn(&Places) -> Option<usize>| turns.iter().rev().find_map(place);
+    let places = [
+        last(since, |turn| turn.staying),
+        last(before, |turn| turn.staying),
+        last(before, |turn| turn.question),
+    ];
+    places.into_iter().flatten().collect()
 }
 
-fn mark_last(turns: &mut [Turn<'_>], fits: impl Fn(Side, &Content<'_>) -> bool) {
-    for turn in turns.iter_mut().rev() {
-        let mut blocks = turn.content.iter_mut().rev();
-        if let Some(block) = blocks.find(|block| fits(turn.role, &block.content)) {
-            block.marked = true;
-            return;
-        }
-    }
-}
-
-fn blocks<'a>(message: &'a Message, provider: &str, images: bool) -> Vec<RequestBlock<'a>> {
-    let content = message.parts.iter().filter_map(|part| match part {
+fn blocks<'a>(message: &'a Message, provider: &str, images: bool) -> Vec<Block<'a>> {
+    let blocks = message.parts.iter().filter_map(|part| match part {
         Part::Text { text } if text.trim().is_empty() => None,
         Part::Text { text } => Some(match message.role {
-            Role::System | Role::Guidance => Content::Guidance(text),
-            Role::User | Role::Assistant | Role::Tool => Content::Said(text),
+            Role::System | Role::Guidance => Block::Guidance(text),
+            Role::User | Role::Assistant | Role::Tool => Block::Said(text),
         }),
-        Part::ToolCall(call) => Some(Content::Call(call)),
-        Part::ToolResult(result) => Some(Content::Result(result, images)),
+        Part::ToolCall(call) => Some(Block::Call(call)),
+        Part::ToolResult(result) => Some(Block::Result(result, images)),
         Part::Opaque(opaque) if opaque.provider == provider => {
-            serde_json::from_str(&opaque.body).ok().map(Content::Opaque)
+            serde_json::from_str(&opaque.body).ok().map(Block::Opaque)
         }
-        Part::Image(image) => Some(Content::Image(image)),
+        Part::Image(image) => Some(Block::Image(image)),
         Part::Opaque(_) => None,
     });
-    let mut blocks: Vec<RequestBlock<'_>> = content.map(RequestBlock::of).collect();
-    let is_opaque = |block: &RequestBlock<'_>| matches!(block.content, Content::Opaque(_));
+    let mut blocks: Vec<Block<'_>> = blocks.collect();
+    let is_opaque = |block: &Block<'_>| matches!(block, Block::Opaque(_));
     // Reasoning alone is no valid message.
     if blocks.iter().all(is_opaque) {
         blocks.clear();
@@ -258,30 +306,26 @@ fn blocks<'a>(message: &'a Message, provider: &str, images: bool) -> Vec<Request
     blocks
 }
 
-impl Serialize for RequestBlock<'_> {
+impl Serialize for Block<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if let Content::Opaque(raw) = self.content {
+        if let Self::Opaque(raw) = self {
             return raw.serialize(serializer);
         }
         let mut map = serializer.serialize_map(None)?;
-        match &self.content {
-            Content::Prompt(text) => {
+        match self {
+            Block::Said(text) => {
                 map.serialize_entry("type", "text")?;
                 map.serialize_entry("text", text)?;
             }
-            Content::Said(text) => {
-                map.serialize_entry("type", "text")?;
-                map.serialize_entry("text", text)?;
-            }
-            Content::Guidance(text) => {
+            Block::Guidance(text) => {
                 map.serialize_entry("type", "text")?;
                 map.serialize_entry("text", &wire::guidance(text))?;
             }
-            Content::Image(image) => {
+            Block::Image(image) => {
                 map.serialize_entry("type", "image")?;
                 map.serialize_entry("source", &ImageSource::of(image))?;
             }
-            Content::Result(result, takes_images) => {
+            Block::Result(result, takes_images) => {
                 map.serialize_entry("type", "tool_result")?;
                 map.serialize_entry("tool_use_id", &wire::id(&result.call.0))?;
                 let failed = result.status != ToolStatus::Ok;
@@ -297,7 +341,7 @@ impl Serialize for RequestBlock<'_> {
                 }
                 map.serialize_entry("is_error", &failed)?;
             }
-            Content::Call(call) => {
+            Block::Call(call) => {
                 map.serialize_entry("type", "tool_use")?;
                 map.serialize_entry("id", &wire::id(&call.id.0))?;
                 map.serialize_entry("name", &wire::name(&call.name))?;
@@ -306,10 +350,7 @@ impl Serialize for RequestBlock<'_> {
                     serde_json::from_str(&arguments).map_err(serde::ser::Error::custom)?;
                 map.serialize_entry("input", input)?;
             }
-            Content::Opaque(_) => {}
-        }
-        if self.marked {
-            map.serialize_entry("cache_control", &json!({"type": "ephemeral"}))?;
+            Block::Opaque(_) => {}
         }
         map.end()
     }

@@ -3,7 +3,7 @@
 //! The prompt comes first and messages keep their order, so that a growing conversation has a
 //! stable prefix, byte for byte, which servers can cache.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json, value::RawValue};
@@ -13,6 +13,7 @@ use crate::{
     llm::{
         Request, ToolChoice,
         json_cache::JsonCache,
+        prefixes::Prefix,
         wire::{self, Ids},
     },
     model::{AnswerFormat, Capabilities, Image, Message, Parameter, Part, Role, ToolSpec},
@@ -35,15 +36,8 @@ pub(in crate::llm) fn body(
     let tools = kept.tools(&request.tools, |tools| {
         tools.iter().map(OpenAiTool::of).collect::<Vec<_>>()
     })?;
-    // OpenAI takes special tokens in messages as plain text.
-    let messages = match is_openai {
-        true => Cow::Borrowed(&request.messages[..]),
-        false => wire::without_tokens(&request.messages),
-    };
-    let mut body = Vec::with_capacity(wire::room(&messages, &[&prompt, &tools]));
-    let written = ChatRequest {
+    let fields = ChatRequest {
         model: &request.model,
-        messages: entries(request, &messages, &prompt, provider, host, takes.images),
         tools: has_tools.then_some(&*tools),
         tool_choice: tool_choice(&request.tool_choice).filter(|_| has_tools),
         parallel_tool_calls: (has_tools && options.is_some_and(|options| options.single_call))
@@ -61,14 +55,22 @@ pub(in crate::llm) fn body(
             include_usage: true,
         }),
     };
-    serde_json::to_writer(&mut body, &written)?;
+    let mut written = kept.openai.take(request);
+    write(&mut written, request, provider, host, takes.images)?;
+    let mut messages = Vec::new();
+    if !request.system.is_empty() {
+        serde_json::to_writer(&mut messages, &Entry::Prompt { content: &prompt })?;
+        messages.push(b',');
+    }
+    let body = wire::body(&fields, &[&messages, &written.json])?;
+    kept.openai.put(written, request);
     Ok(body)
 }
 
+/// All fields but the messages.
 #[derive(Serialize)]
 struct ChatRequest<'a> {
     model: &'a str,
-    messages: Vec<Entry<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -244,19 +246,31 @@ struct Kept<'a> {
     reasoning_details: Option<&'a RawValue>,
 }
 
-fn entries<'a>(
-    request: &'a Request,
-    messages: &'a [Arc<Message>],
-    prompt: &'a RawValue,
+/// Appends the messages that the prefix lacks.
+fn write(
+    prefix: &mut Prefix<()>,
+    request: &Request,
     provider: &str,
     host: Host,
     images: bool,
-) -> Vec<Entry<'a>> {
-    let mut entries = Vec::with_capacity(messages.len() + 1);
-    if !request.system.is_empty() {
-        entries.push(Entry::Prompt { content: prompt });
-    }
-    for message in messages {
+) -> serde_json::Result<()> {
+    let begun = prefix.messages();
+    let new = request.messages.get(begun..).unwrap_or_default();
+    // OpenAI takes special tokens in messages as plain text.
+    let new = match host == Host::OpenAi {
+        true => Cow::Borrowed(new),
+        false => wire::without_tokens(new),
+    };
+    prefix.json.reserve(wire::room(&new));
+    let mut entries = Vec::new();
+    for (at, message) in new.iter().enumerate() {
+        // Nothing joins a reply.
+        if let Some(Entry::Assistant { .. }) = entries.last() {
+            for entry in entries.drain(..) {
+                prefix.push(&entry)?;
+            }
+            prefix.cut(begun + at, ());
+        }
         match message.role {
             Role::System | Role::Guidance if host == Host::OpenAi => {
                 entries.extend(message.texts().map(|content| Entry::System { content }));
@@ -284,7 +298,7 @@ fn entries<'a>(
             }
         }
     }
-    entries
+    entries.iter().try_for_each(|entry| prefix.push(entry))
 }
 
 fn user_part(part: &Part) -> Option<UserPart<'_>> {

@@ -114,26 +114,26 @@ fn minimal_anthropic_request_omits_optional_fields() {
         tools: [].into(),
         ..conformance::request(Scenario::NoTools)
     };
-    let expected = r#"{"model":"model","max_tokens":8192,"messages":[{"role":"user","content":[{"type":"text","text":"Where is the session cache emptied?","cache_control":{"type":"ephemeral"}}]}],"stream":false}"#;
+    let expected = r#"{"model":"model","max_tokens":8192,"stream":false,"messages":[{"role":"user","content":[{"type":"text","text":"Where is the session cache emptied?","cache_control":{"type":"ephemeral"}}]}]}"#;
     assert_eq!(written(&request, None, false), expected);
 }
 
 /// Role and kinds of blocks of each message; `*` after those with a cache mark.
 fn outline(request: &Request) -> String {
-    let turns = messages(request, "p", true).into_iter().map(|turn| {
-        let blocks = turn.content.iter().map(|block| {
-            let kind = match block.content {
-                Content::Prompt(_) => "prompt",
-                Content::Said(_) => "text",
-                Content::Guidance(_) => "guidance",
-                Content::Image(_) => "image",
-                Content::Result(..) => "result",
-                Content::Call(_) => "call",
-                Content::Opaque(_) => "opaque",
+    let body: Value = serde_json::from_str(&written(request, None, true)).unwrap();
+    let turns = body["messages"].as_array().unwrap().iter().map(|turn| {
+        let blocks = turn["content"].as_array().unwrap().iter().map(|block| {
+            let kind = match (block["type"].as_str(), block["text"].as_str()) {
+                (_, Some(text)) if text.starts_with("<guidance>") => "guidance",
+                (Some("tool_result"), _) => "result",
+                (Some("tool_use"), _) => "call",
+                (kind, _) => kind.unwrap(),
             };
-            format!("{kind}{}", if block.marked { "*" } else { "" })
+            let is_marked = block.get("cache_control").is_some();
+            format!("{kind}{}", if is_marked { "*" } else { "" })
         });
-        format!("{:?}: {}", turn.role, blocks.collect::<Vec<_>>().join(" "))
+        let blocks = blocks.collect::<Vec<_>>().join(" ");
+        format!("{}: {blocks}", turn["role"].as_str().unwrap())
     });
     turns.collect::<Vec<_>>().join("; ")
 }
@@ -146,48 +146,48 @@ fn roles_alternate_and_cache_marks_precede_guidance() {
     let asks = || message(Role::Assistant, vec![call("a", "f", "{}")]);
     let results = || message(Role::Tool, vec![result("a", ToolStatus::Ok, "r")]);
     for (name, messages, expected) in [
-        ("a question", vec![user()], "User: text*"),
-        ("two in a row", vec![user(), user()], "User: text text*"),
+        ("a question", vec![user()], "user: text*"),
+        ("two in a row", vec![user(), user()], "user: text text*"),
         (
             "guidance last",
             vec![user(), guidance()],
-            "User: text* guidance",
+            "user: text* guidance",
         ),
         (
             "results first",
             vec![user(), asks(), user(), results(), guidance()],
-            "User: text*; Assistant: call; User: result text* guidance",
+            "user: text*; assistant: call; user: result text* guidance",
         ),
         (
             "two replies",
             vec![user(), model(), asks(), results()],
-            "User: text*; Assistant: text call; User: result*",
+            "user: text*; assistant: text call; user: result*",
         ),
         (
             "the model first",
             vec![model(), user()],
-            "User: text*; Assistant: text; User: text*",
+            "user: text*; assistant: text; user: text*",
         ),
         (
             "a third request",
             vec![user(), asks(), results(), asks(), results()],
-            "User: text*; Assistant: call; User: result*; Assistant: call; User: result*",
+            "user: text*; assistant: call; user: result*; assistant: call; user: result*",
         ),
         (
             "a second question",
             vec![user(), asks(), results(), model(), user()],
-            "User: text*; Assistant: call; User: result*; Assistant: text; User: text*",
+            "user: text*; assistant: call; user: result*; assistant: text; user: text*",
         ),
         (
             "a reply before guidance",
             vec![user(), model(), guidance(), model(), guidance()],
-            "User: text*; Assistant: text*; User: guidance; Assistant: text*; User: guidance",
+            "user: text*; assistant: text*; user: guidance; assistant: text*; user: guidance",
         ),
-        ("nobody", vec![], "User: text*"),
+        ("nobody", vec![], "user: text*"),
         (
             "an empty reply",
             vec![user(), Message::text(Role::Assistant, " "), guidance()],
-            "User: text* guidance",
+            "user: text* guidance",
         ),
     ] {
         assert_eq!(outline(&with(messages)), expected, "{name}");

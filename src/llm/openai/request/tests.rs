@@ -109,7 +109,7 @@ fn minimal_openai_request_omits_optional_fields() {
         false,
     )
     .unwrap();
-    let expected = r#"{"model":"model","messages":[{"role":"user","content":"Where is the session cache emptied?"}],"stream":false}"#;
+    let expected = r#"{"model":"model","stream":false,"messages":[{"role":"user","content":"Where is the session cache emptied?"}]}"#;
     assert_eq!(String::from_utf8(body).unwrap(), expected);
 }
 
@@ -182,7 +182,7 @@ fn earlier_messages_stay_a_prefix_of_later_requests() {
         )
         .unwrap();
         let text = String::from_utf8(body).unwrap();
-        text[..text.find("],\"tools\"").unwrap()].to_owned()
+        text.strip_suffix("]}").unwrap().to_owned()
     };
     for messages in 1..=7 {
         assert!(

@@ -1,0 +1,136 @@
+use proptest::{collection::vec, prelude::*};
+
+use super::*;
+use crate::{
+    llm::{
+        anthropic,
+        json_cache::JsonCache,
+        openai::{self, Host},
+    },
+    model::{CallId, Part, Role, ToolCall, ToolResult, ToolStatus},
+    testkit::llm_conformance::{self as conformance, Scenario},
+};
+
+fn request(messages: &[Arc<Message>]) -> Request {
+    Request {
+        messages: Arc::new(messages.to_vec()),
+        ..conformance::request(Scenario::Question)
+    }
+}
+
+type Body = fn(&Request, &JsonCache) -> serde_json::Result<Vec<u8>>;
+
+fn openai(request: &Request, kept: &JsonCache, host: &str) -> serde_json::Result<Vec<u8>> {
+    let host = Host::of(host);
+    openai::body(request, kept, "p", host, host.capabilities(), None, true)
+}
+
+const DIALECTS: [Body; 3] = [
+    |request, kept| openai(request, kept, "api.openai.com"),
+    |request, kept| openai(request, kept, "localhost"),
+    |request, kept| anthropic::body(request, kept, "p", true, None, true),
+];
+
+/// Long enough that two of them are kept.
+fn text(role: Role, number: usize) -> Message {
+    Message::text(role, format!("{number} \"x\"\n").repeat(400))
+}
+
+/// What can happen to a conversation from one request to the next.
+fn change(messages: &mut Vec<Arc<Message>>, step: u8, number: usize) {
+    let id = CallId::new("c");
+    match step {
+        0 => messages.push(text(Role::User, number).into()),
+        1 => messages.push(text(Role::Assistant, number).into()),
+        2 => messages.push(text(Role::Guidance, number).into()),
+        3 => {
+            let (name, arguments) = ("look".to_owned(), "{}".to_owned());
+            let call = Part::ToolCall(ToolCall {
+                id: id.clone(),
+                name,
+                arguments,
+            });
+            let role = Role::Assistant;
+            let parts = vec![Part::text("Let me look."), call];
+            messages.push(Message { role, parts }.into());
+            let result = ToolResult::new(id, ToolStatus::Ok, "found ".repeat(500));
+            let (role, parts) = (Role::Tool, vec![Part::ToolResult(result)]);
+            messages.push(Message { role, parts }.into());
+        }
+        4 => messages.retain(|message| message.role != Role::Guidance),
+        5 => messages.truncate(messages.len().saturating_sub(2)),
+        6 => messages.push(Message::text(Role::Assistant, " ").into()),
+        7 => {
+            let end = messages.len().min(3);
+            messages.splice(..end, [text(Role::User, number).into()]);
+        }
+        _ => {
+            // Another message at the same place.
+            if let Some(last) = messages.last_mut() {
+                *last = text(last.role, number).into();
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn kept_json_changes_no_request(steps in vec(0..9_u8, 1..40)) {
+        for body in DIALECTS {
+            let (mut messages, kept) = (Vec::new(), JsonCache::default());
+            for (number, step) in steps.iter().enumerate() {
+                change(&mut messages, *step, number);
+                let request = request(&messages);
+                let expected = body(&request, &JsonCache::default()).unwrap();
+                prop_assert!(body(&request, &kept).unwrap() == expected, "{number}: {step}");
+            }
+        }
+    }
+}
+
+#[test]
+fn conversation_is_serialized_from_its_first_change() {
+    // In OpenAI's dialect the JSON can be continued after replies, in Anthropic's after all messages.
+    for (body, after_last) in DIALECTS.into_iter().zip([18, 18, 19]) {
+        let kept = JsonCache::default();
+        let held = |request: &Request| {
+            kept.openai.take(request).messages() + kept.anthropic.take(request).messages()
+        };
+        let mut messages = Vec::new();
+        for number in 0..10 {
+            messages.push(text(Role::User, number).into());
+            messages.push(text(Role::Assistant, number).into());
+        }
+        messages.push(text(Role::User, 10).into());
+        let asked = request(&messages);
+        for (changed, expected) in [(21, 20), (20, after_last), (9, 8), (0, 0)] {
+            body(&asked, &kept).unwrap();
+            let mut other = messages.clone();
+            if let Some(message) = other.get_mut(changed) {
+                *message = text(message.role, 99).into();
+            }
+            assert_eq!(held(&request(&other)), expected, "{changed}");
+        }
+    }
+}
+
+#[test]
+fn kept_json_is_bounded() {
+    let prefixes = Prefixes::default();
+    let mut asked = Vec::new();
+    for number in 0..30 {
+        let messages = [text(Role::User, number), text(Role::User, number)].map(Arc::new);
+        let request = request(&messages);
+        let mut prefix = prefixes.take(&request);
+        prefix.json = vec![b' '; LONGEST];
+        prefix.cut(1, ());
+        prefixes.put(prefix, &request);
+        asked.push(request);
+        let kept = prefixes.0.lock();
+        let all = kept.young.values().chain(kept.old.values());
+        assert!(all.map(Prefix::size).sum::<usize>() <= 2 * GENERATION + LONGEST);
+    }
+    let held = |request| prefixes.take(request).messages() == 1;
+    assert!(!held(&asked[0]));
+    assert!(held(&asked[29]));
+}
