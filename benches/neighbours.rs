@@ -1,7 +1,8 @@
 //! What one conversation's excess costs the others: 100 queries a second, each in a session of its
 //! own, alone and beside a tool result of 10 MB a second, a prompt of 100,000 tokens a second, and a
-//! tenant that floods the model. The phases alternate, and the figures are medians. The journal is
-//! in SQLite; `TMPDIR` selects its disk, `ORACLE_BENCH_SECONDS` the duration of each phase (10).
+//! tenant that floods the model, which takes 64 calls at a time. The phases alternate, and the
+//! figures are medians. The journal is in SQLite; `TMPDIR` selects its disk, `ORACLE_BENCH_SECONDS`
+//! the duration of each phase (10).
 #![expect(clippy::print_stdout, reason = "its figures are its output")]
 
 use std::{error::Error, sync::Arc, time::Duration};
@@ -30,6 +31,8 @@ type BenchResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const RATE: u32 = 100;
 const ROUNDS: usize = 5;
+/// Most calls at a time.
+const CALLS: usize = 64;
 /// Conversations of the flooding tenant, each of which asks again at once.
 const FLOOD: usize = 500;
 const LATENCY: Duration = Duration::from_millis(50);
@@ -59,6 +62,7 @@ async fn main() -> BenchResult<()> {
     )?);
     let tool = TestTool::new(TOOL).answers("A line of a large file.\n".repeat(10_000_000 / 24));
     let oracle = TestOracle::new(Model).journal(journal).tool(tool);
+    let oracle = oracle.settings(|settings| settings.gateway.concurrency = CALLS);
     let oracle = Arc::new(oracle.start().await?);
     let neighbours = [
         Neighbour::None,

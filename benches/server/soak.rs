@@ -17,10 +17,10 @@ use super::{
     place::Served,
 };
 
-/// Queries per second, about half of what the machine can do.
-const RATE: u32 = 500;
+/// Queries per second, about half of what two cores can do.
+const RATE: u32 = 300;
 /// Sessions, each of which gets a query every 40 seconds and is passivated in between.
-const SESSIONS: u64 = 20_000;
+const SESSIONS: u64 = 12_000;
 const CONFIG: &str = "[session]\nidle_timeout = \"10s\"\n";
 
 pub(crate) async fn soak() -> BenchResult<()> {
