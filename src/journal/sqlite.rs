@@ -175,7 +175,7 @@ impl Journal for Sqlite {
     ) -> JournalFuture<'_, Claim> {
         Box::pin(async move {
             let append = Append {
-                sid: Sid::default(),
+                sid: row::NEW,
                 epoch: Epoch::default(),
                 after: Seq(0),
                 records,
@@ -185,7 +185,7 @@ impl Journal for Sqlite {
             if append.records.is_empty() {
                 return Err(Error::Empty);
             }
-            let batch = Batch::of(&append)?;
+            let batch = Batch::of(append)?;
             let writer = &self.inner.writer;
             writer.ask(move |store| store.open(&key, &batch)).await
         })
@@ -201,9 +201,12 @@ impl Journal for Sqlite {
             if append.records.is_empty() {
                 return Err(Error::Empty);
             }
-            let batch = Batch::of(&append)?;
+            let (sid, epoch) = (append.sid, append.epoch);
+            let batch = Batch::of(append)?;
             let writer = &self.inner.writer;
-            writer.ask(move |store| store.append(&batch)).await
+            writer
+                .ask(move |store| store.append(&batch, sid, epoch))
+                .await
         })
     }
 

@@ -1,5 +1,7 @@
 //! Records as rows, with checksums.
 
+use std::sync::Arc;
+
 use rusqlite::types::ValueRef;
 use sha2::{Digest, Sha256};
 
@@ -10,8 +12,6 @@ use crate::{
 
 #[derive(Debug)]
 pub(super) struct Batch {
-    pub(super) sid: Sid,
-    pub(super) epoch: Epoch,
     pub(super) after: Seq,
     pub(super) rows: Vec<Row>,
     /// A sub-agent's session that begins, and its parent.
@@ -20,69 +20,62 @@ pub(super) struct Batch {
     pub(super) charges: Vec<Charge>,
 }
 
-#[derive(Debug, Clone)]
+/// The number of a session that its first append creates; no session has it.
+pub(super) const NEW: Sid = Sid(0);
+
+#[derive(Debug)]
 pub(super) struct Row {
-    pub(super) at: i64,
-    pub(super) kind: &'static str,
+    pub(super) record: Arc<Record>,
     pub(super) body: String,
-    pub(super) sum: i64,
+    /// `None` until the session has a number.
+    sum: Option<i64>,
     /// The words for the search index, without the tenant's.
     pub(super) words: Option<String>,
 }
 
 impl Batch {
     /// Encodes in the caller's task, to relieve the writer.
-    pub(super) fn of(append: &Append) -> Result<Self, Error> {
+    pub(super) fn of(append: Append) -> Result<Self, Error> {
         let (sid, epoch, after) = (append.sid, append.epoch, append.after);
+        let parent = opened_below(after, &append.records);
+        let parent = parent.map(|(name, parent)| (name.clone(), parent.clone()));
         // A number that wraps belongs to an append that will be refused.
         let numbers = (1..).map(|behind| Seq(after.0.wrapping_add(behind)));
-        let rows = append.records.iter().zip(numbers);
-        let rows = rows.map(|(record, seq)| Row::of(record, sid, seq, epoch));
-        let parent = opened_below(after, &append.records);
+        let rows = append.records.into_iter().zip(numbers);
+        let rows = rows.map(|(record, seq)| Row::of(record, Place { sid, seq, epoch }));
         Ok(Self {
-            sid,
-            epoch,
             after,
             rows: rows.collect::<Result<_, Error>>()?,
-            parent: parent.map(|(name, parent)| (name.clone(), parent.clone())),
+            parent,
             leaves: append.leaves,
-            charges: append.charges.clone(),
+            charges: append.charges,
         })
-    }
-
-    pub(super) fn placed(&self, sid: Sid, epoch: Epoch) -> Self {
-        let place = |(row, seq): (&Row, Seq)| {
-            let place = Place { sid, seq, epoch };
-            let sum = place.sum(row.at, row.kind.as_bytes(), row.body.as_bytes());
-            Row { sum, ..row.clone() }
-        };
-        Self {
-            sid,
-            epoch,
-            after: Seq(0),
-            rows: self.rows.iter().zip((1..).map(Seq)).map(place).collect(),
-            parent: self.parent.clone(),
-            leaves: self.leaves,
-            charges: self.charges.clone(),
-        }
     }
 }
 
 impl Row {
-    fn of(record: &Record, sid: Sid, seq: Seq, epoch: Epoch) -> Result<Self, Error> {
-        let body = codec::encode(record).map_err(|error| {
+    fn of(record: Arc<Record>, place: Place) -> Result<Self, Error> {
+        let body = codec::encode(&record).map_err(|error| {
+            let Place { sid, seq, .. } = place;
             let why = format!("it cannot be serialized: {error}");
             Error::Unreadable { sid, seq, why }
         })?;
-        let (at, kind) = (record.at.as_millis(), record.fact.kind());
-        let place = Place { sid, seq, epoch };
-        Ok(Self {
-            at,
-            kind,
-            sum: place.sum(at, kind.as_bytes(), body.as_bytes()),
+        let words = record.text().map(distinct);
+        let mut row = Self {
+            record,
             body,
-            words: record.text().map(distinct),
-        })
+            sum: None,
+            words,
+        };
+        row.sum = (place.sid != NEW).then(|| row.sum(place));
+        Ok(row)
+    }
+
+    pub(super) fn sum(&self, place: Place) -> i64 {
+        let Self { record, body, .. } = self;
+        let (at, kind) = (record.at.as_millis(), record.fact.kind().as_bytes());
+        self.sum
+            .unwrap_or_else(|| place.sum(at, kind, body.as_bytes()))
     }
 }
 

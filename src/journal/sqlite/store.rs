@@ -11,7 +11,7 @@ use super::{
     error::Failed,
     processes::Process,
     query::known,
-    row::{self, Batch},
+    row::{self, Batch, Place},
     sql::{int, standing, statements},
 };
 use crate::{
@@ -42,7 +42,6 @@ statements! {
     rollback: "ROLLBACK",
     by_name: "SELECT sid, epoch, last, busy, owner FROM session WHERE tenant = ?1 AND name = ?2",
     by_sid: "SELECT sid, epoch, last, busy, owner FROM session WHERE sid = ?1",
-    tenant: "SELECT tenant FROM session WHERE sid = ?1",
     open: "INSERT INTO session (tenant, name, owner, epoch, last, busy, sum)
         VALUES (?1, ?2, ?3, 1, 0, 0, ?4)",
     own: "UPDATE session SET owner = ?2, epoch = epoch + 1
@@ -55,7 +54,12 @@ statements! {
     children: "SELECT sid FROM session WHERE parent_sid = ?1 ORDER BY sid",
     release: "UPDATE session SET owner = NULL WHERE sid = ?1 AND epoch = ?2",
     record: "INSERT INTO record (sid, seq, epoch, at, kind, body, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    said: "INSERT INTO thread (rowid, words) VALUES (?1, ?2)",
+    // The words as `row::words` has them.
+    said: "INSERT INTO thread (rowid, words)
+        SELECT ?1, '\u{2016}' || lower(hex(tenant)) || ' ' || ?3 FROM session WHERE sid = ?2",
+    // Leaves the indexes over `busy` alone.
+    moves: "UPDATE session SET last = ?4, at = ?5
+        WHERE sid = ?1 AND epoch = ?2 AND last = ?3 AND busy = ?6",
     ends: "UPDATE session SET last = ?4, at = ?5, busy = ?6
         WHERE sid = ?1 AND epoch = ?2 AND last = ?3",
     written: "SELECT epoch, body FROM record WHERE sid = ?1 AND seq = ?2",
@@ -126,7 +130,7 @@ impl<'c> Store<'c> {
                 standing: head.standing,
             }),
         })?;
-        let last = self.append(&records.placed(claim.sid, claim.epoch))?;
+        let last = self.append(records, claim.sid, claim.epoch)?;
         Ok(Claim { last, ..claim })
     }
 
@@ -167,29 +171,29 @@ impl<'c> Store<'c> {
         }
     }
 
-    /// The fence is part of the statement that moves the session's end: it changes one row or none.
-    pub(super) fn append(&mut self, batch: &Batch) -> Result<Seq, Failed> {
-        let (sid, epoch, after) = (batch.sid, batch.epoch, batch.after);
+    /// The fence is part of the statements that move the session's end: each changes one row or none.
+    pub(super) fn append(&mut self, batch: &Batch, sid: Sid, epoch: Epoch) -> Result<Seq, Failed> {
+        let after = batch.after;
         let seq = Seq(after.0.saturating_add(batch.rows.len() as u64));
-        let at = batch.rows.last().map(|row| row.at);
-        let parent = self.parent(batch)?;
-        let moved = self.sql.ends.execute((
+        let at = batch.rows.last().map(|row| row.record.at.as_millis());
+        let parent = self.parent(batch, sid)?;
+        let end = (
             int(sid.0),
             int(epoch.0),
             int(after.0),
             int(seq.0),
             at,
             busy(batch.leaves),
-        ))?;
-        if moved == 1 {
-            self.land(batch)?;
+        );
+        if self.sql.moves.execute(end)? == 1 || self.sql.ends.execute(end)? == 1 {
+            self.land(batch, sid, epoch)?;
             if let Some(parent) = parent {
                 self.sql.below.execute((int(sid.0), parent))?;
             }
             return Ok(seq);
         }
         let head = self.owned(sid, epoch)?;
-        if self.repeats(batch, head.last)? {
+        if self.repeats(batch, sid, epoch, head.last)? {
             return Ok(seq);
         }
         let (expected, last) = (after, head.last);
@@ -220,11 +224,10 @@ impl<'c> Store<'c> {
     }
 
     /// The parent, if this append opens a sub-agent's session.
-    fn parent(&mut self, batch: &Batch) -> Result<Option<i64>, Failed> {
+    fn parent(&mut self, batch: &Batch, sid: Sid) -> Result<Option<i64>, Failed> {
         let Some((name, parent)) = &batch.parent else {
             return Ok(None);
         };
-        let sid = batch.sid;
         let names = (int(sid.0), name.as_str(), parent.as_str());
         let found = self.sql.parent.query_row(names, |row| {
             Ok((row.get::<_, bool>(0)?, row.get::<_, Option<i64>>(1)?))
@@ -300,22 +303,16 @@ impl<'c> Store<'c> {
         Ok(Error::Fenced { sid, mine, current }.into())
     }
 
-    fn land(&mut self, batch: &Batch) -> Result<(), Failed> {
-        let (sid, epoch) = (int(batch.sid.0), int(batch.epoch.0));
-        let mut tenant = None;
+    fn land(&mut self, batch: &Batch, sid: Sid, epoch: Epoch) -> Result<(), Failed> {
         let mut seq = batch.after;
         for row in &batch.rows {
             seq = seq.next();
-            let (kind, body, sum) = (row.kind, row.body.as_str(), row.sum);
-            let record = (sid, int(seq.0), epoch, row.at, kind, body, sum);
+            let (at, kind) = (row.record.at.as_millis(), row.record.fact.kind());
+            let (body, sum) = (row.body.as_str(), row.sum(Place { sid, seq, epoch }));
+            let record = (int(sid.0), int(seq.0), int(epoch.0), at, kind, body, sum);
             let pos = self.sql.record.insert(record)?;
             if let Some(words) = &row.words {
-                if tenant.is_none() {
-                    let word = |row: &Row<'_>| Ok(row::word_of_tenant(row.get_ref(0)?.as_str()?));
-                    tenant = Some(self.sql.tenant.query_row([sid], word)?);
-                }
-                let tenant = tenant.as_deref().unwrap_or_default();
-                self.sql.said.execute((pos, format!("{tenant} {words}")))?;
+                self.sql.said.execute((pos, int(sid.0), words))?;
             }
         }
         for Charge { payer, usage } in &batch.charges {
@@ -329,7 +326,13 @@ impl<'c> Store<'c> {
     /// Whether the owner has already appended exactly these records at this position. Comparing
     /// bytes is enough: a process always encodes a record in the same way, and no other process has
     /// this epoch.
-    fn repeats(&mut self, batch: &Batch, last: Seq) -> rusqlite::Result<bool> {
+    fn repeats(
+        &mut self,
+        batch: &Batch,
+        sid: Sid,
+        epoch: Epoch,
+        last: Seq,
+    ) -> rusqlite::Result<bool> {
         let end = batch.after.0.checked_add(batch.rows.len() as u64);
         if end.is_none_or(|end| end > last.0) {
             return Ok(false);
@@ -337,11 +340,11 @@ impl<'c> Store<'c> {
         let mut seq = batch.after;
         for row in &batch.rows {
             seq = seq.next();
-            let place = [int(batch.sid.0), int(seq.0)];
+            let place = [int(sid.0), int(seq.0)];
             let is_same = |found: &Row<'_>| {
-                let epoch: i64 = found.get(0)?;
+                let of: i64 = found.get(0)?;
                 let body = found.get_ref(1)?.as_bytes()?;
-                Ok(epoch.cast_unsigned() == batch.epoch.0 && body == row.body.as_bytes())
+                Ok(of.cast_unsigned() == epoch.0 && body == row.body.as_bytes())
             };
             let same = self.sql.written.query_row(place, is_same).optional()?;
             if same != Some(true) {

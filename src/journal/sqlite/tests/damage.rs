@@ -151,6 +151,24 @@ async fn verify_names_every_inconsistency() {
             Err((2, "its checksum does not match")),
         ),
         (
+            "a type",
+            "UPDATE record SET kind = 'control.steereD' WHERE pos = 5",
+            &["session `default/b` (2), record 2: its checksum does not match"],
+            Err((2, "its checksum does not match")),
+        ),
+        (
+            "an epoch",
+            "UPDATE record SET epoch = 0 WHERE pos = 4",
+            &["session `default/b` (2), record 1: its checksum does not match"],
+            Err((1, "its checksum does not match")),
+        ),
+        (
+            "a checksum",
+            "UPDATE record SET sum = sum + 1 WHERE pos = 5",
+            &["session `default/b` (2), record 2: its checksum does not match"],
+            Err((2, "its checksum does not match")),
+        ),
+        (
             "another last time",
             "UPDATE session SET at = 0 WHERE sid = 2",
             &["session `default/b` (2): its time differs from that of its last record"],
