@@ -4,7 +4,7 @@
 //! the `facts!` table of a family names each fact in JSON, which is also its event's type. Records
 //! carry a version ([`codec`]).
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{
     id::{QueryId, Turn},
@@ -158,22 +158,33 @@ pub enum Fact {
     Control(ControlFact),
 }
 
+/// Does the same with the fact of each family.
+macro_rules! of_family {
+    ($all:expr, $fact:ident => $done:expr) => {
+        match $all {
+            Fact::Session($fact) => $done,
+            Fact::Query($fact) => $done,
+            Fact::Turn($fact) => $done,
+            Fact::Signal($fact) => $done,
+            Fact::Tool($fact) => $done,
+            Fact::Approval($fact) => $done,
+            Fact::Budget($fact) => $done,
+            Fact::Agent($fact) => $done,
+            Fact::Llm($fact) => $done,
+            Fact::Supervisor($fact) => $done,
+            Fact::Control($fact) => $done,
+        }
+    };
+}
+
 impl Fact {
     /// The name on the wire.
     pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::Session(fact) => fact.kind(),
-            Self::Query(fact) => fact.kind(),
-            Self::Turn(fact) => fact.kind(),
-            Self::Signal(fact) => fact.kind(),
-            Self::Tool(fact) => fact.kind(),
-            Self::Approval(fact) => fact.kind(),
-            Self::Budget(fact) => fact.kind(),
-            Self::Agent(fact) => fact.kind(),
-            Self::Llm(fact) => fact.kind(),
-            Self::Supervisor(fact) => fact.kind(),
-            Self::Control(fact) => fact.kind(),
-        }
+        of_family!(self, fact => fact.kind())
+    }
+
+    fn serialize_payload<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        of_family!(self, fact => fact.serialize_payload(serializer))
     }
 }
 
@@ -202,6 +213,27 @@ macro_rules! facts {
                 match self {
                     $( Self::$variant(_) => $kind, )+
                 }
+            }
+
+            pub(super) fn serialize_payload<S: serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> Result<S::Ok, S::Error> {
+                match self {
+                    $( Self::$variant(payload) => payload.serialize(serializer), )+
+                }
+            }
+
+            /// `None` if the name is of another family.
+            pub(super) fn read(
+                kind: &str,
+                payload: &str,
+            ) -> Option<serde_json::Result<crate::model::record::Fact>> {
+                let read = match kind {
+                    $( $kind => serde_json::from_str(payload).map(Self::$variant), )+
+                    _ => return None,
+                };
+                Some(read.map(Into::into))
             }
         }
 

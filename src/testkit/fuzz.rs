@@ -104,10 +104,13 @@ pub fn record(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
         return;
     };
-    if let Ok(record) = codec::decode(text)
+    let line: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    let kind = line["type"].as_str().unwrap_or_default();
+    let decode = |text| codec::decode(Timestamp::default(), kind, text);
+    if let Ok(record) = decode(text)
         && let Ok(encoded) = codec::encode(&record)
     {
-        let again = codec::decode(&encoded);
+        let again = decode(&encoded);
         assert_eq!(again.ok().as_ref(), Some(&record), "{encoded}");
     }
 }

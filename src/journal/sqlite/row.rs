@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     journal::{Append, Entry, Error, SessionStatus, opened_below, search},
-    model::{Charge, Epoch, Record, Seq, SessionName, Sid, record::codec},
+    model::{Charge, Epoch, Record, Seq, SessionName, Sid, Timestamp, record::codec},
 };
 
 #[derive(Debug)]
@@ -148,8 +148,10 @@ impl<'a> Stored<'a> {
         if place.sum(self.at, self.kind, self.body) != self.sum {
             return Err(unreadable("its checksum does not match".to_owned()));
         }
-        let body = str::from_utf8(self.body).map_err(|error| unreadable(error.to_string()))?;
-        let record = codec::decode(body).map_err(|error| unreadable(error.to_string()))?;
+        let text = |bytes| str::from_utf8(bytes).map_err(|error| unreadable(error.to_string()));
+        let (at, kind) = (Timestamp::from_millis(self.at), text(self.kind)?);
+        let record = codec::decode(at, kind, text(self.body)?);
+        let record = record.map_err(|error| unreadable(error.to_string()))?;
         let record = record.into();
         Ok(Entry { seq, record })
     }

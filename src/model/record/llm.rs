@@ -241,7 +241,8 @@ mod tests {
                 fact: fact.into(),
             };
             let written = codec::encode(&record).unwrap();
-            assert_eq!(codec::decode(&written).unwrap(), record, "{written}");
+            let read = codec::decode(record.at, record.fact.kind(), &written);
+            assert_eq!(read.unwrap(), record, "{written}");
         }
     }
 }

@@ -66,7 +66,7 @@ impl Audit {
 
     pub(super) fn record(&mut self, record: &Record, live: &Session) {
         let line = codec::encode(record).unwrap();
-        let decoded = codec::decode(&line).unwrap();
+        let decoded = codec::decode(record.at, record.fact.kind(), &line).unwrap();
         assert_eq!(&decoded, record, "the codec keeps every record: {line}");
         self.replayed.evolve(&decoded);
         assert_eq!(&self.replayed, live, "replay is the same after {line}");

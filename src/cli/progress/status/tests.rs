@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     model::{
-        CallId, QueryClassification, QueryId, QueryType, SessionKey, SessionName, record::codec,
+        CallId, QueryClassification, QueryId, QueryType, SessionKey, SessionName, Timestamp,
+        record::codec,
     },
     tool::CallStep,
 };
@@ -27,10 +28,10 @@ fn record(kind: &str, fields: &Value) -> Record {
         payload[name] = value.clone();
     }
     let line = json!({
-        "v": codec::VERSION, "at": "1970-01-01T00:00:00Z", "query": 1, "turn": 2, "type": kind,
-        "payload": payload,
+        "v": codec::VERSION, "query": 1, "turn": 2, "payload": payload,
     });
-    codec::decode(&line.to_string()).unwrap()
+    let line = line.to_string();
+    codec::decode(Timestamp::default(), kind, &line).unwrap()
 }
 
 #[test]
