@@ -21,7 +21,9 @@ use oracle_agent::{
     journal::{Journal, Memory, Sqlite},
     kernel::Report,
     llm::{Dialect, Streaming},
-    model::{CallId, Import, ImportedMessage, Seq, Speaker, Submission, ToolCall, record::codec},
+    model::{
+        CallId, Import, ImportedMessage, Seq, Speaker, Submission, ToolCall, record::codec::Encoder,
+    },
     query::{Classifier, Lexicon, QueryContext, Weights},
     signal,
     testkit::{TestOracle, TestSession, TestTool},
@@ -393,8 +395,9 @@ fn encoding(rounds: usize) -> BenchResult<()> {
         Ok(session.records(Seq(0)).await?)
     })?;
     for _ in 0..rounds {
+        let mut encoder = Encoder::default();
         for entry in &records {
-            black_box(codec::encode(&entry.record)?);
+            black_box(encoder.encode(&entry.record)?);
         }
     }
     Ok(())

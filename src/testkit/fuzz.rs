@@ -15,7 +15,10 @@ use crate::{
     http,
     kernel::IdleState,
     llm::{Delta, Dialect, reading::decode},
-    model::{CallId, Message, QueryId, Role, SessionKey, SessionName, Timestamp, record::codec},
+    model::{
+        CallId, Message, QueryId, Role, SessionKey, SessionName, Timestamp,
+        record::codec::{Encoded, Encoder},
+    },
     signal::{self, Finding, Stripper},
     tool::{ProjectRoot, Tool, ToolContext, file_read},
 };
@@ -106,9 +109,9 @@ pub fn record(data: &[u8]) {
     };
     let line: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     let kind = line["type"].as_str().unwrap_or_default();
-    let decode = |text| codec::decode(Timestamp::default(), kind, text);
+    let decode = |text| Encoded::read(text)?.decode(Timestamp::default(), kind, None);
     if let Ok(record) = decode(text)
-        && let Ok(encoded) = codec::encode(&record)
+        && let Ok(encoded) = Encoder::default().encode(&record)
     {
         let again = decode(&encoded);
         assert_eq!(again.ok().as_ref(), Some(&record), "{encoded}");

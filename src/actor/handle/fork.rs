@@ -13,7 +13,7 @@ use crate::{
     kernel::Refusal,
     model::{
         ForkPoint, QueryId, Record, Seq, SessionKey, SessionName,
-        record::{Fact, Forked, QueryFact, TurnFact, codec::encode},
+        record::{Fact, Forked, QueryFact, TurnFact, codec::Encoder},
     },
 };
 
@@ -125,7 +125,9 @@ async fn aside<T: Send + 'static>(
 fn measured(page: Vec<Entry>) -> Vec<(Arc<Record>, usize)> {
     let measured = |Entry { record, .. }: Entry| {
         // Records in the journal have been encoded before, so this cannot fail.
-        let size = encode(&record).map_or(0, |line| line.len());
+        let size = Encoder::default()
+            .encode(&record)
+            .map_or(0, |line| line.len());
         (record, size)
     };
     page.into_iter().map(measured).collect()

@@ -8,7 +8,7 @@ use super::{
     error::{Failed, describe, is_damage},
     processes::Process,
     readers::AbandonFlag,
-    row::{self, COLUMNS, Stored},
+    row::{self, COLUMNS, Replies, Stored},
     sql::{bound, int, limit, standing, statements},
 };
 use crate::{
@@ -38,6 +38,7 @@ statements! {
     records: &format!(
         "SELECT {COLUMNS} FROM record WHERE sid = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
     ),
+    one: &row::one(),
     snapshot: "SELECT seq, body, sum FROM snapshot WHERE sid = ?1",
     usage: "SELECT day, tokens, nano_usd FROM usage WHERE payer = ?1 AND day >= ?2 ORDER BY day",
     search: "SELECT session.name, record.sid, record.seq, record.epoch, record.at, record.kind,
@@ -170,9 +171,10 @@ impl<'c> Reader<'c> {
     ) -> Result<Vec<Entry>, Failed> {
         let arguments = (int(sid.0), bound(after.0), limit(rows));
         let mut found = self.sql.records.query(arguments)?;
+        let mut replies = Replies::of(sid, &mut self.sql.one);
         let (mut entries, mut end) = (Vec::new(), after);
         while let Some(row) = found.next()? {
-            let entry = Stored::of(row, 0)?.entry(sid)?;
+            let entry = Stored::of(row, 0)?.entry(&mut replies)?;
             if entry.seq != end.next() {
                 return Err(missing(sid, end.next()).into());
             }
@@ -241,7 +243,8 @@ impl<'c> Reader<'c> {
                 return Err(Error::Unavailable(why).into());
             }
             let (name, sid): (String, i64) = (row.get(0)?, row.get(1)?);
-            let entry = Stored::of(row, 2)?.entry(Sid(sid.cast_unsigned()));
+            let mut replies = Replies::of(Sid(sid.cast_unsigned()), &mut self.sql.one);
+            let entry = Stored::of(row, 2)?.entry(&mut replies);
             if let (Ok(name), Ok(entry)) = (SessionName::new(&name), entry) {
                 let tenant = tenant.clone();
                 hits.extend(Hit::of(&SessionKey { tenant, name }, &entry, wanted));

@@ -1,13 +1,20 @@
 //! Records as rows, with checksums.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
-use rusqlite::types::ValueRef;
+use rusqlite::{Statement, types::ValueRef};
 use sha2::{Digest, Sha256};
 
+use super::{error::Failed, sql::int};
 use crate::{
     journal::{Append, Entry, Error, SessionStatus, opened_below, search},
-    model::{Charge, Epoch, Record, Seq, SessionName, Sid, Timestamp, record::codec},
+    model::{
+        Charge, Epoch, Record, Seq, SessionName, Sid, Timestamp,
+        record::{
+            Fact, TurnFact,
+            codec::{Encoded, Encoder},
+        },
+    },
 };
 
 #[derive(Debug)]
@@ -41,8 +48,15 @@ impl Batch {
         let parent = parent.map(|(name, parent)| (name.clone(), parent.clone()));
         // A number that wraps belongs to an append that will be refused.
         let numbers = (1..).map(|behind| Seq(after.0.wrapping_add(behind)));
-        let rows = append.records.into_iter().zip(numbers);
-        let rows = rows.map(|(record, seq)| Row::of(record, Place { sid, seq, epoch }));
+        let rows = append.records.iter().zip(numbers);
+        let mut encoder = Encoder::default();
+        let rows = rows.map(|(record, seq)| {
+            let body = encoder.encode(record).map_err(|error| {
+                let why = format!("it cannot be serialized: {error}");
+                Error::Unreadable { sid, seq, why }
+            })?;
+            Ok(Row::of(record, body, Place { sid, seq, epoch }))
+        });
         Ok(Self {
             after,
             rows: rows.collect::<Result<_, Error>>()?,
@@ -54,21 +68,16 @@ impl Batch {
 }
 
 impl Row {
-    fn of(record: Arc<Record>, place: Place) -> Result<Self, Error> {
-        let body = codec::encode(&record).map_err(|error| {
-            let Place { sid, seq, .. } = place;
-            let why = format!("it cannot be serialized: {error}");
-            Error::Unreadable { sid, seq, why }
-        })?;
+    fn of(record: &Arc<Record>, body: String, place: Place) -> Self {
         let words = record.text().map(distinct);
         let mut row = Self {
-            record,
+            record: Arc::clone(record),
             body,
             sum: None,
             words,
         };
         row.sum = (place.sid != NEW).then(|| row.sum(place));
-        Ok(row)
+        row
     }
 
     pub(super) fn sum(&self, place: Place) -> i64 {
@@ -107,7 +116,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    fn sum(self, at: i64, kind: &[u8], body: &[u8]) -> i64 {
+    pub(super) fn sum(self, at: i64, kind: &[u8], body: &[u8]) -> i64 {
         let Self { sid, seq, epoch } = self;
         let numbers = [sid.0, seq.0, epoch.0, at.cast_unsigned(), kind.len() as u64];
         let numbers = numbers.map(u64::to_be_bytes);
@@ -141,19 +150,72 @@ impl<'a> Stored<'a> {
     }
 
     /// Checks the checksum.
-    pub(super) fn entry(&self, sid: Sid) -> Result<Entry, Error> {
+    pub(super) fn entry(&self, replies: &mut Replies<'_, '_>) -> Result<Entry, Failed> {
+        let entry = self.decoded(replies.sid, |seq| replies.find(seq))?;
+        if matches!(entry.record.fact, Fact::Turn(TurnFact::Replied(_))) {
+            replies.last = Some(entry.clone());
+        }
+        Ok(entry)
+    }
+
+    fn decoded(
+        &self,
+        sid: Sid,
+        find: impl FnOnce(Seq) -> Result<Option<Arc<Record>>, Failed>,
+    ) -> Result<Entry, Failed> {
         let Self { seq, epoch, .. } = *self;
-        let unreadable = |why| Error::Unreadable { sid, seq, why };
+        let unreadable = |why: &dyn fmt::Display| {
+            let why = why.to_string();
+            Error::Unreadable { sid, seq, why }
+        };
         let place = Place { sid, seq, epoch };
         if place.sum(self.at, self.kind, self.body) != self.sum {
-            return Err(unreadable("its checksum does not match".to_owned()));
+            return Err(unreadable(&"its checksum does not match").into());
         }
-        let text = |bytes| str::from_utf8(bytes).map_err(|error| unreadable(error.to_string()));
+        let text = |bytes| str::from_utf8(bytes).map_err(|error| unreadable(&error));
+        let encoded = Encoded::read(text(self.body)?).map_err(|error| unreadable(&error))?;
+        let reply = match encoded.back() {
+            Some(back) => find(Seq(seq.0.saturating_sub(back)))?,
+            None => None,
+        };
         let (at, kind) = (Timestamp::from_millis(self.at), text(self.kind)?);
-        let record = codec::decode(at, kind, text(self.body)?);
-        let record = record.map_err(|error| unreadable(error.to_string()))?;
-        let record = record.into();
+        let record = encoded.decode(at, kind, reply.as_deref());
+        let record = Arc::new(record.map_err(|error| unreadable(&error))?);
         Ok(Entry { seq, record })
+    }
+}
+
+pub(super) fn one() -> String {
+    format!("SELECT {COLUMNS} FROM record WHERE sid = ?1 AND seq = ?2")
+}
+
+/// The replies of a session whose texts its other records repeat.
+pub(super) struct Replies<'a, 'c> {
+    sid: Sid,
+    /// Of [`one`].
+    statement: &'a mut Statement<'c>,
+    last: Option<Entry>,
+}
+
+impl<'a, 'c> Replies<'a, 'c> {
+    pub(super) fn of(sid: Sid, statement: &'a mut Statement<'c>) -> Self {
+        Self {
+            sid,
+            statement,
+            last: None,
+        }
+    }
+
+    fn find(&mut self, seq: Seq) -> Result<Option<Arc<Record>>, Failed> {
+        if self.last.as_ref().is_none_or(|last| last.seq != seq) {
+            let mut found = self.statement.query([int(self.sid.0), int(seq.0)])?;
+            self.last = match found.next()? {
+                Some(row) => Some(Stored::of(row, 0)?.decoded(self.sid, |_| Ok(None))?),
+                None => None,
+            };
+        }
+        let last = self.last.as_ref();
+        Ok(last.map(|last| Arc::clone(&last.record)))
     }
 }
 

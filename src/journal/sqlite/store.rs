@@ -11,7 +11,7 @@ use super::{
     error::Failed,
     processes::Process,
     query::known,
-    row::{self, Batch, Place},
+    row::{self, Batch, Place, Replies, Stored},
     sql::{int, standing, statements},
 };
 use crate::{
@@ -62,7 +62,8 @@ statements! {
         WHERE sid = ?1 AND epoch = ?2 AND last = ?3 AND busy = ?6",
     ends: "UPDATE session SET last = ?4, at = ?5, busy = ?6
         WHERE sid = ?1 AND epoch = ?2 AND last = ?3",
-    written: "SELECT epoch, body FROM record WHERE sid = ?1 AND seq = ?2",
+    written: &row::one(),
+    reply: &row::one(),
     snapshot: "SELECT seq FROM snapshot WHERE sid = ?1",
     save: "INSERT OR REPLACE INTO snapshot (sid, seq, body, sum) VALUES (?1, ?2, ?3, ?4)",
     // Saturates, because a sum that overflows would become a float.
@@ -323,31 +324,34 @@ impl<'c> Store<'c> {
         Ok(())
     }
 
-    /// Whether the owner has already appended exactly these records at this position. Comparing
-    /// bytes is enough: a process always encodes a record in the same way, and no other process has
-    /// this epoch.
+    /// Whether the owner has already appended exactly these records at this position, perhaps in
+    /// other appends.
     fn repeats(
         &mut self,
         batch: &Batch,
         sid: Sid,
         epoch: Epoch,
         last: Seq,
-    ) -> rusqlite::Result<bool> {
+    ) -> Result<bool, Failed> {
         let end = batch.after.0.checked_add(batch.rows.len() as u64);
         if end.is_none_or(|end| end > last.0) {
             return Ok(false);
         }
+        let mut replies = Replies::of(sid, &mut self.sql.reply);
         let mut seq = batch.after;
         for row in &batch.rows {
             seq = seq.next();
-            let place = [int(sid.0), int(seq.0)];
-            let is_same = |found: &Row<'_>| {
-                let of: i64 = found.get(0)?;
-                let body = found.get_ref(1)?.as_bytes()?;
-                Ok(of.cast_unsigned() == epoch.0 && body == row.body.as_bytes())
+            let mut found = self.sql.written.query([int(sid.0), int(seq.0)])?;
+            let Some(found) = found.next()? else {
+                return Ok(false);
             };
-            let same = self.sql.written.query_row(place, is_same).optional()?;
-            if same != Some(true) {
+            let stored = Stored::of(found, 0)?;
+            let is_same = match stored.entry(&mut replies) {
+                Ok(entry) => entry.record == row.record,
+                Err(Failed::Refused(_)) => false,
+                Err(failed) => return Err(failed),
+            };
+            if stored.epoch != epoch || !is_same {
                 return Ok(false);
             }
         }

@@ -26,6 +26,7 @@ mod damage;
 mod deletion;
 mod opening;
 mod recovery;
+mod replies;
 mod searching;
 mod sharing;
 mod writing;

@@ -6,7 +6,8 @@ use std::fmt;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{
-    row::{self, COLUMNS, Stored},
+    error::Failed,
+    row::{self, COLUMNS, Replies, Stored},
     sql::{int, standing},
 };
 use crate::{
@@ -168,6 +169,8 @@ impl Of<'_> {
         let sql = format!("SELECT pos, {COLUMNS} FROM record WHERE sid = ?1 ORDER BY seq");
         let mut records = connection.prepare(&sql)?;
         let mut indexed = connection.prepare("SELECT words FROM thread WHERE rowid = ?1")?;
+        let mut one = connection.prepare(&row::one())?;
+        let mut replies = Replies::of(sid, &mut one);
         let mut records = records.query([int(sid.0)])?;
         let (mut end, mut epoch, mut at) = (Seq(0), Epoch(0), None);
         let (mut tracker, mut parent, mut is_readable) = (StatusTracker::default(), None, true);
@@ -184,7 +187,7 @@ impl Of<'_> {
             }
             let after = end;
             (end, epoch, at) = (seq, epoch.max(stored.epoch), Some(stored.at));
-            match stored.entry(sid) {
+            match stored.entry(&mut replies).map_err(Failed::of_reading) {
                 Ok(entry) => {
                     let words = indexed.query_row([pos], |row| row.get::<_, String>(0));
                     let tenant = &self.session.tenant;
@@ -201,7 +204,7 @@ impl Of<'_> {
                 }
                 Err(unreadable) => {
                     is_readable = false;
-                    self.report(Some(seq), why(unreadable));
+                    self.report(Some(seq), why(seq, unreadable));
                 }
             }
         }
@@ -290,9 +293,9 @@ fn structure(connection: &Connection, found: &mut Problems) -> rusqlite::Result<
     Ok(())
 }
 
-fn why(unreadable: crate::journal::Error) -> String {
+fn why(of: Seq, unreadable: crate::journal::Error) -> String {
     match unreadable {
-        crate::journal::Error::Unreadable { why, .. } => why,
+        crate::journal::Error::Unreadable { seq, why, .. } if seq == of => why,
         other => other.to_string(),
     }
 }

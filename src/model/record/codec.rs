@@ -1,8 +1,14 @@
 //! Records as versioned JSON. The time and the type are not part of it; they are kept beside it.
 //!
+//! A reply's texts are in its record. The others of the same append that repeat one of them, such as
+//! the query's answer, have its [`Place`] instead.
+//!
 //! **Invariant:** a record of another version or an unknown type is an error that names it, never
 //! skipped or guessed.
 
+use std::sync::Arc;
+
+use memchr::memmem;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -12,6 +18,7 @@ use super::{
 };
 use crate::model::{
     id::{QueryId, Turn},
+    message::{Message, Part},
     time::Timestamp,
 };
 
@@ -20,6 +27,9 @@ pub const VERSION: u32 = 3;
 
 /// The oldest version that is read: it has the time and the type as well.
 const OLDEST: u32 = 2;
+
+/// The shortest text in bytes that is worth a search for it in the reply.
+const LONG: usize = 64;
 
 /// A record cannot be decoded.
 #[derive(Debug, thiserror::Error)]
@@ -36,15 +46,24 @@ pub enum DecodeError {
          the version that wrote it"
     )]
     Version(u32),
+    /// It repeats a text that its reply does not have.
+    #[error("the record repeats a text that is not in its reply")]
+    Place,
 }
 
-#[derive(Serialize, Deserialize)]
+/// The place of a text in a reply: how many records back the reply is, the part of its message, the
+/// start and the length in bytes.
+type Place = (u64, usize, usize, usize);
+
+#[derive(Debug, Serialize, Deserialize)]
 struct Body<P> {
     v: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     query: Option<QueryId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     turn: Option<Turn>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<Place>,
     payload: P,
 }
 
@@ -56,34 +75,139 @@ impl Serialize for Payload<'_> {
     }
 }
 
-/// Encodes a record, without its time and its type, as one line of JSON.
-///
-/// # Errors
-/// When JSON cannot represent one of its numbers, which no decided record has.
-pub fn encode(record: &Record) -> Result<String, serde_json::Error> {
-    serde_json::to_string(&Body {
-        v: VERSION,
-        query: record.query,
-        turn: record.turn,
-        payload: Payload(&record.fact),
+/// Encodes the records of one append, in order.
+#[derive(Debug, Default)]
+pub struct Encoder<'a> {
+    reply: Option<&'a Message>,
+    /// How many records back the reply is.
+    back: u64,
+}
+
+impl<'a> Encoder<'a> {
+    /// Encodes the next record, without its time and its type, as one line of JSON.
+    ///
+    /// # Errors
+    /// When JSON cannot represent one of its numbers, which no decided record has.
+    pub fn encode(&mut self, record: &'a Record) -> Result<String, serde_json::Error> {
+        self.back += 1;
+        if let Some(message) = reply(&record.fact) {
+            (self.reply, self.back) = (Some(message), 0);
+        }
+        let text = self.place(&record.fact);
+        let without = text.map(|_| with_text(record.fact.clone(), ""));
+        serde_json::to_string(&Body {
+            v: VERSION,
+            query: record.query,
+            turn: record.turn,
+            text,
+            payload: Payload(without.as_ref().unwrap_or(&record.fact)),
+        })
+    }
+
+    fn place(&self, fact: &Fact) -> Option<Place> {
+        let text = repeated(fact).filter(|text| text.len() >= LONG)?;
+        let finder = memmem::Finder::new(text);
+        let mut parts = self.reply?.parts.iter().map(part_text).enumerate();
+        parts.find_map(|(part, whole)| {
+            let start = finder.find(whole?.as_bytes())?;
+            Some((self.back, part, start, text.len()))
+        })
+    }
+}
+
+/// A record that is not yet complete.
+#[derive(Debug)]
+pub struct Encoded<'a>(Body<&'a RawValue>);
+
+impl<'a> Encoded<'a> {
+    /// Reads what [`Encoder::encode`] or an earlier version wrote.
+    ///
+    /// # Errors
+    /// See [`DecodeError`].
+    pub fn read(json: &'a str) -> Result<Self, DecodeError> {
+        let body: Body<_> = serde_json::from_str(json)?;
+        match (OLDEST..=VERSION).contains(&body.v) {
+            true => Ok(Self(body)),
+            false => Err(DecodeError::Version(body.v)),
+        }
+    }
+
+    /// How many records before this one the reply is that it needs, if it needs one.
+    pub fn back(&self) -> Option<u64> {
+        self.0.text.map(|(back, ..)| back).filter(|&back| back > 0)
+    }
+
+    /// Decodes the record of this time and type.
+    ///
+    /// # Errors
+    /// See [`DecodeError`]; a caller must not continue past an unreadable record.
+    pub fn decode(
+        self,
+        at: Timestamp,
+        kind: &str,
+        needed: Option<&Record>,
+    ) -> Result<Record, DecodeError> {
+        let Body { query, turn, .. } = self.0;
+        let mut fact = fact(kind, self.0.payload.get())?;
+        if let Some((_, part, start, length)) = self.0.text {
+            let message = reply(needed.map_or(&fact, |needed| &needed.fact));
+            let whole = message.and_then(|message| part_text(message.parts.get(part)?));
+            let text = whole.and_then(|whole| whole.get(start..start.checked_add(length)?));
+            let text = repeated(&fact)
+                .and(text)
+                .ok_or(DecodeError::Place)?
+                .to_owned();
+            fact = with_text(fact, &text);
+        }
+        Ok(Record {
+            at,
+            query,
+            turn,
+            fact,
+        })
+    }
+}
+
+fn reply(fact: &Fact) -> Option<&Message> {
+    match fact {
+        Fact::Turn(TurnFact::Replied(replied)) => Some(&replied.message),
+        _ => None,
+    }
+}
+
+fn part_text(part: &Part) -> Option<&str> {
+    match part {
+        Part::Text { text } => Some(text),
+        Part::ToolCall(call) => Some(&call.arguments),
+        _ => None,
+    }
+}
+
+/// The text of a fact that its reply may have too.
+fn repeated(fact: &Fact) -> Option<&str> {
+    Some(match fact {
+        Fact::Turn(TurnFact::Replied(replied)) => &replied.text,
+        Fact::Signal(SignalFact::Emitted(signal)) => &signal.raw_xml,
+        Fact::Signal(SignalFact::Rejected(rejection)) => &rejection.raw_xml,
+        Fact::Tool(ToolFact::Requested(requested)) => &requested.call.arguments,
+        Fact::Query(QueryFact::Finished(finished)) => &finished.answer,
+        _ => return None,
     })
 }
 
-/// Decodes a record of this time and type.
-///
-/// # Errors
-/// See [`DecodeError`]; a caller must not continue past an unreadable record.
-pub fn decode(at: Timestamp, kind: &str, json: &str) -> Result<Record, DecodeError> {
-    let body: Body<&RawValue> = serde_json::from_str(json)?;
-    if !(OLDEST..=VERSION).contains(&body.v) {
-        return Err(DecodeError::Version(body.v));
+/// Replaces what [`repeated`] returns.
+fn with_text(mut fact: Fact, text: &str) -> Fact {
+    match &mut fact {
+        Fact::Turn(TurnFact::Replied(replied)) => replied.text = text.into(),
+        Fact::Signal(SignalFact::Emitted(signal)) => Arc::make_mut(signal).raw_xml = text.into(),
+        Fact::Signal(SignalFact::Rejected(rejection)) => rejection.raw_xml = text.into(),
+        Fact::Tool(ToolFact::Requested(requested)) => {
+            Arc::make_mut(&mut requested.call).arguments = text.into();
+        }
+        Fact::Query(QueryFact::Finished(finished)) => finished.answer = text.into(),
+        _ => {}
     }
-    Ok(Record {
-        at,
-        query: body.query,
-        turn: body.turn,
-        fact: fact(kind, body.payload.get())?,
-    })
+    fact
 }
 
 fn fact(kind: &str, payload: &str) -> Result<Fact, DecodeError> {
@@ -109,18 +233,26 @@ fn fact(kind: &str, payload: &str) -> Result<Fact, DecodeError> {
 mod tests {
     use super::*;
     use crate::model::{
-        By, Limits, NanoUsd, Outcome, Usage,
-        record::{Accepted, ChildCancel, ChildStart, Ending, InboxPosition, QueryFinished},
+        Attempt, By, CallId, Limits, NanoUsd, Outcome, Role, StopReason, ToolCall, Usage,
+        record::{
+            Accepted, ChildCancel, ChildStart, Ending, InboxPosition, QueryFinished, Replied,
+            SignalPresence, ToolRequested,
+        },
+        signal::Rejection,
     };
 
     const AT: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 
+    fn encode(record: &Record) -> String {
+        Encoder::default().encode(record).unwrap()
+    }
+
     fn decode(kind: &str, json: &str) -> Result<Record, DecodeError> {
-        super::decode(AT, kind, json)
+        Encoded::read(json)?.decode(AT, kind, None)
     }
 
     fn round_trip(record: &Record) -> String {
-        let json = encode(record).unwrap();
+        let json = encode(record);
         assert_eq!(&decode(record.fact.kind(), &json).unwrap(), record);
         json
     }
@@ -185,6 +317,102 @@ mod tests {
             usage: Usage::default(),
             cut: None,
         })));
+    }
+
+    /// A reply with a visible text, a rejected signal and a call, and what follows it.
+    fn append() -> Vec<Record> {
+        let visible = "It is défini in the second file, at line 12, behind the table of keys.";
+        let raw_xml = format!("<signal type=\"done\">\n{}</signal>", " ".repeat(64));
+        let call = ToolCall {
+            id: CallId::new("c"),
+            name: "look".into(),
+            arguments: format!(r#"{{"query":"{}"}}"#, "key ".repeat(20)),
+        };
+        let text = Part::text(format!("Well. {visible}\n\n{raw_xml}"));
+        let replied = Replied {
+            attempt: Attempt(1),
+            message: Arc::new(Message {
+                role: Role::Assistant,
+                parts: vec![text, Part::ToolCall(call.clone())],
+            }),
+            text: visible.into(),
+            signal: SignalPresence::Rejected,
+            stop: StopReason::ToolCalls,
+            usage: Usage::default(),
+            estimated: false,
+            cut: None,
+            model: "p/m".into(),
+        };
+        let reason = "no such type".into();
+        let call = Arc::new(call);
+        vec![
+            record(TurnFact::Replied(replied)),
+            record(SignalFact::Rejected(Rejection { reason, raw_xml })),
+            record(ToolFact::Requested(ToolRequested { call })),
+            finished(visible),
+            finished("short"),
+            finished(&format!("{visible} And more.")),
+        ]
+    }
+
+    #[test]
+    fn texts_of_a_reply_are_kept_once() {
+        let (records, mut encoder) = (append(), Encoder::default());
+        let lines: Vec<_> = records
+            .iter()
+            .map(|record| encoder.encode(record).unwrap())
+            .collect();
+        let places = [Some(0), None, None, None, None, None];
+        let backs = [None, Some(1), Some(2), Some(3), None, None];
+        for (index, (record, line)) in records.iter().zip(&lines).enumerate() {
+            let encoded = Encoded::read(line).unwrap();
+            assert_eq!(encoded.back(), backs[index], "{line}");
+            let shortened = places[index].or(backs[index]).is_some();
+            assert_eq!(shortened, line.contains(r#""text":["#), "{line}");
+            let reply = encoded.back().map(|_| &records[0]);
+            let read = encoded.decode(AT, record.fact.kind(), reply);
+            assert_eq!(&read.unwrap(), record, "{line}");
+        }
+        // Without the reply, a record stands for itself.
+        records
+            .iter()
+            .skip(1)
+            .for_each(|record| drop(round_trip(record)));
+    }
+
+    #[test]
+    fn place_outside_of_the_reply_is_refused() {
+        let records = append();
+        let fields = r#""payload":{"outcome":"answered","answer":"","turns":2,"usage":{}}}"#;
+        let last = usize::MAX;
+        for (place, reply, reads) in [
+            ([1, 0, 0, 5], Some(&records[0]), true),
+            ([1, 0, 0, 5], Some(&records[1]), false),
+            ([1, 0, 0, 5], None, false),
+            ([0, 0, 0, 5], None, false),
+            ([1, 2, 0, 5], Some(&records[0]), false),
+            ([1, 0, 0, 999], Some(&records[0]), false),
+            ([1, 0, 5, last], Some(&records[0]), false),
+            ([1, 0, last, 5], Some(&records[0]), false),
+            // Within the character `é`.
+            ([1, 0, 0, 14], Some(&records[0]), false),
+        ] {
+            let line = format!(r#"{{"v":3,"query":1,"text":{place:?},{fields}"#);
+            let read = Encoded::read(&line)
+                .unwrap()
+                .decode(AT, "query.finished", reply);
+            match reads {
+                true => assert_eq!(read.unwrap(), finished("Well.")),
+                false => {
+                    let error = read.unwrap_err();
+                    assert!(matches!(error, DecodeError::Place), "{place:?}: {error}");
+                }
+            }
+        }
+        let other = r#"{"v":3,"query":1,"text":[1,0,0,5],"payload":{"by":"local"}}"#;
+        let read = Encoded::read(other).unwrap();
+        let read = read.decode(AT, "control.paused", Some(&records[0]));
+        assert!(matches!(read.unwrap_err(), DecodeError::Place));
     }
 
     #[test]

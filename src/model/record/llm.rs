@@ -196,7 +196,10 @@ facts! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::record::{Record, codec};
+    use crate::model::record::{
+        Record,
+        codec::{Encoded, Encoder},
+    };
 
     #[test]
     fn gateway_records_round_trip() {
@@ -240,8 +243,9 @@ mod tests {
                 turn: None,
                 fact: fact.into(),
             };
-            let written = codec::encode(&record).unwrap();
-            let read = codec::decode(record.at, record.fact.kind(), &written);
+            let written = Encoder::default().encode(&record).unwrap();
+            let encoded = Encoded::read(&written).unwrap();
+            let read = encoded.decode(record.at, record.fact.kind(), None);
             assert_eq!(read.unwrap(), record, "{written}");
         }
     }

@@ -15,7 +15,7 @@ use oracle_agent::{
         Attempt, CallId, Message, Part, QueryId, Record, Role, SessionName, Timestamp, Turn, Usage,
         record::{
             AgentFact, BudgetFact, ControlFact, Fact, LlmFact, QueryFact, TurnFact, TurnStarted,
-            codec,
+            codec::{Encoded, Encoder},
         },
     },
     signal::{self, Finding},
@@ -65,8 +65,9 @@ impl Audit {
     }
 
     pub(super) fn record(&mut self, record: &Record, live: &Session) {
-        let line = codec::encode(record).unwrap();
-        let decoded = codec::decode(record.at, record.fact.kind(), &line).unwrap();
+        let line = Encoder::default().encode(record).unwrap();
+        let encoded = Encoded::read(&line).unwrap();
+        let decoded = encoded.decode(record.at, record.fact.kind(), None).unwrap();
         assert_eq!(&decoded, record, "the codec keeps every record: {line}");
         self.replayed.evolve(&decoded);
         assert_eq!(&self.replayed, live, "replay is the same after {line}");

@@ -31,7 +31,8 @@ fn record(kind: &str, fields: &Value) -> Record {
         "v": codec::VERSION, "query": 1, "turn": 2, "payload": payload,
     });
     let line = line.to_string();
-    codec::decode(Timestamp::default(), kind, &line).unwrap()
+    let encoded = codec::Encoded::read(&line).unwrap();
+    encoded.decode(Timestamp::default(), kind, None).unwrap()
 }
 
 #[test]
