@@ -1,11 +1,13 @@
 //! A cache of the JSON of long conversations, so that a turn serializes only what is new.
 //!
-//! A conversation is known by the addresses of its messages, which do not change once they are
-//! shared. Where it differs from what is kept, it is serialized again from there.
+//! Messages are immutable once shared, so a conversation is recognized by their addresses. From the
+//! first message that differs, it is serialized again. What is kept of conversations that are deleted
+//! or passivated is dropped with the next requests to the provider.
 
 use std::{
     collections::HashMap,
-    mem, ptr,
+    mem::{self, size_of},
+    ptr,
     sync::{Arc, Weak},
 };
 
@@ -15,47 +17,59 @@ use serde::Serialize;
 use super::Request;
 use crate::model::Message;
 
-/// Most bytes of a generation. There are two.
+/// Maximum bytes in a generation. The cache has two generations.
 const GENERATION: usize = 32 << 20;
 
-/// Shorter JSON costs less than the rest of a turn.
+/// Minimum bytes worth keeping. Serializing less costs little beside the rest of a turn.
 const SHORTEST: usize = 4 << 10;
 
-/// Longer JSON would displace too many others.
+/// Maximum bytes of one prefix. A longer one would displace too many others.
 const LONGEST: usize = GENERATION / 4;
 
-/// `M` is what a dialect has to remember at each [`Cut`].
+/// Bytes of a weak reference and of what it keeps allocated.
+const MESSAGE: usize = size_of::<Weak<Message>>() + size_of::<Message>() + 2 * size_of::<usize>();
+
+/// After so many requests, conversations that are gone are dropped.
+const SWEEP: usize = 64;
+
+/// The cache of a provider. `M` is the data that its dialect keeps with each [`Cut`].
 #[derive(Debug)]
 pub(super) struct Prefixes<M>(Mutex<Generations<M>>);
 
-/// Prefixes by the address of the conversation's first message. Those in use are in the young
-/// generation. When it is full, it replaces the old one.
+/// A prefix that is used moves to the
+/// young generation. When that is full, it replaces the old one, which is dropped.
 #[derive(Debug)]
 struct Generations<M> {
-    young: HashMap<usize, Prefix<M>>,
-    old: HashMap<usize, Prefix<M>>,
-    /// Of the young generation.
+    young: HashMap<Key, Prefix<M>>,
+    old: HashMap<Key, Prefix<M>>,
+    /// Bytes in the young generation.
     bytes: usize,
+    /// How many prefixes have been put.
+    puts: usize,
 }
+
+/// The address of a conversation's first message, and the model. All else that affects the JSON is
+/// the same for all requests to the provider.
+type Key = (usize, Arc<str>);
 
 /// The JSON of a conversation's first messages.
 #[derive(Debug)]
 pub(super) struct Prefix<M> {
-    model: Arc<str>,
-    /// Up to the first one after the last cut. Weak references keep the addresses from being
-    /// reused, but not the texts.
+    /// The serialized messages and the one after the last cut. A weak reference frees a message's
+    /// texts, but prevents another message from getting its address.
     messages: Vec<Weak<Message>>,
-    /// Each message with a comma after it.
+    /// The messages as JSON objects, each with a comma after it.
     pub(super) json: Vec<u8>,
     pub(super) cuts: Vec<Cut<M>>,
 }
 
-/// Where the JSON can be continued, as long as the next message stays the same.
+/// A place where the JSON can be continued. It is valid only while the message after it stays the
+/// same, because another one could be merged into the message before.
 #[derive(Debug)]
 pub(super) struct Cut<M> {
     messages: usize,
     bytes: usize,
-    pub(super) mark: M,
+    pub(super) data: M,
 }
 
 impl<M> Default for Prefixes<M> {
@@ -64,41 +78,45 @@ impl<M> Default for Prefixes<M> {
             young: HashMap::new(),
             old: HashMap::new(),
             bytes: 0,
+            puts: 0,
         }))
     }
 }
 
 impl<M> Prefixes<M> {
-    /// Takes the longest prefix that still holds, so that it can be continued; it may be empty.
+    /// Removes and returns the kept prefix, cut back to what the request still begins with. It is
+    /// empty if there is none.
     pub(super) fn take(&self, request: &Request) -> Prefix<M> {
-        let kept = request.messages.first().and_then(|first| {
-            let mut kept = self.0.lock();
-            let Generations { young, old, bytes } = &mut *kept;
-            let found = young.remove(&key(first));
+        let found = request.messages.first().and_then(|first| {
+            let mut generations = self.0.lock();
+            let Generations {
+                young, old, bytes, ..
+            } = &mut *generations;
+            let key = key(first, request);
+            let found = young.remove(&key);
             *bytes -= found.as_ref().map_or(0, Prefix::size);
-            found.or_else(|| old.remove(&key(first)))
+            found.or_else(|| old.remove(&key))
         });
-        let kept = kept.filter(|prefix| prefix.model == request.model);
-        let mut prefix = kept.unwrap_or_else(|| Prefix {
-            model: Arc::clone(&request.model),
+        let mut prefix = found.unwrap_or_else(|| Prefix {
             messages: Vec::new(),
             json: Vec::new(),
             cuts: Vec::new(),
         });
         let pairs = prefix.messages.iter().zip(request.messages.iter());
-        let same = pairs.take_while(|(kept, now)| ptr::eq(kept.as_ptr(), Arc::as_ptr(now)));
+        let same = pairs.take_while(|(old, new)| ptr::eq(old.as_ptr(), Arc::as_ptr(new)));
         let same = same.count();
+        // A cut needs the message after it.
         let holding = prefix.cuts.partition_point(|cut| cut.messages < same);
         prefix.cuts.truncate(holding);
         prefix.messages.truncate(same);
-        prefix.end();
+        prefix.truncate_to_last_cut();
         prefix
     }
 
     /// Keeps the prefix up to its last cut, for the next request of the conversation.
     pub(super) fn put(&self, mut prefix: Prefix<M>, request: &Request) {
-        let count = prefix.messages();
-        prefix.end();
+        let count = prefix.complete_messages();
+        prefix.truncate_to_last_cut();
         let Some(first) = request.messages.first() else {
             return;
         };
@@ -109,24 +127,33 @@ impl<M> Prefixes<M> {
         let new = request.messages.get(prefix.messages.len()..=count);
         let new = new.unwrap_or_default().iter();
         prefix.messages.extend(new.map(Arc::downgrade));
+        // What was dropped may have been much longer.
+        prefix.json.shrink_to(prefix.json.len() * 5 / 4);
+        let (size, mut dropped) = (prefix.size(), HashMap::new());
         let mut kept = self.0.lock();
-        kept.bytes += prefix.size();
-        if let Some(replaced) = kept.young.insert(key(first), prefix) {
-            kept.bytes -= replaced.size();
-        }
-        if kept.bytes > GENERATION {
+        if kept.bytes + size > GENERATION {
             kept.bytes = 0;
             let young = mem::take(&mut kept.young);
-            let dropped = mem::replace(&mut kept.old, young);
-            drop(kept);
-            drop(dropped);
+            dropped = mem::replace(&mut kept.old, young);
         }
+        kept.bytes += size;
+        if let Some(replaced) = kept.young.insert(key(first, request), prefix) {
+            kept.bytes -= replaced.size();
+        }
+        kept.puts += 1;
+        if kept.puts.is_multiple_of(SWEEP) {
+            kept.young.retain(|_, prefix| prefix.is_live());
+            kept.old.retain(|_, prefix| prefix.is_live());
+            kept.bytes = kept.young.values().map(Prefix::size).sum();
+        }
+        drop(kept);
+        drop(dropped);
     }
 }
 
 impl<M> Prefix<M> {
-    /// Number of messages that need not be serialized.
-    pub(super) fn messages(&self) -> usize {
+    /// Number of messages before the last cut. They need not be serialized again.
+    pub(super) fn complete_messages(&self) -> usize {
         self.cuts.last().map_or(0, |cut| cut.messages)
     }
 
@@ -137,29 +164,35 @@ impl<M> Prefix<M> {
         Ok(())
     }
 
-    /// The JSON has so many of the messages, and none that follows changes it.
-    pub(super) fn cut(&mut self, messages: usize, mark: M) {
+    /// Adds a cut at the end of the JSON, which now holds so many messages.
+    pub(super) fn cut(&mut self, messages: usize, data: M) {
         let bytes = self.json.len();
         self.cuts.push(Cut {
             messages,
             bytes,
-            mark,
+            data,
         });
     }
 
     /// Drops the JSON after the last cut.
-    fn end(&mut self) {
+    fn truncate_to_last_cut(&mut self) {
         let bytes = self.cuts.last().map_or(0, |cut| cut.bytes);
         self.json.truncate(bytes);
     }
 
     fn size(&self) -> usize {
-        self.json.capacity()
+        let (cuts, messages) = (self.cuts.len(), self.messages.len());
+        self.json.capacity() + cuts * size_of::<Cut<M>>() + messages * MESSAGE
+    }
+
+    fn is_live(&self) -> bool {
+        let first = self.messages.first();
+        first.is_some_and(|first| first.strong_count() > 0)
     }
 }
 
-fn key(first: &Arc<Message>) -> usize {
-    Arc::as_ptr(first).addr()
+fn key(first: &Arc<Message>, request: &Request) -> Key {
+    (Arc::as_ptr(first).addr(), Arc::clone(&request.model))
 }
 
 #[cfg(test)]

@@ -28,24 +28,24 @@ pub(super) fn caller_limit(request: &Request) -> Option<u64> {
     Some(most.saturating_add(SIGNAL))
 }
 
-/// Estimates the JSON's size of messages, so that writing it need not reallocate.
-pub(super) fn room(messages: &[Arc<Message>]) -> usize {
+/// Estimates the bytes of the messages' JSON, so that the buffer is allocated only once.
+pub(super) fn estimated_bytes(messages: &[Arc<Message>]) -> usize {
     // Escaped line ends and quotes take two bytes each; roles and names take a few.
     let parts = messages.iter().flat_map(|message| &message.parts);
     let said = parts.map(Part::bytes).map(|bytes| bytes + bytes / 16 + 96);
     said.sum()
 }
 
-/// A request's body: an object of other fields, which is not empty, and the messages, each with a
-/// comma after it.
-pub(super) fn body(fields: &impl Serialize, messages: &[&[u8]]) -> serde_json::Result<Vec<u8>> {
+/// Builds a request's body: the JSON object `fields`, which has at least one field, with `messages`
+/// added. The pieces are joined as they are; each message in them ends with a comma.
+pub(super) fn body(fields: &impl Serialize, pieces: &[&[u8]]) -> serde_json::Result<Vec<u8>> {
     let mut body = serde_json::to_vec(fields)?;
-    let bytes: usize = messages.iter().map(|piece| piece.len()).sum();
+    let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
     body.reserve(bytes + 16);
-    // The object's end.
+    // Removes the closing brace.
     body.pop();
     body.extend_from_slice(b",\"messages\":[");
-    messages
+    pieces
         .iter()
         .for_each(|piece| body.extend_from_slice(piece));
     body.pop_if(|last| *last == b',');

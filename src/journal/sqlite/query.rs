@@ -38,7 +38,7 @@ statements! {
     records: &format!(
         "SELECT {COLUMNS} FROM record WHERE sid = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
     ),
-    one: &row::one(),
+    one: &row::select_record(),
     snapshot: "SELECT seq, body, sum FROM snapshot WHERE sid = ?1",
     usage: "SELECT day, tokens, nano_usd FROM usage WHERE payer = ?1 AND day >= ?2 ORDER BY day",
     search: "SELECT session.name, record.sid, record.seq, record.epoch, record.at, record.kind,
@@ -245,7 +245,11 @@ impl<'c> Reader<'c> {
             let (name, sid): (String, i64) = (row.get(0)?, row.get(1)?);
             let mut replies = Replies::of(Sid(sid.cast_unsigned()), &mut self.sql.one);
             let entry = Stored::of(row, 2)?.entry(&mut replies);
-            if let (Ok(name), Ok(entry)) = (SessionName::new(&name), entry) {
+            let entry = match entry {
+                Err(Failed::Refused(_)) => continue,
+                entry => entry?,
+            };
+            if let Ok(name) = SessionName::new(&name) {
                 let tenant = tenant.clone();
                 hits.extend(Hit::of(&SessionKey { tenant, name }, &entry, wanted));
             }
@@ -281,7 +285,7 @@ pub(super) fn known(row: &Row<'_>) -> rusqlite::Result<Option<Known>> {
     }))
 }
 
-fn missing(sid: Sid, seq: Seq) -> Error {
+pub(super) fn missing(sid: Sid, seq: Seq) -> Error {
     let why = "it is missing".to_owned();
     Error::Unreadable { sid, seq, why }
 }

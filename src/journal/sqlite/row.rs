@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use rusqlite::{Statement, types::ValueRef};
 use sha2::{Digest, Sha256};
 
-use super::{error::Failed, sql::int};
+use super::{error::Failed, query::missing, sql::int};
 use crate::{
     journal::{Append, Entry, Error, SessionStatus, opened_below, search},
     model::{
@@ -149,7 +149,8 @@ impl<'a> Stored<'a> {
         })
     }
 
-    /// Checks the checksum.
+    /// Checks the checksum and decodes the record. A reply is remembered in `replies`, because the
+    /// records after it may repeat its texts.
     pub(super) fn entry(&self, replies: &mut Replies<'_, '_>) -> Result<Entry, Failed> {
         let entry = self.decoded(replies.sid, |seq| replies.find(seq))?;
         if matches!(entry.record.fact, Fact::Turn(TurnFact::Replied(_))) {
@@ -161,7 +162,7 @@ impl<'a> Stored<'a> {
     fn decoded(
         &self,
         sid: Sid,
-        find: impl FnOnce(Seq) -> Result<Option<Arc<Record>>, Failed>,
+        find: impl FnOnce(Seq) -> Result<Arc<Record>, Failed>,
     ) -> Result<Entry, Failed> {
         let Self { seq, epoch, .. } = *self;
         let unreadable = |why: &dyn fmt::Display| {
@@ -174,8 +175,8 @@ impl<'a> Stored<'a> {
         }
         let text = |bytes| str::from_utf8(bytes).map_err(|error| unreadable(&error));
         let encoded = Encoded::read(text(self.body)?).map_err(|error| unreadable(&error))?;
-        let reply = match encoded.back() {
-            Some(back) => find(Seq(seq.0.saturating_sub(back)))?,
+        let reply = match encoded.back().filter(|&back| back < seq.0) {
+            Some(back) => Some(find(Seq(seq.0 - back))?),
             None => None,
         };
         let (at, kind) = (Timestamp::from_millis(self.at), text(self.kind)?);
@@ -185,14 +186,16 @@ impl<'a> Stored<'a> {
     }
 }
 
-pub(super) fn one() -> String {
+/// SQL that selects one record by session and number.
+pub(super) fn select_record() -> String {
     format!("SELECT {COLUMNS} FROM record WHERE sid = ?1 AND seq = ?2")
 }
 
-/// The replies of a session whose texts its other records repeat.
+/// Finds the replies whose texts other records of a session repeat. Remembers the last one, so that
+/// reading in order needs no further query.
 pub(super) struct Replies<'a, 'c> {
     sid: Sid,
-    /// Of [`one`].
+    /// Prepared from [`select_record`].
     statement: &'a mut Statement<'c>,
     last: Option<Entry>,
 }
@@ -206,16 +209,16 @@ impl<'a, 'c> Replies<'a, 'c> {
         }
     }
 
-    fn find(&mut self, seq: Seq) -> Result<Option<Arc<Record>>, Failed> {
-        if self.last.as_ref().is_none_or(|last| last.seq != seq) {
-            let mut found = self.statement.query([int(self.sid.0), int(seq.0)])?;
-            self.last = match found.next()? {
-                Some(row) => Some(Stored::of(row, 0)?.decoded(self.sid, |_| Ok(None))?),
-                None => None,
-            };
+    fn find(&mut self, seq: Seq) -> Result<Arc<Record>, Failed> {
+        let sid = self.sid;
+        if let Some(last) = self.last.as_ref().filter(|last| last.seq == seq) {
+            return Ok(Arc::clone(&last.record));
         }
-        let last = self.last.as_ref();
-        Ok(last.map(|last| Arc::clone(&last.record)))
+        let mut found = self.statement.query([int(sid.0), int(seq.0)])?;
+        let row = found.next()?.ok_or_else(|| missing(sid, seq))?;
+        // A reply's text is in its own message, so it needs no other record.
+        let entry = Stored::of(row, 0)?.decoded(sid, |seq| Err(missing(sid, seq).into()))?;
+        Ok(Arc::clone(&self.last.insert(entry).record))
     }
 }
 

@@ -57,13 +57,14 @@ statements! {
     // The words as `row::words` has them.
     said: "INSERT INTO thread (rowid, words)
         SELECT ?1, '\u{2016}' || lower(hex(tenant)) || ' ' || ?3 FROM session WHERE sid = ?2",
-    // Leaves the indexes over `busy` alone.
-    moves: "UPDATE session SET last = ?4, at = ?5
+    // Most appends leave the status as it is. Without `busy` in SET, SQLite does not touch the
+    // indexes over it.
+    advance: "UPDATE session SET last = ?4, at = ?5
         WHERE sid = ?1 AND epoch = ?2 AND last = ?3 AND busy = ?6",
-    ends: "UPDATE session SET last = ?4, at = ?5, busy = ?6
+    advance_with_status: "UPDATE session SET last = ?4, at = ?5, busy = ?6
         WHERE sid = ?1 AND epoch = ?2 AND last = ?3",
-    written: &row::one(),
-    reply: &row::one(),
+    written: &row::select_record(),
+    reply: &row::select_record(),
     snapshot: "SELECT seq FROM snapshot WHERE sid = ?1",
     save: "INSERT OR REPLACE INTO snapshot (sid, seq, body, sum) VALUES (?1, ?2, ?3, ?4)",
     // Saturates, because a sum that overflows would become a float.
@@ -186,7 +187,7 @@ impl<'c> Store<'c> {
             at,
             busy(batch.leaves),
         );
-        if self.sql.moves.execute(end)? == 1 || self.sql.ends.execute(end)? == 1 {
+        if self.sql.advance.execute(end)? == 1 || self.sql.advance_with_status.execute(end)? == 1 {
             self.land(batch, sid, epoch)?;
             if let Some(parent) = parent {
                 self.sql.below.execute((int(sid.0), parent))?;

@@ -169,7 +169,7 @@ impl Of<'_> {
         let sql = format!("SELECT pos, {COLUMNS} FROM record WHERE sid = ?1 ORDER BY seq");
         let mut records = connection.prepare(&sql)?;
         let mut indexed = connection.prepare("SELECT words FROM thread WHERE rowid = ?1")?;
-        let mut one = connection.prepare(&row::one())?;
+        let mut one = connection.prepare(&row::select_record())?;
         let mut replies = Replies::of(sid, &mut one);
         let mut records = records.query([int(sid.0)])?;
         let (mut end, mut epoch, mut at) = (Seq(0), Epoch(0), None);

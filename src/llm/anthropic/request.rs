@@ -20,7 +20,7 @@ const MAX_TOKENS: u64 = 8192;
 /// Content of a failed tool call without output.
 const SILENT: &str = "(no output)";
 
-/// Goes before the end of a block.
+/// A cache mark. It goes before the closing brace of a block.
 const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 
 /// User message before a conversation that would begin with the assistant.
@@ -60,7 +60,7 @@ pub(in crate::llm) fn body(
     };
     let mut written = kept.anthropic.take(request);
     let last = write(&mut written, request, provider, images)?;
-    let places = written.cuts.iter().map(|cut| cut.mark).chain([last]);
+    let places = written.cuts.iter().map(|cut| cut.data).chain([last]);
     let (mut pieces, mut from) = (Vec::new(), 0);
     for place in marks(&places.collect::<Vec<_>>()) {
         pieces.extend([&written.json[from..place], MARK]);
@@ -160,11 +160,11 @@ impl Block<'_> {
     }
 }
 
-/// Where in the JSON a turn can be marked.
+/// Where in the JSON a turn can have a cache mark.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::llm) struct Places {
     role: Side,
-    /// In its last block that stays.
+    /// In its last block that later requests repeat.
     staying: Option<usize>,
     /// In its last text of the user.
     question: Option<usize>,
@@ -201,9 +201,9 @@ fn write(
     provider: &str,
     images: bool,
 ) -> serde_json::Result<Places> {
-    let begun = prefix.messages();
+    let begun = prefix.complete_messages();
     let new = request.messages.get(begun..).unwrap_or_default();
-    prefix.json.reserve(wire::room(new));
+    prefix.json.reserve(wire::estimated_bytes(new));
     let begin = || Turn {
         role: Side::User,
         blocks: vec![Block::Said(BEGIN)],
@@ -218,6 +218,7 @@ fn write(
         if blocks.is_empty() {
             continue;
         }
+        // The first turn must be the user's.
         if role == Side::Assistant && prefix.cuts.is_empty() {
             open.get_or_insert_with(begin);
         }
@@ -231,6 +232,7 @@ fn write(
             }
         }
     }
+    // The message after a cut opens a turn, so none is open only in an empty conversation.
     open.unwrap_or_else(begin).write(&mut prefix.json)
 }
 
@@ -265,9 +267,12 @@ impl Turn<'_> {
     }
 }
 
-/// Where to mark what this request and the one before it end with, and the question before that, in
-/// order. A server looks for a cached prefix only at a mark and at the 20 blocks before it; a
-/// question is found again, even when guidance after it is gone.
+/// Where in the JSON to put the conversation's cache marks, in order: at the end of this request, at
+/// the end of the one before it, and at the user's last text in that one.
+///
+/// A server looks for a cached prefix only at a mark and in the 20 blocks before it, so the previous
+/// end is marked again. The user's text precedes the guidance of its query, so its prefix is still
+/// the same when the guidance is gone.
 fn marks(turns: &[Places]) -> BTreeSet<usize> {
     let is_reply = |turn: &Places| turn.role == Side::Assistant;
     let replied = turns.iter().rposition(is_reply).unwrap_or(0);

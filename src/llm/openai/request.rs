@@ -1,7 +1,7 @@
 //! Serializes requests in this dialect straight from the borrowed conversation.
 //!
-//! The prompt comes first and messages keep their order, so that a growing conversation has a
-//! stable prefix, byte for byte, which servers can cache.
+//! The prompt is the first message and the others keep their order, so that a growing conversation
+//! has a stable prefix, byte for byte, which servers can cache.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -254,17 +254,17 @@ fn write(
     host: Host,
     images: bool,
 ) -> serde_json::Result<()> {
-    let begun = prefix.messages();
+    let begun = prefix.complete_messages();
     let new = request.messages.get(begun..).unwrap_or_default();
     // OpenAI takes special tokens in messages as plain text.
     let new = match host == Host::OpenAi {
         true => Cow::Borrowed(new),
         false => wire::without_tokens(new),
     };
-    prefix.json.reserve(wire::room(&new));
+    prefix.json.reserve(wire::estimated_bytes(&new));
     let mut entries = Vec::new();
     for (at, message) in new.iter().enumerate() {
-        // Nothing joins a reply.
+        // No later message is merged into a reply, so the JSON up to here is final.
         if let Some(Entry::Assistant { .. }) = entries.last() {
             for entry in entries.drain(..) {
                 prefix.push(&entry)?;

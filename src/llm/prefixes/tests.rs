@@ -74,6 +74,8 @@ fn change(messages: &mut Vec<Arc<Message>>, step: u8, number: usize) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
     #[test]
     fn kept_json_changes_no_request(steps in vec(0..9_u8, 1..40)) {
         for body in DIALECTS {
@@ -94,7 +96,8 @@ fn conversation_is_serialized_from_its_first_change() {
     for (body, after_last) in DIALECTS.into_iter().zip([18, 18, 19]) {
         let kept = JsonCache::default();
         let held = |request: &Request| {
-            kept.openai.take(request).messages() + kept.anthropic.take(request).messages()
+            kept.openai.take(request).complete_messages()
+                + kept.anthropic.take(request).complete_messages()
         };
         let mut messages = Vec::new();
         for number in 0..10 {
@@ -118,19 +121,42 @@ fn conversation_is_serialized_from_its_first_change() {
 fn kept_json_is_bounded() {
     let prefixes = Prefixes::default();
     let mut asked = Vec::new();
-    for number in 0..30 {
+    for number in 0..60 {
         let messages = [text(Role::User, number), text(Role::User, number)].map(Arc::new);
         let request = request(&messages);
         let mut prefix = prefixes.take(&request);
-        prefix.json = vec![b' '; LONGEST];
+        prefix.json = vec![b' '; LONGEST / 2];
         prefix.cut(1, ());
+        // What the next request has, too, is not kept.
+        prefix.json.resize(4 * LONGEST, b' ');
         prefixes.put(prefix, &request);
         asked.push(request);
         let kept = prefixes.0.lock();
         let all = kept.young.values().chain(kept.old.values());
-        assert!(all.map(Prefix::size).sum::<usize>() <= 2 * GENERATION + LONGEST);
+        assert!(all.map(Prefix::size).sum::<usize>() <= 2 * GENERATION);
     }
-    let held = |request| prefixes.take(request).messages() == 1;
+    let held = |request| prefixes.take(request).complete_messages() == 1;
     assert!(!held(&asked[0]));
-    assert!(held(&asked[29]));
+    assert!(held(&asked[59]));
+}
+
+#[test]
+fn deleted_conversations_are_dropped() {
+    let prefixes = Prefixes::default();
+    let lasting = request(&[text(Role::User, 0), text(Role::User, 1)].map(Arc::new));
+    for number in 0..2 * SWEEP {
+        let passing = request(&[text(Role::User, number), text(Role::User, 0)].map(Arc::new));
+        for request in [&lasting, &passing] {
+            let mut prefix = prefixes.take(request);
+            prefix.json.resize(SHORTEST, b' ');
+            prefix.cut(1, ());
+            prefixes.put(prefix, request);
+        }
+    }
+    let kept = prefixes.0.lock();
+    assert!(kept.young.len() < SWEEP, "{}", kept.young.len());
+    let bytes: usize = kept.young.values().map(Prefix::size).sum();
+    assert_eq!(kept.bytes, bytes);
+    drop(kept);
+    assert_eq!(prefixes.take(&lasting).complete_messages(), 1);
 }

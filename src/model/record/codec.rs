@@ -1,7 +1,7 @@
 //! Records as versioned JSON. The time and the type are not part of it; they are kept beside it.
 //!
-//! A reply's texts are in its record. The others of the same append that repeat one of them, such as
-//! the query's answer, have its [`Place`] instead.
+//! A reply's message is stored whole. A long text of it that the same append repeats, in the reply's
+//! own record or in a later one such as the query's end, is stored as its [`Place`].
 //!
 //! **Invariant:** a record of another version or an unknown type is an error that names it, never
 //! skipped or guessed.
@@ -28,7 +28,7 @@ pub const VERSION: u32 = 3;
 /// The oldest version that is read: it has the time and the type as well.
 const OLDEST: u32 = 2;
 
-/// The shortest text in bytes that is worth a search for it in the reply.
+/// Minimum bytes of a text that is stored as a place. Searching for a shorter one saves too little.
 const LONG: usize = 64;
 
 /// A record cannot be decoded.
@@ -48,11 +48,11 @@ pub enum DecodeError {
     Version(u32),
     /// It repeats a text that its reply does not have.
     #[error("the record repeats a text that is not in its reply")]
-    Place,
+    TextNotInReply,
 }
 
-/// The place of a text in a reply: how many records back the reply is, the part of its message, the
-/// start and the length in bytes.
+/// Where a text is in a reply's message: how many records back the reply is (0 for the record
+/// itself), the number of the part, and the start and the length in bytes.
 type Place = (u64, usize, usize, usize);
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -62,8 +62,8 @@ struct Body<P> {
     query: Option<QueryId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     turn: Option<Turn>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    text: Option<Place>,
+    #[serde(default, rename = "text", skip_serializing_if = "Option::is_none")]
+    place: Option<Place>,
     payload: P,
 }
 
@@ -93,13 +93,13 @@ impl<'a> Encoder<'a> {
         if let Some(message) = reply(&record.fact) {
             (self.reply, self.back) = (Some(message), 0);
         }
-        let text = self.place(&record.fact);
-        let without = text.map(|_| with_text(record.fact.clone(), ""));
+        let place = self.place(&record.fact);
+        let without = place.map(|_| with_text(record.fact.clone(), ""));
         serde_json::to_string(&Body {
             v: VERSION,
             query: record.query,
             turn: record.turn,
-            text,
+            place,
             payload: Payload(without.as_ref().unwrap_or(&record.fact)),
         })
     }
@@ -115,7 +115,7 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// A record that is not yet complete.
+/// A record's JSON, still without its time, its type and a text that is stored as a place.
 #[derive(Debug)]
 pub struct Encoded<'a>(Body<&'a RawValue>);
 
@@ -125,19 +125,30 @@ impl<'a> Encoded<'a> {
     /// # Errors
     /// See [`DecodeError`].
     pub fn read(json: &'a str) -> Result<Self, DecodeError> {
-        let body: Body<_> = serde_json::from_str(json)?;
-        match (OLDEST..=VERSION).contains(&body.v) {
-            true => Ok(Self(body)),
-            false => Err(DecodeError::Version(body.v)),
+        #[derive(Deserialize)]
+        struct Versioned {
+            v: u32,
+        }
+        let body = serde_json::from_str::<Body<_>>(json);
+        // Another version may have other fields.
+        let v = match &body {
+            Ok(body) => Some(body.v),
+            Err(_) => serde_json::from_str(json).ok().map(|Versioned { v }| v),
+        };
+        match v.filter(|v| !(OLDEST..=VERSION).contains(v)) {
+            Some(v) => Err(DecodeError::Version(v)),
+            None => Ok(Self(body?)),
         }
     }
 
-    /// How many records before this one the reply is that it needs, if it needs one.
+    /// Distance, in records, to the earlier reply that holds a text of this record. `None` if no
+    /// other record is needed.
     pub fn back(&self) -> Option<u64> {
-        self.0.text.map(|(back, ..)| back).filter(|&back| back > 0)
+        self.0.place.map(|(back, ..)| back).filter(|&back| back > 0)
     }
 
-    /// Decodes the record of this time and type.
+    /// Completes the record with its time, its type and the text in `earlier`, which is the record
+    /// that [`Self::back`] asks for.
     ///
     /// # Errors
     /// See [`DecodeError`]; a caller must not continue past an unreadable record.
@@ -145,18 +156,21 @@ impl<'a> Encoded<'a> {
         self,
         at: Timestamp,
         kind: &str,
-        needed: Option<&Record>,
+        earlier: Option<&Record>,
     ) -> Result<Record, DecodeError> {
         let Body { query, turn, .. } = self.0;
         let mut fact = fact(kind, self.0.payload.get())?;
-        if let Some((_, part, start, length)) = self.0.text {
-            let message = reply(needed.map_or(&fact, |needed| &needed.fact));
+        if let Some((back, part, start, length)) = self.0.place {
+            let source = match back {
+                0 => Some(&fact),
+                _ => earlier.map(|record| &record.fact),
+            };
+            let message = source.and_then(reply);
             let whole = message.and_then(|message| part_text(message.parts.get(part)?));
             let text = whole.and_then(|whole| whole.get(start..start.checked_add(length)?));
-            let text = repeated(&fact)
-                .and(text)
-                .ok_or(DecodeError::Place)?
-                .to_owned();
+            // Only a fact with such a text can take it.
+            let text = text.filter(|_| repeated(&fact).is_some());
+            let text = text.ok_or(DecodeError::TextNotInReply)?.to_owned();
             fact = with_text(fact, &text);
         }
         Ok(Record {
@@ -405,14 +419,17 @@ mod tests {
                 true => assert_eq!(read.unwrap(), finished("Well.")),
                 false => {
                     let error = read.unwrap_err();
-                    assert!(matches!(error, DecodeError::Place), "{place:?}: {error}");
+                    assert!(
+                        matches!(error, DecodeError::TextNotInReply),
+                        "{place:?}: {error}"
+                    );
                 }
             }
         }
         let other = r#"{"v":3,"query":1,"text":[1,0,0,5],"payload":{"by":"local"}}"#;
         let read = Encoded::read(other).unwrap();
         let read = read.decode(AT, "control.paused", Some(&records[0]));
-        assert!(matches!(read.unwrap_err(), DecodeError::Place));
+        assert!(matches!(read.unwrap_err(), DecodeError::TextNotInReply));
     }
 
     #[test]
@@ -478,6 +495,11 @@ mod tests {
                 "query.accepted",
                 line(1),
                 "has version 1, but this version of Oracle reads 2 to 3",
+            ),
+            (
+                "query.accepted",
+                r#"{"v":4,"text":{}}"#.to_owned(),
+                "has version 4, but this version of Oracle reads 2 to 3",
             ),
             ("query.accepted", line(2), "missing field `text`"),
             ("query.accepted", "{".to_owned(), "cannot read the record"),
