@@ -76,36 +76,36 @@ const CASES: &[Case] = &[
     case("memory, whole", 139_000, QUERIES, |n| {
         queries(Stored::Memory, Seen::Answer, n)
     }),
-    case("memory, streamed", 249_000, QUERIES, |n| {
+    case("memory, streamed", 245_000, QUERIES, |n| {
         queries(Stored::Memory, Seen::All, n)
     }),
-    case("sqlite, whole", 631_000, QUERIES, |n| {
+    case("sqlite, whole", 590_000, QUERIES, |n| {
         queries(Stored::Sqlite, Seen::Answer, n)
     }),
-    case("sqlite, streamed", 746_000, QUERIES, |n| {
+    case("sqlite, streamed", 699_000, QUERIES, |n| {
         queries(Stored::Sqlite, Seen::All, n)
     }),
-    case("openai, after 1 KB", 654_000, (20, 1), |n| {
+    case("openai, after 1 KB", 314_000, (20, 1), |n| {
         history(Dialect::OpenAi, 1 << 10, n)
     }),
-    case("openai, after 10 KB", 957_000, (20, 1), |n| {
+    case("openai, after 10 KB", 334_000, (20, 1), |n| {
         history(Dialect::OpenAi, 10 << 10, n)
     }),
-    case("openai, after 100 KB", 4_050_000, (20, 1), |n| {
+    case("openai, after 100 KB", 493_000, (20, 1), |n| {
         history(Dialect::OpenAi, 100 << 10, n)
     }),
-    case("openai, after 1 MB", 35_800_000, (20, 1), |n| {
+    case("openai, after 1 MB", 2_200_000, (20, 1), |n| {
         history(Dialect::OpenAi, 1 << 20, n)
     }),
-    case("anthropic, after 1 KB", 567_000, (20, 1), |n| {
+    case("anthropic, after 1 KB", 337_000, (20, 1), |n| {
         history(Dialect::Anthropic, 1 << 10, n)
     }),
-    case("anthropic, after 1 MB", 37_200_000, (20, 1), |n| {
+    case("anthropic, after 1 MB", 2_350_000, (20, 1), |n| {
         history(Dialect::Anthropic, 1 << 20, n)
     }),
-    case("session's turn 10", 735_000, (20, 1), |n| later(10, n)),
-    case("session's turn 100", 1_760_000, (20, 1), |n| later(100, n)),
-    case("session's turn 1,000", 12_000_000, (20, 1), |n| {
+    case("session's turn 10", 342_000, (20, 1), |n| later(10, n)),
+    case("session's turn 100", 410_000, (20, 1), |n| later(100, n)),
+    case("session's turn 1,000", 1_150_000, (20, 1), |n| {
         later(1_000, n)
     }),
     case("kernel: a reply", 45_100, (100, 1), kernel),
@@ -113,7 +113,7 @@ const CASES: &[Case] = &[
     case("classification", 132_000, (100, 1), classification),
     case(
         "encoding of a turn's records",
-        48_300,
+        46_400,
         (50, TURNS),
         encoding,
     ),
