@@ -42,6 +42,7 @@ statements! {
     rollback: "ROLLBACK",
     by_name: "SELECT sid, epoch, last, busy, owner FROM session WHERE tenant = ?1 AND name = ?2",
     by_sid: "SELECT sid, epoch, last, busy, owner FROM session WHERE sid = ?1",
+    tenant: "SELECT tenant FROM session WHERE sid = ?1",
     open: "INSERT INTO session (tenant, name, owner, epoch, last, busy, sum)
         VALUES (?1, ?2, ?3, 1, 0, 0, ?4)",
     own: "UPDATE session SET owner = ?2, epoch = epoch + 1
@@ -54,9 +55,9 @@ statements! {
     children: "SELECT sid FROM session WHERE parent_sid = ?1 ORDER BY sid",
     release: "UPDATE session SET owner = NULL WHERE sid = ?1 AND epoch = ?2",
     record: "INSERT INTO record (sid, seq, epoch, at, kind, body, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    // The words as `row::words` has them.
-    said: "INSERT INTO thread (rowid, words)
-        SELECT ?1, '\u{2016}' || lower(hex(tenant)) || ' ' || ?3 FROM session WHERE sid = ?2",
+    // One row by value: an INSERT that could add several writes the index at once, and not with the
+    // commit.
+    said: "INSERT INTO thread (rowid, words) VALUES (?1, ?2)",
     // Most appends leave the status as it is. Without `busy` in SET, SQLite does not touch the
     // indexes over it.
     advance: "UPDATE session SET last = ?4, at = ?5
@@ -306,6 +307,7 @@ impl<'c> Store<'c> {
     }
 
     fn land(&mut self, batch: &Batch, sid: Sid, epoch: Epoch) -> Result<(), Failed> {
+        let mut tenant = None;
         let mut seq = batch.after;
         for row in &batch.rows {
             seq = seq.next();
@@ -314,7 +316,12 @@ impl<'c> Store<'c> {
             let record = (int(sid.0), int(seq.0), int(epoch.0), at, kind, body, sum);
             let pos = self.sql.record.insert(record)?;
             if let Some(words) = &row.words {
-                self.sql.said.execute((pos, int(sid.0), words))?;
+                if tenant.is_none() {
+                    let word = |row: &Row<'_>| Ok(row::word_of_tenant(row.get_ref(0)?.as_str()?));
+                    tenant = Some(self.sql.tenant.query_row([int(sid.0)], word)?);
+                }
+                let tenant = tenant.as_deref().unwrap_or_default();
+                self.sql.said.execute((pos, format!("{tenant} {words}")))?;
             }
         }
         for Charge { payer, usage } in &batch.charges {
