@@ -1,7 +1,7 @@
 //! Records as versioned JSON. The time and the type are not part of it; they are kept beside it.
 //!
 //! A reply's message is stored whole. A long text of it that the same append repeats, in the reply's
-//! own record or in a later one such as the query's end, is stored as its [`Place`].
+//! own record or in a later one such as the query's end, is stored as its place.
 //!
 //! **Invariant:** a record of another version or an unknown type is an error that names it, never
 //! skipped or guessed.
