@@ -36,8 +36,8 @@ const SWEEP: usize = 64;
 #[derive(Debug)]
 pub(super) struct Prefixes<M>(Mutex<Generations<M>>);
 
-/// A prefix that is used moves to the
-/// young generation. When that is full, it replaces the old one, which is dropped.
+/// A prefix that is used moves to the young generation. When that is full, it replaces the old one,
+/// which is dropped.
 #[derive(Debug)]
 struct Generations<M> {
     young: HashMap<Key, Prefix<M>>,

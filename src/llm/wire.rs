@@ -37,7 +37,7 @@ pub(super) fn estimated_bytes(messages: &[Arc<Message>]) -> usize {
 }
 
 /// Builds a request's body: the JSON object `fields`, which has at least one field, with `messages`
-/// added. The pieces are joined as they are; each message in them ends with a comma.
+/// added. The pieces are joined without change; each message in them ends with a comma.
 pub(super) fn body(fields: &impl Serialize, pieces: &[&[u8]]) -> serde_json::Result<Vec<u8>> {
     let mut body = serde_json::to_vec(fields)?;
     let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();

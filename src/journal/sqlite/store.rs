@@ -55,10 +55,10 @@ statements! {
     children: "SELECT sid FROM session WHERE parent_sid = ?1 ORDER BY sid",
     release: "UPDATE session SET owner = NULL WHERE sid = ?1 AND epoch = ?2",
     record: "INSERT INTO record (sid, seq, epoch, at, kind, body, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    // One row by value: an INSERT that could add several writes the index at once, and not with the
-    // commit.
+    // An INSERT with a SELECT, which may add several rows, would write the index at once and not with
+    // the commit.
     said: "INSERT INTO thread (rowid, words) VALUES (?1, ?2)",
-    // Most appends leave the status as it is. Without `busy` in SET, SQLite does not touch the
+    // Most appends do not change the status. Without `busy` in SET, SQLite does not touch the
     // indexes over it.
     advance: "UPDATE session SET last = ?4, at = ?5
         WHERE sid = ?1 AND epoch = ?2 AND last = ?3 AND busy = ?6",
@@ -189,7 +189,7 @@ impl<'c> Store<'c> {
             busy(batch.leaves),
         );
         if self.sql.advance.execute(end)? == 1 || self.sql.advance_with_status.execute(end)? == 1 {
-            self.land(batch, sid, epoch)?;
+            self.insert_rows(batch, sid, epoch)?;
             if let Some(parent) = parent {
                 self.sql.below.execute((int(sid.0), parent))?;
             }
@@ -306,7 +306,7 @@ impl<'c> Store<'c> {
         Ok(Error::Fenced { sid, mine, current }.into())
     }
 
-    fn land(&mut self, batch: &Batch, sid: Sid, epoch: Epoch) -> Result<(), Failed> {
+    fn insert_rows(&mut self, batch: &Batch, sid: Sid, epoch: Epoch) -> Result<(), Failed> {
         let mut tenant = None;
         let mut seq = batch.after;
         for row in &batch.rows {
@@ -333,7 +333,7 @@ impl<'c> Store<'c> {
     }
 
     /// Whether the owner has already appended exactly these records at this position, perhaps in
-    /// other appends.
+    /// other appends. Compares records and not bodies, because a body depends on its append.
     fn repeats(
         &mut self,
         batch: &Batch,

@@ -359,8 +359,14 @@ mod tests {
         };
         let reason = "no such type".into();
         let call = Arc::new(call);
+        let emitted = serde_json::json!({
+            "type": "need_turn", "fields": {"reason": "more"}, "confidence": 0.5,
+            "raw_xml": raw_xml, "timestamp": AT,
+        });
+        let emitted = fact("signal.emitted", &emitted.to_string()).unwrap();
         vec![
             record(TurnFact::Replied(replied)),
+            record(emitted),
             record(SignalFact::Rejected(Rejection { reason, raw_xml })),
             record(ToolFact::Requested(ToolRequested { call })),
             finished(visible),
@@ -376,8 +382,8 @@ mod tests {
             .iter()
             .map(|record| encoder.encode(record).unwrap())
             .collect();
-        let places = [Some(0), None, None, None, None, None];
-        let backs = [None, Some(1), Some(2), Some(3), None, None];
+        let places = [Some(0), None, None, None, None, None, None];
+        let backs = [None, Some(1), Some(2), Some(3), Some(4), None, None];
         for (index, (record, line)) in records.iter().zip(&lines).enumerate() {
             let encoded = Encoded::read(line).unwrap();
             assert_eq!(encoded.back(), backs[index], "{line}");

@@ -21,7 +21,10 @@ use oracle_agent::{
     },
 };
 
-use super::{audit::Audit, script};
+use super::{
+    audit::{Audit, stored},
+    script,
+};
 
 /// A session under test, with its log and the state that a shell would keep.
 #[derive(Clone)]
@@ -141,9 +144,10 @@ impl Play {
             .records
             .iter()
             .for_each(|record| tracker.evolve(&record.fact));
-        for record in decision.records {
+        let stored = stored(&decision.records);
+        for (record, stored) in decision.records.into_iter().zip(&stored) {
             self.session.evolve(&record);
-            self.audit.record(&record, &self.session);
+            self.audit.record(&record, stored, &self.session);
             self.log.push(record);
         }
         assert_eq!(tracker.open, self.session.open_queries(), "foreseen");
