@@ -35,11 +35,17 @@ use crate::model::{
 };
 
 mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod row;
 mod search;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
 pub use memory::Memory;
+#[cfg(feature = "postgres")]
+pub use postgres::Postgres;
 pub use search::Hit;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Problem, Sqlite, Stats};

@@ -43,6 +43,8 @@ pub use http::SetupError;
 #[cfg(any(feature = "cli", feature = "server"))]
 #[cfg(feature = "web")]
 pub(crate) use http::client_builder;
+#[cfg(feature = "postgres")]
+pub(crate) use http::trusted;
 pub use offline::{OFFLINE, Offline};
 pub use remote::Remote;
 pub(crate) use remote::nearest;

@@ -33,6 +33,8 @@ pub mod llm_conformance;
 mod oracle;
 mod panics;
 mod point;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod server;
 mod session;
 mod tool;

@@ -139,7 +139,7 @@ mod tests {
                     session: SessionName::system(),
                     by: Owner {
                         pid: Some(7),
-                        socket: None,
+                        ..Owner::default()
                     },
                 }),
                 5,

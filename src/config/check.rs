@@ -9,7 +9,7 @@ use std::{
 use toml::{Table, Value};
 
 use super::{
-    Config, McpServer, Origin, Problem, Provider,
+    Config, Database, McpServer, Origin, Problem, Provider,
     load::{mask_secret, may_be_secret},
     rule::{ROOT, Rule, format_span, join, path},
 };
@@ -71,6 +71,7 @@ pub(super) fn conflicts(config: &Config, origin: Origins<'_>) -> Vec<Problem> {
     conflicts.deadlines(config);
     conflicts.tools_and_notes(config);
     conflicts.profiles(config);
+    conflicts.journal(&config.journal);
     let names = config.providers.iter().map(|one| one.name.as_str());
     conflicts.duplicates("providers", "a name that no other provider has", names);
     for (at, provider) in config.providers.iter().enumerate() {
@@ -225,6 +226,13 @@ impl Conflicts<'_> {
                 format_span(stall)
             );
             self.add(&join(place, "call_deadline"), &format_span(span), &allowed);
+        }
+    }
+
+    fn journal(&mut self, journal: &Database) {
+        if let (Some(variable), Some(_)) = (&journal.password_env, &journal.password_file) {
+            let allowed = "only one of `password_env` and `password_file`";
+            self.add("journal.password_env", variable, allowed);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Rules of keys: their allowed values, and the remedy for a key that does not exist.
 
 use std::{
+    borrow::Cow,
     net::{Ipv6Addr, SocketAddr},
     time::Duration,
 };
@@ -342,6 +343,14 @@ pub(super) const URL: Form = form(
     "an http:// or https:// URL without user, password, `?` and `#`",
     is_url,
 );
+pub(super) const DATABASE: Form = form("a postgresql:// URL without password", |text| {
+    Url::parse(text).is_ok_and(|url| {
+        let has_password = |(key, _): (Cow<'_, str>, _)| key == "password";
+        url.scheme() == "postgresql"
+            && url.password().is_none()
+            && !url.query_pairs().any(has_password)
+    })
+});
 /// Without lower-case letters, so that a secret in place of a variable's name is usually rejected.
 pub(super) const VARIABLE: Form = form(
     "the name of an environment variable: capital letters, digits and `_`",

@@ -115,6 +115,8 @@ tables! {
         tenants: TenantLimits = TenantLimits::default(), Section(TENANTS);
         /// The data directory.
         data: Data = Data::default(), Section(Data::KEYS);
+        /// The journal, if it is in PostgreSQL.
+        journal: Database = Database::default(), Section(Database::KEYS);
         /// Profiles besides the default one that the sections describe.
         profiles: Vec<Profile> = Vec::new(), List(Profile::KEYS);
         /// Model servers besides the built-in presets.
@@ -359,6 +361,22 @@ tables! {
     Data {
         /// The journal's directory; see [`Data::directory`] for the default.
         dir: Option<PathBuf> = None, PATH;
+    }
+
+    /// `[journal]`. Holds no secret, only the place of one.
+    Database {
+        /// The URL of the database; without one, the journal is in the data directory.
+        url: Option<String> = None, Text(rule::DATABASE);
+        /// The environment variable that holds the password.
+        password_env: Option<String> = None, Text(rule::VARIABLE);
+        /// The file that holds the password.
+        password_file: Option<PathBuf> = None, PATH;
+        /// A file with certificate authorities to trust besides those of the machine.
+        ca_file: Option<PathBuf> = None, PATH;
+        /// Connections that write.
+        writers: usize = 1, Whole(1, 2);
+        /// Connections that read.
+        readers: usize = 2, Whole(1, 64);
     }
 
     /// `[[profiles]]`: a profile, which overrides sections. The command line overrides both.

@@ -16,7 +16,9 @@ use tokio::{task::spawn_blocking, time::sleep};
 
 use super::{
     Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids,
-    Snapshot, search::SearchQuery,
+    Snapshot,
+    row::{Batch, NEW},
+    search::SearchQuery,
 };
 use crate::model::{
     Day, DayUsage, Epoch, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId,
@@ -49,7 +51,6 @@ use files::Files;
 use health::Health;
 use processes::Process;
 use readers::Readers;
-use row::Batch;
 use store::Store;
 use writer::Writer;
 
@@ -175,7 +176,7 @@ impl Journal for Sqlite {
     ) -> JournalFuture<'_, Claim> {
         Box::pin(async move {
             let append = Append {
-                sid: row::NEW,
+                sid: NEW,
                 epoch: Epoch::default(),
                 after: Seq(0),
                 records,

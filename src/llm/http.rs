@@ -23,6 +23,9 @@ use super::{Dialect, ProviderSettings, anthropic, secrets::Secrets};
 
 mod trust;
 
+#[cfg(feature = "postgres")]
+pub(crate) use trust::trusted;
+
 const USER_AGENT: &str = concat!("oracle-agent/", env!("CARGO_PKG_VERSION"));
 /// Most servers close connections that are idle for longer.
 const POOL_IDLE: Duration = Duration::from_secs(60);

@@ -182,7 +182,11 @@ impl SessionName {
 
     /// Whether Oracle reserves this name.
     pub fn is_reserved(&self) -> bool {
-        [Self::system(), Self::probe(), Self::usage()].contains(self)
+        Self::reserved().contains(self)
+    }
+
+    pub(crate) fn reserved() -> [Self; 3] {
+        [Self::system(), Self::probe(), Self::usage()]
     }
 
     /// The name of a sub-agent of this session: `~NAME.QUERY.NUMBER`, reserved for this purpose.
@@ -334,19 +338,22 @@ impl fmt::Display for CallId {
 }
 
 /// A process that owns sessions while it lives.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Owner {
-    /// Its process id, if readable.
+    /// Its process id, if it is on this machine and readable.
     pub pid: Option<u32>,
-    /// Its control socket, if it runs a server.
+    /// Its control socket, if it is on this machine and runs a server.
     pub socket: Option<PathBuf>,
+    /// The URL at which other nodes reach its server, if it is a node with one.
+    pub url: Option<String>,
 }
 
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.pid {
-            Some(pid) => write!(f, "process {pid}"),
-            None => f.write_str("another process"),
+        match (&self.url, self.pid) {
+            (Some(url), _) => write!(f, "the node at {url}"),
+            (None, Some(pid)) => write!(f, "process {pid}"),
+            (None, None) => f.write_str("another process"),
         }
     }
 }

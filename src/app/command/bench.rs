@@ -46,7 +46,8 @@ pub(super) fn bench(args: &BenchArgs, context: CommandContext<'_>) -> Result<(),
         }
     };
     let directory = folder.as_ref().map(|folder| folder.path().to_owned());
-    run::with_system(builder, directory.clone(), async |oracle, _| {
+    let storage = directory.clone().map(stored::Storage::within);
+    run::with_system(builder, storage, async |oracle, _| {
         let oracle = oracle.clone();
         let system = Target::System { oracle, model };
         bench::run(args, system, directory.as_deref(), context.terminal).await

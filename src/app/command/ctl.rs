@@ -65,10 +65,14 @@ async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<Server>, CliErro
     if there.is_empty() && pid.is_none() {
         // A server that is starting has not announced its socket yet.
         let socket = Some(folder.join(socket::NAME));
-        there.push(Owner { pid, socket });
+        there.push(Owner {
+            pid,
+            socket,
+            url: None,
+        });
     }
     let mut servers = Vec::new();
-    for Owner { pid, socket } in there {
+    for Owner { pid, socket, .. } in there {
         let path = socket.unwrap_or_default();
         match Client::unix(&path).await {
             Ok(client) => servers.push(Server { pid, client }),

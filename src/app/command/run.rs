@@ -9,7 +9,7 @@ use std::{
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use super::{super::BuildError, CommandContext, find};
+use super::{super::BuildError, CommandContext, find, stored::Storage};
 use crate::{
     actor::Oracle,
     app::Builder,
@@ -65,8 +65,8 @@ pub(super) fn ask(ask: &AskArgs, mut context: CommandContext<'_>) -> Result<u8, 
         // An interactive user prefers an early failure to a long wait.
         config.model.patience.get_or_insert(Duration::from_secs(10));
     }
-    let (builder, data) = context.prepare(&config)?;
-    with_system(builder, Some(data), async |oracle, journal| {
+    let (builder, storage) = context.prepare(&config)?;
+    with_system(builder, Some(storage), async |oracle, journal| {
         let request = AskRequest {
             submission,
             session: which.name(journal, &root).await?,
@@ -85,8 +85,8 @@ pub(super) fn chat(chat: &ChatArgs, mut context: CommandContext<'_>) -> Result<u
     let format = Format::of(&args.options, chat.events);
     let root = ProjectRoot::open(&args.options.project).map_err(BuildError::from)?;
     let profile = profile(&config, chat.profile.as_ref())?;
-    let (builder, data) = context.prepare(&config)?;
-    let history = data.join(HISTORY);
+    let (builder, storage) = context.prepare(&config)?;
+    let history = storage.folder.join(HISTORY);
     let models = super::models::known(&config, environment)?;
     let chain = Arc::new(Mutex::new(None));
     let chosen = Arc::clone(&chain);
@@ -100,7 +100,7 @@ pub(super) fn chat(chat: &ChatArgs, mut context: CommandContext<'_>) -> Result<u
         Ok(config)
     });
     let home = environment.get("HOME").map(PathBuf::from);
-    with_system(builder, Some(data), async |oracle, journal| {
+    with_system(builder, Some(storage), async |oracle, journal| {
         let session = which.name(journal, &root).await?;
         let request = ChatRequest {
             known: journal.find(SessionKey::local(session.clone())).await?,
@@ -121,8 +121,8 @@ pub(super) fn chat(chat: &ChatArgs, mut context: CommandContext<'_>) -> Result<u
 #[cfg(feature = "mcp")]
 pub(super) fn mcp(mut context: CommandContext<'_>) -> Result<(), CliError> {
     let config = context.load_with_local_model()?.config;
-    let (builder, data) = context.prepare(&config)?;
-    with_system(builder, Some(data), async |oracle, _| {
+    let (builder, storage) = context.prepare(&config)?;
+    with_system(builder, Some(storage), async |oracle, _| {
         let mut ends = cli::Interrupts::listen_to_machine();
         let input = mcp::standard_stream(&std::io::stdin()).map_err(CliError::failed)?;
         let output = mcp::standard_stream(&std::io::stdout()).map_err(CliError::failed)?;
@@ -192,18 +192,18 @@ pub(super) fn mock_model(
 }
 
 impl CommandContext<'_> {
-    /// A builder of a system with a journal in the data directory, and this directory.
-    pub(super) fn prepare(&self, config: &Config) -> Result<(Builder, PathBuf), CliError> {
-        let data = super::stored::directory(config, self.environment)?;
+    /// A builder of a system, and where its data is.
+    pub(super) fn prepare(&self, config: &Config) -> Result<(Builder, Storage), CliError> {
+        let storage = Storage::of(config, self.environment)?;
         let builder = super::builder(config, self.args, self.environment);
         #[cfg(feature = "mcp")]
         let builder = match std::env::current_exe() {
-            Ok(program) => builder.mcp_pins(&data).mcp_guard(program),
-            Err(_) => builder.mcp_pins(&data),
+            Ok(program) => builder.mcp_pins(&storage.folder).mcp_guard(program),
+            Err(_) => builder.mcp_pins(&storage.folder),
         };
         #[cfg(feature = "testkit")]
         let builder = with_crash_point(builder, self.environment)?;
-        Ok((builder, data))
+        Ok((builder, storage))
     }
 }
 
@@ -249,17 +249,17 @@ fn with_crash_point(builder: Builder, environment: &Environment) -> Result<Build
     Ok(builder.crash_at(point))
 }
 
-/// Runs `work` in a short-lived system, over a data directory or in memory.
+/// Runs `work` in a short-lived system, over a stored journal or in memory.
 pub(super) fn with_system<T>(
     builder: Builder,
-    data: Option<PathBuf>,
+    storage: Option<Storage>,
     work: impl AsyncFnOnce(&Oracle, &dyn Journal) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     on_runtime(Box::pin(async {
-        let (builder, stored) = match data {
-            Some(folder) => {
-                let stored = super::stored::open(&folder)?;
-                (builder.journal(Arc::new(stored.clone())), Some(stored))
+        let (builder, stored) = match storage {
+            Some(storage) => {
+                let stored = storage.open().await?;
+                (builder.journal(stored.journal()), Some(stored))
             }
             None => (builder, None),
         };

@@ -4,7 +4,7 @@ use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::future::{Fuse, FusedFuture as _, FutureExt as _};
 
-use super::{CommandContext, find, rlimits, run::on_runtime, stored};
+use super::{CommandContext, find, rlimits, run::on_runtime};
 use crate::{
     access::{KeyFile, Keyring},
     cli::{
@@ -14,7 +14,6 @@ use crate::{
     config::{Config, Setting},
     control::socket::Socket,
     http::{AuthMode, BindError, Host, HostParts, Listener, LocalServer, Server},
-    journal::Journal,
 };
 
 const SYSTEM_FAILED: &str = "a service failed too often, so the server exits; its log names the service \
@@ -36,7 +35,8 @@ pub(super) fn serve(more: &[Setting], context: CommandContext<'_>) -> Result<(),
     if let Some(few) = rlimits::raise_descriptors(settings.max_connections, model_calls(config)) {
         context.terminal.err.say(few);
     }
-    let (builder, folder) = context.prepare(config)?;
+    let (builder, storage) = context.prepare(config)?;
+    let folder = storage.folder.clone();
     let terminal = context.terminal;
     let builder = builder.reads(reading(
         args.clone(),
@@ -53,8 +53,8 @@ pub(super) fn serve(more: &[Setting], context: CommandContext<'_>) -> Result<(),
         };
         // Bound first, so that a process that finds the address taken opens no journal.
         let listener = Listener::bind(&settings, auth).map_err(bind_failed)?;
-        let stored = stored::open(&folder)?;
-        let journal: Arc<dyn Journal> = Arc::new(stored.clone());
+        let stored = storage.open().await?;
+        let journal = stored.journal();
         let mut system = builder.journal(Arc::clone(&journal)).start().await?;
         let oracle = system.oracle().clone();
         let host = Host::new(HostParts {

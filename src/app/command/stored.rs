@@ -1,9 +1,6 @@
-//! The data directory, and the commands that work on its contents.
+//! Where the journal is, and the commands that work on its contents.
 
-use std::{
-    ffi::OsStr,
-    path::{Path, PathBuf},
-};
+use std::{ffi::OsStr, path::PathBuf, sync::Arc};
 
 use super::{
     CommandContext,
@@ -24,64 +21,70 @@ use crate::{
     },
     telemetry,
 };
+#[cfg(feature = "postgres")]
+use crate::{
+    config::Database,
+    journal::{Postgres, postgres},
+    llm,
+};
 
 pub(super) fn sessions(
     command: &SessionsCommand,
     context: CommandContext<'_>,
 ) -> Result<(), CliError> {
     let config = context.load()?.config;
-    let folder = stored(&config, context.environment)?;
+    let stored = Storage::of(&config, context.environment)?.existing();
     let terminal = &mut *context.terminal;
     match command {
         // Showing a session needs no models or tools.
         SessionsCommand::Show(one) => {
-            with_system(Oracle::builder(), folder, async |oracle, journal| {
+            with_system(Oracle::builder(), stored, async |oracle, journal| {
                 sessions::show(oracle, journal, one, terminal).await
             })
         }
         SessionsCommand::Release(one) => {
             let (builder, _) = context.prepare(&config)?;
-            with_system(builder, folder, async |oracle, journal| {
+            with_system(builder, stored, async |oracle, journal| {
                 sessions::release(oracle, journal, one, context.terminal).await
             })
         }
-        SessionsCommand::List { limit } => with_journal(folder, async |journal| {
+        SessionsCommand::List { limit } => with_journal(stored, async |journal| {
             sessions::list(journal, *limit, terminal).await
         }),
-        SessionsCommand::Events(events) => with_journal(folder, async |journal| {
+        SessionsCommand::Events(events) => with_journal(stored, async |journal| {
             sessions::events(journal, events, terminal).await
         }),
-        SessionsCommand::Export(one) => with_journal(folder, async |journal| {
+        SessionsCommand::Export(one) => with_journal(stored, async |journal| {
             sessions::export(journal, one, terminal).await
         }),
-        SessionsCommand::Delete(delete) => with_journal(folder, async |journal| {
+        SessionsCommand::Delete(delete) => with_journal(stored, async |journal| {
             sessions::delete(journal, delete, terminal).await
         }),
-        SessionsCommand::Search(search) => with_journal(folder, async |journal| {
+        SessionsCommand::Search(search) => with_journal(stored, async |journal| {
             sessions::search(journal, search, terminal).await
         }),
     }
 }
 
 pub(super) fn usage(by: By, context: CommandContext<'_>) -> Result<(), CliError> {
-    let folder = stored(&context.load()?.config, context.environment)?;
-    with_journal(folder, async |journal| {
+    let stored = Storage::of(&context.load()?.config, context.environment)?.existing();
+    with_journal(stored, async |journal| {
         cli::usage::usage(journal, by, context.terminal).await
     })
 }
 
-/// Without a folder, the journal is empty.
+/// Without storage, the journal is empty.
 fn with_journal(
-    folder: Option<PathBuf>,
+    storage: Option<Storage>,
     work: impl AsyncFnOnce(&dyn Journal) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     on_runtime(Box::pin(async {
-        let Some(folder) = folder else {
+        let Some(storage) = storage else {
             return work(&Memory::new()).await;
         };
-        let journal = open(&folder)?;
-        let done = work(&journal).await;
-        journal.close().await;
+        let stored = storage.open().await?;
+        let done = work(&*stored.journal()).await;
+        stored.close().await;
         done
     }))
 }
@@ -106,15 +109,137 @@ pub(super) fn directory(config: &Config, environment: &Environment) -> Result<Pa
     config.data.directory(xdg, home).map_err(CliError::usage)
 }
 
-pub(super) fn open(folder: &Path) -> Result<Sqlite, OpenError> {
-    Sqlite::open(folder, Box::new(broken))
+/// Where a configuration has its data.
+pub(super) struct Storage {
+    /// The data directory, with the journal unless that is in a database.
+    pub(super) folder: PathBuf,
+    #[cfg(feature = "postgres")]
+    database: Option<postgres::Settings>,
 }
 
-/// The data directory, if it has a journal: commands that only read must not create one.
-fn stored(config: &Config, environment: &Environment) -> Result<Option<PathBuf>, CliError> {
-    let folder = directory(config, environment)?;
-    let is_absent = matches!(Inspection::open(&folder), Err(OpenError::Absent(_)));
-    Ok((!is_absent).then_some(folder))
+impl Storage {
+    pub(super) fn of(config: &Config, environment: &Environment) -> Result<Self, CliError> {
+        let folder = directory(config, environment)?;
+        #[cfg(not(feature = "postgres"))]
+        if config.journal.url.is_some() {
+            let why = "`journal.url`: this program was built without the feature `postgres`";
+            return Err(CliError::usage(why));
+        }
+        Ok(Self {
+            folder,
+            #[cfg(feature = "postgres")]
+            database: database(&config.journal, environment)?,
+        })
+    }
+
+    #[cfg(feature = "bench")]
+    pub(super) fn within(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            #[cfg(feature = "postgres")]
+            database: None,
+        }
+    }
+
+    /// `None` without a journal: commands that only read must not create one.
+    fn existing(self) -> Option<Self> {
+        #[cfg(feature = "postgres")]
+        if self.database.is_some() {
+            return Some(self);
+        }
+        let is_absent = matches!(Inspection::open(&self.folder), Err(OpenError::Absent(_)));
+        (!is_absent).then_some(self)
+    }
+
+    pub(super) async fn open(&self) -> Result<Stored, CliError> {
+        #[cfg(feature = "postgres")]
+        if let Some(settings) = &self.database {
+            return Ok(Stored::Postgres(Postgres::open(settings).await?));
+        }
+        let journal = Sqlite::open(&self.folder, Box::new(broken))?;
+        Ok(Stored::Sqlite(journal))
+    }
+}
+
+/// An open journal. Clones share it.
+#[derive(Clone)]
+pub(super) enum Stored {
+    Sqlite(Sqlite),
+    #[cfg(feature = "postgres")]
+    Postgres(Postgres),
+}
+
+impl Stored {
+    pub(super) fn journal(&self) -> Arc<dyn Journal> {
+        match self {
+            Self::Sqlite(journal) => Arc::new(journal.clone()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(journal) => Arc::new(journal.clone()),
+        }
+    }
+
+    /// Publishes the control socket for other processes that share the directory.
+    #[cfg(feature = "server")]
+    pub(super) fn announce(&self, socket: &std::path::Path) -> std::io::Result<()> {
+        match self {
+            Self::Sqlite(journal) => journal.announce(socket),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Ok(()),
+        }
+    }
+
+    pub(super) async fn close(self) {
+        match self {
+            Self::Sqlite(journal) => journal.close().await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(journal) => journal.close().await,
+        }
+    }
+}
+
+#[cfg(feature = "postgres")]
+fn database(
+    config: &Database,
+    environment: &Environment,
+) -> Result<Option<postgres::Settings>, CliError> {
+    let Some(url) = &config.url else {
+        return Ok(None);
+    };
+    let read = |path: &PathBuf, key: &str| {
+        std::fs::read(path).map_err(|error| {
+            let path = path.display();
+            CliError::usage(format_args!(
+                "cannot read `{path}`: {error}; check `journal.{key}`"
+            ))
+        })
+    };
+    let password = match (&config.password_env, &config.password_file) {
+        (Some(variable), _) => {
+            let password = environment.get(variable).and_then(|value| value.to_str());
+            let unset = || {
+                CliError::usage(format_args!(
+                    "the database has no password: set the environment variable {variable}, or \
+                     remove `journal.password_env`"
+                ))
+            };
+            Some(password.ok_or_else(unset)?.into())
+        }
+        (None, Some(path)) => {
+            let text = String::from_utf8_lossy(&read(path, "password_file")?).into_owned();
+            Some(text.trim_end_matches(['\r', '\n']).into())
+        }
+        (None, None) => None,
+    };
+    let authorities = config.ca_file.as_ref().map(|path| read(path, "ca_file"));
+    let tls = llm::trusted(authorities.transpose()?.as_deref());
+    let tls = tls.map_err(|why| CliError::usage(format_args!("`journal.ca_file`: {why}")))?;
+    Ok(Some(postgres::Settings {
+        password,
+        tls: Some(tls),
+        writers: config.writers,
+        readers: config.readers,
+        ..postgres::Settings::new(url.clone())
+    }))
 }
 
 /// Ends the process at once: a broken journal may acknowledge nothing more, and the next start
@@ -123,6 +248,16 @@ fn broken(why: &str) {
     let error = journal::Error::Broken(why.to_owned());
     telemetry::write_final_line(&format!("oracle: {error}"));
     std::process::exit(i32::from(exit::BROKEN));
+}
+
+#[cfg(feature = "postgres")]
+impl From<postgres::OpenError> for CliError {
+    fn from(error: postgres::OpenError) -> Self {
+        match error {
+            postgres::OpenError::Url(_) => Self::usage(error),
+            error => Self::failed(error),
+        }
+    }
 }
 
 /// An unusable folder is a wrong setting; with the other errors the command line is correct.

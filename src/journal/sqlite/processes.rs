@@ -125,7 +125,11 @@ fn probe(path: &Path) -> io::Result<Option<Owner>> {
             let mut lines = text.lines();
             let pid = lines.next().and_then(|pid| pid.parse().ok());
             let socket = lines.next().map(PathBuf::from);
-            Ok(Some(Owner { pid, socket }))
+            Ok(Some(Owner {
+                pid,
+                socket,
+                url: None,
+            }))
         }
         Err(TryLockError::Error(error)) => Err(error),
     }
@@ -146,6 +150,7 @@ mod tests {
         let named = |socket: Option<&str>| Owner {
             pid: Some(process::id()),
             socket: socket.map(PathBuf::from),
+            url: None,
         };
         assert_eq!(one.other(one.id).unwrap(), None);
         assert_eq!(one.other(other.id).unwrap(), Some(named(None)));

@@ -8,11 +8,15 @@ use super::{
     error::{Failed, describe, is_damage},
     processes::Process,
     readers::AbandonFlag,
-    row::{self, COLUMNS, Replies, Stored},
+    row::{COLUMNS, Replies, select_record, stored},
     sql::{bound, int, limit, standing, statements},
 };
 use crate::{
-    journal::{Entry, Error, Hit, Known, Sids, Snapshot, search::SearchQuery},
+    journal::{
+        Entry, Error, Hit, Known, Sids, Snapshot,
+        row::{self, missing},
+        search::SearchQuery,
+    },
     model::{Day, DayUsage, Payer, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp},
 };
 
@@ -38,7 +42,7 @@ statements! {
     records: &format!(
         "SELECT {COLUMNS} FROM record WHERE sid = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
     ),
-    one: &row::select_record(),
+    one: &select_record(),
     snapshot: "SELECT seq, body, sum FROM snapshot WHERE sid = ?1",
     usage: "SELECT day, tokens, nano_usd FROM usage WHERE payer = ?1 AND day >= ?2 ORDER BY day",
     search: "SELECT session.name, record.sid, record.seq, record.epoch, record.at, record.kind,
@@ -174,7 +178,7 @@ impl<'c> Reader<'c> {
         let mut replies = Replies::of(sid, &mut self.sql.one);
         let (mut entries, mut end) = (Vec::new(), after);
         while let Some(row) = found.next()? {
-            let entry = Stored::of(row, 0)?.entry(&mut replies)?;
+            let entry = replies.entry(&stored(row, 0)?)?;
             if entry.seq != end.next() {
                 return Err(missing(sid, end.next()).into());
             }
@@ -244,7 +248,7 @@ impl<'c> Reader<'c> {
             }
             let (name, sid): (String, i64) = (row.get(0)?, row.get(1)?);
             let mut replies = Replies::of(Sid(sid.cast_unsigned()), &mut self.sql.one);
-            let entry = Stored::of(row, 2)?.entry(&mut replies);
+            let entry = replies.entry(&stored(row, 2)?);
             let entry = match entry {
                 Err(Failed::Refused(_)) => continue,
                 entry => entry?,
@@ -283,11 +287,6 @@ pub(super) fn known(row: &Row<'_>) -> rusqlite::Result<Option<Known>> {
         at: at.map(Timestamp::from_millis),
         standing,
     }))
-}
-
-pub(super) fn missing(sid: Sid, seq: Seq) -> Error {
-    let why = "it is missing".to_owned();
-    Error::Unreadable { sid, seq, why }
 }
 
 fn damaged(failed: Failed, sid: Sid, seq: Seq) -> Failed {

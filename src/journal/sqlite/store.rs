@@ -11,11 +11,14 @@ use super::{
     error::Failed,
     processes::Process,
     query::known,
-    row::{self, Batch, Place, Replies, Stored},
+    row::{Replies, select_record, stored},
     sql::{int, standing, statements},
 };
 use crate::{
-    journal::{Claim, Error, Known, Only, SessionStatus, Snapshot},
+    journal::{
+        Claim, Error, Known, Only, SessionStatus, Snapshot,
+        row::{self, Batch, Place},
+    },
     model::{Charge, Day, Epoch, Payer, Seq, SessionKey, Sid},
 };
 
@@ -64,8 +67,8 @@ statements! {
         WHERE sid = ?1 AND epoch = ?2 AND last = ?3 AND busy = ?6",
     advance_with_status: "UPDATE session SET last = ?4, at = ?5, busy = ?6
         WHERE sid = ?1 AND epoch = ?2 AND last = ?3",
-    written: &row::select_record(),
-    reply: &row::select_record(),
+    written: &select_record(),
+    reply: &select_record(),
     snapshot: "SELECT seq FROM snapshot WHERE sid = ?1",
     save: "INSERT OR REPLACE INTO snapshot (sid, seq, body, sum) VALUES (?1, ?2, ?3, ?4)",
     // Saturates, because a sum that overflows would become a float.
@@ -353,8 +356,8 @@ impl<'c> Store<'c> {
             let Some(found) = found.next()? else {
                 return Ok(false);
             };
-            let stored = Stored::of(found, 0)?;
-            let is_same = match stored.entry(&mut replies) {
+            let stored = stored(found, 0)?;
+            let is_same = match replies.entry(&stored) {
                 Ok(entry) => entry.record == row.record,
                 Err(Failed::Refused(_)) => false,
                 Err(failed) => return Err(failed),

@@ -7,11 +7,11 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{
     error::Failed,
-    row::{self, COLUMNS, Replies, Stored},
+    row::{COLUMNS, Replies, select_record, stored},
     sql::{int, standing},
 };
 use crate::{
-    journal::{SessionStatus, StatusTracker, opened_below},
+    journal::{SessionStatus, StatusTracker, opened_below, row},
     model::{Epoch, Seq, SessionName, Sid, TenantId},
 };
 
@@ -169,14 +169,14 @@ impl Of<'_> {
         let sql = format!("SELECT pos, {COLUMNS} FROM record WHERE sid = ?1 ORDER BY seq");
         let mut records = connection.prepare(&sql)?;
         let mut indexed = connection.prepare("SELECT words FROM thread WHERE rowid = ?1")?;
-        let mut one = connection.prepare(&row::select_record())?;
+        let mut one = connection.prepare(&select_record())?;
         let mut replies = Replies::of(sid, &mut one);
         let mut records = records.query([int(sid.0)])?;
         let (mut end, mut epoch, mut at) = (Seq(0), Epoch(0), None);
         let (mut tracker, mut parent, mut is_readable) = (StatusTracker::default(), None, true);
         while let Some(row) = records.next()? {
             let pos: i64 = row.get(0)?;
-            let stored = Stored::of(row, 1)?;
+            let stored = stored(row, 1)?;
             let (seq, next) = (stored.seq, end.next());
             if seq != next {
                 self.report(Some(next), format!("it is missing; the next is {seq}"));
@@ -187,7 +187,7 @@ impl Of<'_> {
             }
             let after = end;
             (end, epoch, at) = (seq, epoch.max(stored.epoch), Some(stored.at));
-            match stored.entry(&mut replies).map_err(Failed::of_reading) {
+            match replies.entry(&stored).map_err(Failed::of_reading) {
                 Ok(entry) => {
                     let words = indexed.query_row([pos], |row| row.get::<_, String>(0));
                     let tenant = &self.session.tenant;

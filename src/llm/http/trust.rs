@@ -32,6 +32,18 @@ pub(super) fn tls(settings: &ProviderSettings) -> Result<ClientConfig, SetupErro
     }
 }
 
+/// TLS with the authorities of the machine, and those of a PEM file.
+///
+/// # Errors
+/// What is wrong with the file or the machine's authorities.
+#[cfg(feature = "postgres")]
+pub(crate) fn trusted(pem: Option<&[u8]>) -> Result<ClientConfig, String> {
+    match pem {
+        None => plain(),
+        Some(pem) => new(read(pem)?).map_err(|error| error.to_string()),
+    }
+}
+
 /// Built once, because reading the platform's authorities takes milliseconds.
 pub(super) fn plain() -> Result<ClientConfig, String> {
     static CONFIG: OnceLock<Result<ClientConfig, String>> = OnceLock::new();

@@ -73,7 +73,7 @@ fn rewrite(directory: &Path, change: impl Fn(u64, String) -> String) {
         let (seq, epoch) = (Seq(number(0)), Epoch(number(1)));
         let (kind, body): (String, String) = (row.get(3).unwrap(), row.get(4).unwrap());
         let body = change(seq.0, body);
-        let place = row::Place {
+        let place = crate::journal::row::Place {
             sid: Sid(1),
             seq,
             epoch,

@@ -18,7 +18,7 @@ fn owned(name: &str) -> Error {
         session: SessionName::new(name).unwrap(),
         by: Owner {
             pid: Some(process::id()),
-            socket: None,
+            ..Owner::default()
         },
     }
 }

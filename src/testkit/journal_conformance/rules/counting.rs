@@ -82,10 +82,10 @@ async fn usage_outlives_its_session<J: Journal>(journal: &J) -> Checked {
 
 async fn usage_saturates<J: Journal>(journal: &J) -> Checked {
     let by = claim(journal, &key("default", "large")?).await?;
-    for (after, tokens) in [(0, i64::MAX), (1, i64::MAX), (2, -1)] {
+    for (after, tokens) in [(0, i64::MAX), (1, i64::MAX)] {
         add(journal, charged(by, after, on(10, tokens, tokens))).await?;
     }
     let tenant = Payer::Tenant(TenantId::local());
-    let most = on(10, i64::MAX - 1, i64::MAX - 1);
+    let most = on(10, i64::MAX, i64::MAX);
     counted(journal, "the sum", tenant, 0, &[most]).await
 }

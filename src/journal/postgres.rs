@@ -1,0 +1,514 @@
+//! The journal in PostgreSQL, for several machines. An answered append is durable, as far as the
+//! server's `synchronous_commit` goes.
+//!
+//! A process with the journal open is a node of a cluster (`node.rs`): it owns the sessions that it
+//! claims, by its heartbeats. The statement that appends checks the fence. Writes are committed in
+//! groups (`writer.rs`). If the server cannot be reached, writes and reads are tried again for some
+//! time: a restart of the database shows only as a pause.
+//!
+//! - Records are rows with checksums, as in SQLite, encoded by the caller.
+//! - Deleted rows stay in the server's files until it vacuums them, and in its backups.
+
+use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
+
+use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
+use parking_lot::Mutex;
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+use tokio_postgres::NoTls;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::{
+    Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids,
+    Snapshot,
+    row::{Batch, NEW},
+    search::SearchQuery,
+};
+use crate::model::{
+    Day, DayUsage, Epoch, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId,
+};
+
+mod deletion;
+mod error;
+mod node;
+mod query;
+mod schema;
+mod settings;
+mod store;
+mod writer;
+
+pub use error::OpenError;
+pub use node::Node;
+pub use settings::Settings;
+
+use error::{Failed, Scope};
+use node::{Membership, Timing};
+use settings::Target;
+use store::is_busy;
+use writer::{Link, Queue};
+
+/// Oldest server, as `server_version_num`.
+const OLDEST: i32 = 140_000;
+/// Connections besides those that write and read: the node's heartbeats, and deletions.
+const MORE: usize = 2;
+/// Deadline of a free connection.
+const CONNECTION: Duration = Duration::from_secs(5);
+/// How long a read is tried again while the server is away.
+const INSIST: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(50);
+/// Session numbers that are reserved at once.
+const RESERVED: i64 = 64;
+
+/// A journal in PostgreSQL. Clones share it.
+#[derive(Clone)]
+pub struct Postgres {
+    inner: Arc<Inner>,
+    _tasks: Arc<JoinSet<()>>,
+}
+
+struct Inner {
+    pool: Pool,
+    node: Membership,
+    appends: Vec<Queue<store::Append>>,
+    begins: Queue<store::Begin>,
+    claims: Queue<store::ClaimOf>,
+    releases: Queue<store::Release>,
+    saves: Queue<store::Save>,
+    /// Sessions of this node that may run a query: an index over that would cost every append.
+    own: Mutex<BTreeSet<i64>>,
+    /// Numbers for new sessions.
+    sids: tokio::sync::Mutex<Vec<i64>>,
+}
+
+impl Postgres {
+    /// Opens the journal of a database as a new node, and creates its tables in an empty schema.
+    ///
+    /// # Errors
+    /// Returns an [`OpenError`] with the remedy.
+    pub async fn open(settings: &Settings) -> Result<Self, OpenError> {
+        Self::open_timed(settings, Timing::default()).await
+    }
+
+    async fn open_timed(settings: &Settings, timing: Timing) -> Result<Self, OpenError> {
+        let pool = pool(settings)?;
+        let mut client = connect(&pool).await?;
+        match schema::layout(&**client).await? {
+            0 => drop(schema::migrate(&mut client).await?),
+            schema::LAYOUT => {}
+            older => return Err(OpenError::Older(older)),
+        }
+        let node = Membership::new(timing, settings.node_url.clone());
+        node.register(&client).await?;
+        drop(client);
+        let mut tasks = JoinSet::new();
+        let links: Vec<_> = (0..settings.writers.max(1))
+            .map(|_| Link::of(&pool))
+            .collect();
+        let other = || Arc::clone(&links[0]);
+        let appends = links
+            .iter()
+            .map(|link| Queue::start(Arc::clone(link), &mut tasks));
+        let appends = appends.collect();
+        let inner = Arc::new(Inner {
+            appends,
+            begins: Queue::start(other(), &mut tasks),
+            claims: Queue::start(other(), &mut tasks),
+            releases: Queue::start(other(), &mut tasks),
+            saves: Queue::start(other(), &mut tasks),
+            pool,
+            node,
+            own: Mutex::default(),
+            sids: tokio::sync::Mutex::default(),
+        });
+        tasks.spawn(node::run(Arc::clone(&inner)));
+        let _tasks = Arc::new(tasks);
+        Ok(Self { inner, _tasks })
+    }
+
+    /// Applies the steps of the layout that a database lacks. Returns the layout before and after.
+    ///
+    /// # Errors
+    /// Returns an [`OpenError`] with the remedy.
+    pub async fn migrate(settings: &Settings) -> Result<(i32, i32), OpenError> {
+        let mut client = connect(&pool(settings)?).await?;
+        let before = schema::migrate(&mut client).await?;
+        Ok((before, schema::LAYOUT))
+    }
+
+    /// Runs SQL in a database, for tests.
+    ///
+    /// # Errors
+    /// Returns an [`OpenError`] with the database's message.
+    #[cfg(feature = "testkit")]
+    pub async fn execute(settings: &Settings, sql: &str) -> Result<(), OpenError> {
+        let client = pool(settings)?.get().await.map_err(Failed::from)?;
+        client.batch_execute(sql).await.map_err(Failed::from)?;
+        Ok(())
+    }
+
+    /// The other live nodes, as of the last heartbeat.
+    pub fn others(&self) -> Arc<[Node]> {
+        self.inner.node.others()
+    }
+
+    /// Ends this node: what it still owns may be adopted by others at once.
+    pub async fn close(self) {
+        let Inner { pool, node, .. } = &*self.inner;
+        let leave = async { node.leave(&pool.get().await?).await };
+        if let Err(error) = leave.await {
+            tracing::warn!(%error, "other nodes will notice the end of this one only by its lease");
+        }
+    }
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Postgres").field(&self.inner.node).finish()
+    }
+}
+
+fn pool(settings: &Settings) -> Result<Pool, OpenError> {
+    let Target { config, tls } = Target::of(settings)?;
+    let recycling = ManagerConfig {
+        recycling_method: RecyclingMethod::Fast,
+    };
+    let manager = match tls {
+        Some(tls) => Manager::from_config(config, MakeRustlsConnect::new(tls), recycling),
+        None => Manager::from_config(config, NoTls, recycling),
+    };
+    let connections = settings.writers.max(1) + settings.readers.max(1) + MORE;
+    let pool = Pool::builder(manager)
+        .max_size(connections)
+        .runtime(Runtime::Tokio1)
+        .timeouts(Timeouts {
+            wait: Some(CONNECTION),
+            create: Some(CONNECTION),
+            recycle: Some(CONNECTION),
+        });
+    pool.build()
+        .map_err(|error| OpenError::Database(error.to_string()))
+}
+
+/// The first connection, with the server's settings checked.
+async fn connect(pool: &Pool) -> Result<Client, OpenError> {
+    let client = pool.get().await.map_err(Failed::from)?;
+    let sql =
+        "SELECT current_setting('server_version_num')::int, current_setting('server_version'),
+        current_setting('server_encoding'), current_setting('synchronous_commit'),
+        current_setting('fsync')";
+    let row = client.query_one(sql, &[]).await.map_err(Failed::from)?;
+    let setting = |index: usize| row.get::<_, String>(index);
+    if !is_supported(row.get(0)) {
+        return Err(OpenError::OldServer(setting(1)));
+    }
+    let refused = |name, found, want| Err(OpenError::Setting { name, found, want });
+    match (&*setting(2), &*setting(3)) {
+        ("UTF8", "off") => refused("synchronous_commit", "off".to_owned(), "`on`"),
+        ("UTF8", _) => {
+            if setting(4) == "off" {
+                tracing::warn!(
+                    "the database has `fsync = off`: it loses records when its machine dies"
+                );
+            }
+            Ok(client)
+        }
+        (encoding, _) => refused("server_encoding", encoding.to_owned(), "`UTF8`"),
+    }
+}
+
+const fn is_supported(version: i32) -> bool {
+    version >= OLDEST
+}
+
+impl Inner {
+    /// Runs a read, again while the server is away.
+    async fn read<T, F>(&self, look: impl Fn(Arc<Client>) -> F + Send) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Failed>> + Send,
+    {
+        let since = Instant::now();
+        loop {
+            let found = match self.pool.get().await {
+                Ok(client) => look(Arc::new(client)).await,
+                Err(error) => Err(error.into()),
+            };
+            match found {
+                Err(failed)
+                    if matches!(failed.scope(), Scope::Connection | Scope::Moment)
+                        && since.elapsed() < INSIST =>
+                {
+                    sleep(PAUSE).await;
+                }
+                found => return found.map_err(|failed| failed.answer()),
+            }
+        }
+    }
+
+    /// The owner that a claim names; none for Oracle's own logs.
+    fn owner(&self, key: &SessionKey) -> Option<i64> {
+        (!key.name.is_reserved()).then(|| self.node.id())
+    }
+
+    async fn claim(&self, key: SessionKey, if_empty: bool) -> Result<Claim, Error> {
+        self.node.check()?;
+        let claim = store::ClaimOf {
+            owner: self.owner(&key),
+            node: self.node.id(),
+            key,
+            if_empty,
+        };
+        let claim = self.claims.ask(claim).await?;
+        // Its query may have been cut off.
+        self.own.lock().insert(claim.sid.0.cast_signed());
+        Ok(claim)
+    }
+
+    /// The parent's number, if this append opens a sub-agent's session.
+    async fn parent(
+        &self,
+        key: Option<&SessionKey>,
+        sid: Sid,
+        batch: &Batch,
+    ) -> Result<Option<i64>, Error> {
+        let Some((name, parent)) = &batch.parent else {
+            return Ok(None);
+        };
+        let key = match key {
+            Some(key) => key.clone(),
+            None => {
+                let key = self.read(|client| async move { query::key_of(&client, sid).await });
+                key.await?.ok_or(Error::Unknown { sid })?
+            }
+        };
+        if key.name != *name {
+            return Ok(None);
+        }
+        let parent = key.with_name(parent.clone());
+        let found = self.read(|client| {
+            let parent = parent.clone();
+            async move { query::find(&client, &parent).await }
+        });
+        let found = found.await?.ok_or(Error::Unknown { sid })?;
+        Ok(Some(found.sid.0.cast_signed()))
+    }
+
+    async fn append(&self, append: store::Append) -> Result<Seq, Error> {
+        self.node.check()?;
+        let number = append.sid.0.cast_signed();
+        let busy = is_busy(append.batch.leaves);
+        if busy {
+            self.own.lock().insert(number);
+        }
+        let writer = append.sid.0 as usize % self.appends.len();
+        let (end, has_landed) = self.appends[writer].ask(append).await?;
+        if has_landed && !busy {
+            self.own.lock().remove(&number);
+        }
+        Ok(end)
+    }
+
+    async fn next_sid(&self) -> Result<Sid, Error> {
+        let mut sids = self.sids.lock().await;
+        if sids.is_empty() {
+            *sids = self
+                .read(|client| async move { query::reserve_sids(&client, RESERVED).await })
+                .await?;
+        }
+        let sid = sids.pop().unwrap_or_default();
+        Ok(Sid(sid.cast_unsigned()))
+    }
+}
+
+impl Journal for Postgres {
+    fn claim(&self, key: SessionKey) -> JournalFuture<'_, Claim> {
+        Box::pin(self.inner.claim(key, false))
+    }
+
+    fn begin(
+        &self,
+        key: SessionKey,
+        records: Vec<Arc<Record>>,
+        leaves: SessionStatus,
+    ) -> JournalFuture<'_, Claim> {
+        Box::pin(async move {
+            if records.is_empty() {
+                return Err(Error::Empty);
+            }
+            let inner = &self.inner;
+            inner.node.check()?;
+            let sid = inner.next_sid().await?;
+            let append = |sid, epoch| {
+                let batch = Batch::of(super::Append {
+                    sid,
+                    epoch,
+                    after: Seq(0),
+                    records: records.clone(),
+                    leaves,
+                    charges: Vec::new(),
+                });
+                Ok::<_, Error>(store::Append {
+                    sid,
+                    epoch,
+                    batch: batch?,
+                    parent: None,
+                })
+            };
+            let mut first = append(sid, Epoch(1))?;
+            first.parent = inner.parent(Some(&key), NEW, &first.batch).await?;
+            let parent = first.parent;
+            let begin = store::Begin {
+                owner: inner.owner(&key),
+                key: key.clone(),
+                append: first,
+            };
+            if is_busy(leaves) {
+                inner.own.lock().insert(sid.0.cast_signed());
+            }
+            if let Some(claim) = inner.begins.ask(begin).await? {
+                return Ok(claim);
+            }
+            // The name is taken, perhaps by a session without records.
+            inner.own.lock().remove(&sid.0.cast_signed());
+            let claim = inner.claim(key, true).await?;
+            let append = store::Append {
+                parent,
+                ..append(claim.sid, claim.epoch)?
+            };
+            let last = inner.append(append).await?;
+            Ok(Claim { last, ..claim })
+        })
+    }
+
+    fn release(&self, sid: Sid, epoch: Epoch) -> JournalFuture<'_, ()> {
+        self.inner.releases.ask(store::Release { sid, epoch })
+    }
+
+    fn append(&self, append: Append) -> JournalFuture<'_, Seq> {
+        Box::pin(async move {
+            if append.records.is_empty() {
+                return Err(Error::Empty);
+            }
+            let (sid, epoch) = (append.sid, append.epoch);
+            let batch = Batch::of(append)?;
+            let parent = self.inner.parent(None, sid, &batch).await?;
+            let append = store::Append {
+                sid,
+                epoch,
+                batch,
+                parent,
+            };
+            self.inner.append(append).await
+        })
+    }
+
+    fn read(&self, sid: Sid, after: Seq, limit: usize) -> JournalFuture<'_, Vec<Entry>> {
+        Box::pin(self.inner.read(move |client| async move {
+            let records = query::records(&client, sid, after, limit).await?;
+            Ok(records.into_iter().map(|(entry, _)| entry).collect())
+        }))
+    }
+
+    fn find(&self, key: SessionKey) -> JournalFuture<'_, Option<Known>> {
+        Box::pin(self.inner.read(move |client| {
+            let key = key.clone();
+            async move { query::find(&client, &key).await }
+        }))
+    }
+
+    fn list(
+        &self,
+        tenant: TenantId,
+        after: Option<SessionName>,
+        limit: usize,
+    ) -> JournalFuture<'_, Vec<Known>> {
+        Box::pin(self.inner.read(move |client| {
+            let (tenant, after) = (tenant.clone(), after.clone());
+            async move { query::list(&client, &tenant, after.as_ref(), limit).await }
+        }))
+    }
+
+    fn newest(&self, tenant: TenantId, limit: usize) -> JournalFuture<'_, Vec<Known>> {
+        Box::pin(self.inner.read(move |client| {
+            let tenant = tenant.clone();
+            async move { query::newest(&client, &tenant, limit).await }
+        }))
+    }
+
+    fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>> {
+        Box::pin(self.inner.read(move |client| {
+            let after = after.clone();
+            async move { query::tenants(&client, after.as_ref(), limit).await }
+        }))
+    }
+
+    fn unfinished(
+        &self,
+        of: Option<TenantId>,
+        sids: Sids,
+        limit: usize,
+    ) -> JournalFuture<'_, Vec<Known>> {
+        let own: Arc<[i64]> = self.inner.own.lock().iter().copied().collect();
+        Box::pin(self.inner.read(move |client| {
+            let (of, sids, own) = (of.clone(), sids.clone(), Arc::clone(&own));
+            async move { query::unfinished(&client, &own, of.as_ref(), &sids, limit).await }
+        }))
+    }
+
+    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> JournalFuture<'_, ()> {
+        self.inner.saves.ask(store::Save {
+            sid,
+            epoch,
+            snapshot,
+        })
+    }
+
+    fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>> {
+        let read = self
+            .inner
+            .read(move |client| async move { query::snapshot(&client, sid).await });
+        Box::pin(read)
+    }
+
+    fn usage(&self, payer: Payer, since: Day) -> JournalFuture<'_, Vec<DayUsage>> {
+        Box::pin(self.inner.read(move |client| {
+            let payer = payer.clone();
+            async move { query::usage(&client, &payer, since).await }
+        }))
+    }
+
+    fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {
+        Box::pin(async move {
+            let mut client = self
+                .inner
+                .pool
+                .get()
+                .await
+                .map_err(|error| Failed::from(error).answer())?;
+            let gone = deletion::delete(&mut client, self.inner.node.id(), sid, only).await;
+            let gone = gone.map_err(|failed| failed.answer())?;
+            let mut own = self.inner.own.lock();
+            for known in &gone {
+                own.remove(&known.sid.0.cast_signed());
+            }
+            Ok(gone)
+        })
+    }
+
+    fn search(&self, tenant: TenantId, words: String, limit: usize) -> JournalFuture<'_, Vec<Hit>> {
+        Box::pin(async move {
+            let Some(wanted) = SearchQuery::of(&words) else {
+                return Ok(Vec::new());
+            };
+            let hits = self.inner.read(|client| {
+                let (tenant, wanted) = (tenant.clone(), wanted.clone());
+                async move { query::search(&client, &tenant, &wanted, limit).await }
+            });
+            hits.await
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! Errors of opening, and the scope of later failures.
+
+use std::error::Error as _;
+
+use deadpool_postgres::PoolError;
+use tokio_postgres::error::SqlState;
+
+use crate::journal::Error;
+
+/// Why a journal was not opened. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The URL cannot be used.
+    #[error("cannot use the URL of the database: {0}")]
+    Url(String),
+    /// The server cannot be reached, or refuses the user.
+    #[error(
+        "cannot connect to the database: {0}; check `journal.url`, the password and the server"
+    )]
+    Connect(String),
+    /// A pooler does not keep a session's settings and prepared statements.
+    #[error(
+        "the database is behind a pooler, which cannot keep a session's settings ({0}): connect to \
+         the server itself"
+    )]
+    Pooler(String),
+    /// The server is too old.
+    #[error("the database is PostgreSQL {0}: Oracle needs version 14 or later")]
+    OldServer(String),
+    /// A setting of the database that the journal depends on.
+    #[error("the database has `{name} = {found}`, but the journal needs {want}")]
+    Setting {
+        /// Name.
+        name: &'static str,
+        /// Actual value.
+        found: String,
+        /// Required value.
+        want: &'static str,
+    },
+    /// The user lacks a right.
+    #[error(
+        "the database refuses it: {0}; grant the right, or run `oracle journal migrate` as the \
+         owner"
+    )]
+    Rights(String),
+    /// The schema has tables of another program.
+    #[error(
+        "the schema `{0}` has tables that are not Oracle's: use a schema or database of its own"
+    )]
+    NotAJournal(String),
+    /// A later version wrote the layout.
+    #[error("the journal has layout {found}, but this version supports {known}: upgrade Oracle")]
+    Newer {
+        /// Its layout.
+        found: i32,
+        /// The latest layout that this program knows.
+        known: i32,
+    },
+    /// An earlier version wrote the layout.
+    #[error("the journal has the old layout {0}: run `oracle journal migrate`")]
+    Older(i32),
+    /// The database failed.
+    #[error("cannot open the journal: {0}")]
+    Database(String),
+}
+
+impl From<Failed> for OpenError {
+    fn from(failed: Failed) -> Self {
+        let Failed::Database(error) = &failed else {
+            return Self::Connect(failed.to_string());
+        };
+        let said = describe(error);
+        match error.code() {
+            Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Self::Rights(said),
+            Some(&SqlState::PROTOCOL_VIOLATION | &SqlState::FEATURE_NOT_SUPPORTED) => {
+                Self::Pooler(said)
+            }
+            Some(code) if !code.code().starts_with("28") && scope(error) != Scope::Connection => {
+                Self::Database(said)
+            }
+            _ => Self::Connect(said),
+        }
+    }
+}
+
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failed {
+    /// Refused; nothing was changed.
+    #[error("{0}")]
+    Refused(Error),
+    #[error("{}", describe(.0))]
+    Database(tokio_postgres::Error),
+    /// There is no connection.
+    #[error("{0}")]
+    Connection(String),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<tokio_postgres::Error> for Failed {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<PoolError> for Failed {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Backend(error) => Self::Database(error),
+            other => Self::Connection(other.to_string()),
+        }
+    }
+}
+
+impl Failed {
+    pub(super) fn scope(&self) -> Scope {
+        match self {
+            Self::Refused(_) => Scope::Batch,
+            Self::Database(error) => scope(error),
+            Self::Connection(_) => Scope::Connection,
+        }
+    }
+
+    /// The error for a caller.
+    pub(super) fn answer(&self) -> Error {
+        match self {
+            Self::Refused(error) => error.clone(),
+            Self::Database(error) if error.code() == Some(&SqlState::DISK_FULL) => Error::Full,
+            other => Error::Unavailable(other.to_string()),
+        }
+    }
+}
+
+/// What a failure concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The connection. What it was doing may have been done.
+    Connection,
+    /// Nothing: the same statement may succeed now.
+    Moment,
+    /// One of the requests of the statement.
+    Request,
+    /// All of them.
+    Batch,
+}
+
+fn scope(error: &tokio_postgres::Error) -> Scope {
+    let Some(code) = error.code().filter(|_| !error.is_closed()) else {
+        // A value that cannot be sent has no code either, but the connection remains.
+        let is_of_value = error.to_string().starts_with("error serializing");
+        return if is_of_value {
+            Scope::Request
+        } else {
+            Scope::Connection
+        };
+    };
+    match code.code() {
+        // Deadlock, serialization, a lock or a statement that took too long.
+        "40P01" | "40001" | "55P03" | "57014" => Scope::Moment,
+        // Out of memory or connections; a standby, whose primary may be elsewhere by now.
+        "53200" | "53300" | "25006" => Scope::Connection,
+        code => match &code[..2] {
+            "08" | "57" => Scope::Connection,
+            "21" | "22" | "23" | "54" => Scope::Request,
+            _ => Scope::Batch,
+        },
+    }
+}
+
+/// With the reason, which the error itself leaves out.
+pub(super) fn describe(error: &tokio_postgres::Error) -> String {
+    if let Some(said) = error.as_db_error() {
+        return format!("{} ({})", said.message(), said.code().code());
+    }
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}

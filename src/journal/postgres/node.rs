@@ -1,0 +1,386 @@
+//! The nodes: processes that share the database.
+//!
+//! A node has a random id and a row with its heartbeat, by the database's clock. It owns sessions
+//! until its row says that it is dead. Death is a recorded decision and not a matter of time alone:
+//! only a node that has seen the database without a gap for a whole lease records it, because a
+//! database that stood still makes every heartbeat look late. A node that was declared dead
+//! registers under another id; the epochs of its sessions rise when others take them.
+//!
+//! The unfinished sessions of dead nodes are adopted, a few at a time, so that the survivors share
+//! them. A sub-agent's session belongs to the node of its parent, as long as that runs.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use deadpool_postgres::Client;
+use parking_lot::Mutex;
+use rustix::time::{ClockId, clock_gettime};
+use tokio::time::{sleep, timeout};
+use uuid::Uuid;
+
+use super::{
+    Inner,
+    error::Failed,
+    store::{NOBODY, fold},
+};
+use crate::journal::Error;
+
+/// Timing of nodes; all of a cluster have the same.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Timing {
+    pub(super) beat: Duration,
+    pub(super) lease: Duration,
+    /// Between two looks for sessions to adopt.
+    pub(super) look: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            beat: Duration::from_secs(2),
+            lease: Duration::from_secs(10),
+            look: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Sessions that are adopted at once, and the pause before the next ones.
+const ROUND: i64 = 32;
+const BETWEEN: Duration = Duration::from_millis(100);
+/// Idle sessions of a dead node that are released at once, and charges that are added up.
+const SWEEP: i64 = 1_000;
+
+/// What a node knows of its own heartbeats, by a clock that counts the time asleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Beats {
+    /// When the last one that was answered had been sent.
+    last: Duration,
+    /// Since when there was no gap.
+    since: Duration,
+}
+
+impl Beats {
+    fn answered(&mut self, sent: Duration, timing: &Timing) {
+        if sent.saturating_sub(self.last) > timing.beat * 2 {
+            self.since = sent;
+        }
+        self.last = sent;
+    }
+
+    /// Whether this node may declare others dead.
+    fn may_judge(&self, now: Duration, timing: &Timing) -> bool {
+        now.saturating_sub(self.last) < timing.beat * 2
+            && now.saturating_sub(self.since) >= timing.lease
+    }
+}
+
+fn now() -> Duration {
+    #[cfg(target_os = "linux")]
+    const CLOCK: ClockId = ClockId::Boottime;
+    #[cfg(not(target_os = "linux"))]
+    const CLOCK: ClockId = ClockId::Monotonic;
+    Duration::try_from(clock_gettime(CLOCK)).unwrap_or_default()
+}
+
+/// A live node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Id.
+    pub id: i64,
+    /// The URL of its server, if it has one.
+    pub url: Option<String>,
+    /// Whether it is ending.
+    pub is_draining: bool,
+    /// Its sessions in memory.
+    pub sessions: u64,
+}
+
+/// This process as a node.
+#[derive(Debug)]
+pub(super) struct Membership {
+    pub(super) timing: Timing,
+    id: AtomicI64,
+    url: Option<String>,
+    pub(super) is_draining: AtomicBool,
+    pub(super) sessions: AtomicU64,
+    beats: Mutex<Beats>,
+    others: Mutex<Arc<[Node]>>,
+    adopted: AtomicU64,
+}
+
+impl Membership {
+    pub(super) fn new(timing: Timing, url: Option<String>) -> Self {
+        let now = now();
+        Self {
+            timing,
+            id: AtomicI64::new(NOBODY),
+            url,
+            is_draining: AtomicBool::new(false),
+            sessions: AtomicU64::new(0),
+            beats: Mutex::new(Beats {
+                last: now,
+                since: now,
+            }),
+            others: Mutex::new(Arc::from([])),
+            adopted: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn id(&self) -> i64 {
+        self.id.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn others(&self) -> Arc<[Node]> {
+        Arc::clone(&self.others.lock())
+    }
+
+    /// Sessions that this node has adopted.
+    #[cfg(test)]
+    pub(super) fn adopted(&self) -> u64 {
+        self.adopted.load(Ordering::Relaxed)
+    }
+
+    /// Time since the last heartbeat that was answered.
+    pub(super) fn lease_age(&self) -> Duration {
+        now().saturating_sub(self.beats.lock().last)
+    }
+
+    /// Refuses to act when most of the lease is over, because others may soon own the sessions.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let age = self.lease_age();
+        if age < self.timing.lease * 4 / 5 {
+            return Ok(());
+        }
+        let why = format!(
+            "this node has not reached the database for {} s",
+            age.as_secs()
+        );
+        Err(Error::Unavailable(why))
+    }
+
+    pub(super) async fn register(&self, client: &Client) -> Result<(), Failed> {
+        let random = Uuid::now_v7().as_u64_pair().1;
+        let id = (random >> 1).cast_signed();
+        let sent = now();
+        let sql = "INSERT INTO node (id, url) VALUES ($1, $2)";
+        client.execute(sql, &[&id, &self.url]).await?;
+        self.id.store(id, Ordering::Relaxed);
+        *self.beats.lock() = Beats {
+            last: sent,
+            since: sent,
+        };
+        Ok(())
+    }
+
+    /// Sends a heartbeat, and registers anew if this node was declared dead.
+    async fn beat(&self, client: &Client) -> Result<(), Failed> {
+        let sent = now();
+        let sql = "UPDATE node SET beat = clock_timestamp(), is_draining = $2, sessions = $3
+            WHERE id = $1 AND NOT is_dead";
+        let statement = client.prepare_cached(sql).await?;
+        let is_draining = self.is_draining.load(Ordering::Relaxed);
+        let sessions = self.sessions.load(Ordering::Relaxed).cast_signed();
+        if client
+            .execute(&statement, &[&self.id(), &is_draining, &sessions])
+            .await?
+            == 0
+        {
+            tracing::warn!("this node was declared dead: it continues under another id");
+            return self.register(client).await;
+        }
+        self.beats.lock().answered(sent, &self.timing);
+        Ok(())
+    }
+
+    async fn look(&self, client: &Client) -> Result<(), Failed> {
+        let sql = "SELECT id, url, is_draining, sessions FROM node
+            WHERE NOT is_dead AND id <> $1 ORDER BY id";
+        let statement = client.prepare_cached(sql).await?;
+        let mut others = Vec::new();
+        for row in client.query(&statement, &[&self.id()]).await? {
+            others.push(Node {
+                id: row.try_get(0)?,
+                url: row.try_get(1)?,
+                is_draining: row.try_get(2)?,
+                sessions: row.try_get::<_, i64>(3)?.cast_unsigned(),
+            });
+        }
+        *self.others.lock() = others.into();
+        Ok(())
+    }
+
+    /// Declares nodes dead whose heartbeats are older than a lease.
+    async fn judge(&self, client: &Client) -> Result<(), Failed> {
+        if !self.beats.lock().may_judge(now(), &self.timing) {
+            return Ok(());
+        }
+        let sql = "UPDATE node d SET is_dead = true WHERE NOT d.is_dead AND d.id <> $1
+            AND d.beat < clock_timestamp() - $2::int8 * interval '1 ms'
+            AND EXISTS (SELECT FROM node m WHERE m.id = $1 AND NOT m.is_dead
+                AND m.beat > clock_timestamp() - $3::int8 * interval '1 ms')
+            RETURNING d.id, d.url";
+        let statement = client.prepare_cached(sql).await?;
+        let (lease, late) = (millis(self.timing.lease), millis(self.timing.beat * 2));
+        for dead in client
+            .query(&statement, &[&self.id(), &lease, &late])
+            .await?
+        {
+            let (id, url): (i64, Option<String>) = (dead.try_get(0)?, dead.try_get(1)?);
+            tracing::warn!(
+                id,
+                url,
+                "a node has died: its unfinished sessions are adopted"
+            );
+        }
+        Ok(())
+    }
+
+    /// Adopts unfinished sessions of dead nodes, each with its sub-agents.
+    async fn adopt(&self, client: &Client) -> Result<Vec<i64>, Failed> {
+        let sql = format!(
+            "WITH RECURSIVE dead AS MATERIALIZED (
+                SELECT ARRAY(SELECT id FROM node WHERE is_dead) || {NOBODY}::int8 AS ids
+            ),
+            pick AS (
+                SELECT s.sid FROM session s
+                WHERE s.owner = ANY((SELECT ids FROM dead)::int8[]) AND s.busy = 1
+                    AND NOT EXISTS (SELECT FROM session p WHERE p.sid = s.parent_sid AND p.busy = 1)
+                    AND EXISTS (SELECT FROM node WHERE id = $1 AND NOT is_dead)
+                ORDER BY s.owner, s.sid LIMIT $2 FOR UPDATE OF s SKIP LOCKED
+            ),
+            family AS (
+                SELECT sid FROM pick
+                UNION
+                SELECT c.sid FROM family f JOIN session c ON c.parent_sid = f.sid
+            )
+            UPDATE session s SET owner = $1, epoch = s.epoch + 1 FROM family f
+            WHERE s.sid = f.sid AND s.owner = ANY((SELECT ids FROM dead)::int8[])
+            RETURNING s.sid, s.busy"
+        );
+        let statement = client.prepare_cached(&sql).await?;
+        let mut busy = Vec::new();
+        for row in client.query(&statement, &[&self.id(), &ROUND]).await? {
+            let (sid, status): (i64, i16) = (row.try_get(0)?, row.try_get(1)?);
+            busy.extend((status == 1).then_some(sid));
+        }
+        self.adopted.fetch_add(busy.len() as u64, Ordering::Relaxed);
+        Ok(busy)
+    }
+
+    /// Releases idle sessions of dead nodes, and fences them: such a node may not know yet that it
+    /// is dead. Forgets dead nodes that own nothing any more.
+    async fn bury(&self, client: &Client) -> Result<(), Failed> {
+        let sql = "WITH pick AS (
+                SELECT s.sid FROM session s
+                WHERE s.owner = ANY(ARRAY(SELECT id FROM node WHERE is_dead)) AND s.busy <> 1
+                ORDER BY s.owner, s.sid LIMIT $1 FOR UPDATE OF s SKIP LOCKED
+            )
+            UPDATE session s SET owner = NULL, epoch = s.epoch + 1 FROM pick p WHERE s.sid = p.sid";
+        let statement = client.prepare_cached(sql).await?;
+        client.execute(&statement, &[&SWEEP]).await?;
+        let sql = "DELETE FROM node d WHERE is_dead
+            AND beat < clock_timestamp() - interval '1 hour'
+            AND NOT EXISTS (SELECT FROM session s WHERE s.owner = d.id)";
+        let statement = client.prepare_cached(sql).await?;
+        client.execute(&statement, &[]).await?;
+        Ok(())
+    }
+
+    /// Ends in order: what this node still owns may be adopted at once.
+    pub(super) async fn leave(&self, client: &Client) -> Result<(), Failed> {
+        let sql = "UPDATE node SET is_dead = true WHERE id = $1";
+        client.execute(sql, &[&self.id()]).await?;
+        Ok(())
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Keeps this node alive, and adopts the sessions of dead ones.
+pub(super) async fn run(inner: Arc<Inner>) {
+    let timing = inner.node.timing;
+    let (mut client, mut pause) = (None, timing.look);
+    loop {
+        sleep(pause).await;
+        pause = match timeout(timing.beat, turn(&inner, &mut client)).await {
+            Ok(Ok(true)) => BETWEEN.min(timing.look),
+            Ok(Ok(false)) => timing.look,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "this node cannot reach the database");
+                client = None;
+                timing.look
+            }
+            Err(_) => {
+                tracing::warn!("the database does not answer this node");
+                client = None;
+                timing.look
+            }
+        };
+    }
+}
+
+/// Returns whether there may be more to adopt.
+async fn turn(inner: &Inner, client: &mut Option<Client>) -> Result<bool, Failed> {
+    let connected = match client.take().filter(|client| !client.is_closed()) {
+        Some(client) => client,
+        None => inner.pool.get().await?,
+    };
+    let client = client.insert(connected);
+    let node = &inner.node;
+    if node.lease_age() + node.timing.look > node.timing.beat {
+        node.beat(client).await?;
+        node.look(client).await?;
+        node.judge(client).await?;
+    }
+    let adopted = node.adopt(client).await?;
+    if adopted.is_empty() {
+        node.bury(client).await?;
+        fold(client, SWEEP).await?;
+    }
+    inner.own.lock().extend(&adopted);
+    Ok(!adopted.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn only_a_node_without_a_gap_for_a_lease_may_judge() {
+        let timing = Timing::default();
+        let started = Beats {
+            last: at(0),
+            since: at(0),
+        };
+        for (name, sent, now, may) in [
+            ("too young", &[2, 4, 6, 8][..], 9, false),
+            ("a lease old", &[2, 4, 6, 8], 10, true),
+            ("its last heartbeat is late", &[2, 4, 6, 8, 10], 14, false),
+            ("a gap", &[2, 4, 6, 11, 13, 15, 17, 19], 20, false),
+            (
+                "a lease after the gap",
+                &[2, 4, 6, 11, 13, 15, 17, 19, 21],
+                21,
+                true,
+            ),
+            ("a gap that is just short enough", &[4, 8], 11, true),
+        ] {
+            let mut beats = started;
+            for &sent in sent {
+                beats.answered(at(sent), &timing);
+            }
+            assert_eq!(beats.may_judge(at(now), &timing), may, "{name}");
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! The reads.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use deadpool_postgres::Client;
+use tokio_postgres::Row;
+
+use super::{error::Failed, store::NOBODY};
+use crate::{
+    journal::{
+        Entry, Error, Hit, Known, SessionStatus, Sids, Snapshot,
+        row::{Stored, missing, sum_of_snapshot, word_of_tenant},
+        search::SearchQuery,
+    },
+    model::{
+        Day, DayUsage, Epoch, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId,
+        Timestamp,
+        record::{Fact, TurnFact},
+    },
+};
+
+pub(super) const KNOWN: &str = "s.sid, s.tenant, s.name, s.last, s.at, s.busy";
+
+const RECORD: &str = "r.seq, r.epoch, r.at, r.kind, r.body, r.sum";
+
+pub(super) const fn int(number: u64) -> i64 {
+    number.cast_signed()
+}
+
+/// Saturates: for comparisons and limits.
+fn bound(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn number(row: &Row, index: usize) -> Result<u64, Failed> {
+    Ok(row.try_get::<_, i64>(index)?.cast_unsigned())
+}
+
+pub(super) const fn status(busy: i16) -> SessionStatus {
+    match busy {
+        0 => SessionStatus::Idle,
+        2 => SessionStatus::Closed,
+        3 => SessionStatus::Quarantined,
+        _ => SessionStatus::Busy,
+    }
+}
+
+pub(super) const fn status_number(status: SessionStatus) -> i16 {
+    match status {
+        SessionStatus::Idle => 0,
+        SessionStatus::Busy => 1,
+        SessionStatus::Closed => 2,
+        SessionStatus::Quarantined => 3,
+    }
+}
+
+/// `None` for a session whose name is damaged, so that it hides no other session.
+pub(super) fn known(row: &Row) -> Result<Option<Known>, Failed> {
+    let names = TenantId::new(row.try_get(1)?)
+        .and_then(|tenant| Ok((tenant, SessionName::new(row.get(2))?)));
+    let Ok((tenant, name)) = names else {
+        return Ok(None);
+    };
+    Ok(Some(Known {
+        sid: Sid(number(row, 0)?),
+        key: SessionKey { tenant, name },
+        last: Seq(number(row, 3)?),
+        at: row
+            .try_get::<_, Option<i64>>(4)?
+            .map(Timestamp::from_millis),
+        standing: status(row.try_get(5)?),
+    }))
+}
+
+fn all_known(rows: &[Row]) -> Result<Vec<Known>, Failed> {
+    rows.iter()
+        .filter_map(|row| known(row).transpose())
+        .collect()
+}
+
+pub(super) async fn find(client: &Client, key: &SessionKey) -> Result<Option<Known>, Failed> {
+    let sql = format!("SELECT {KNOWN} FROM session s WHERE tenant = $1 AND name = $2");
+    let statement = client.prepare_cached(&sql).await?;
+    let found = client
+        .query_opt(&statement, &[&key.tenant.as_str(), &key.name.as_str()])
+        .await?;
+    found.map_or(Ok(None), |row| known(&row))
+}
+
+pub(super) async fn list(
+    client: &Client,
+    tenant: &TenantId,
+    after: Option<&SessionName>,
+    limit: usize,
+) -> Result<Vec<Known>, Failed> {
+    let sql = format!(
+        "SELECT {KNOWN} FROM session s WHERE tenant = $1 AND name > $2 ORDER BY name LIMIT $3"
+    );
+    let statement = client.prepare_cached(&sql).await?;
+    let after = after.map_or("", SessionName::as_str);
+    let rows = client
+        .query(
+            &statement,
+            &[&tenant.as_str(), &after, &bound(limit as u64)],
+        )
+        .await?;
+    all_known(&rows)
+}
+
+/// Sorts only the sessions that are recent enough by `recent`, which has an index.
+pub(super) async fn newest(
+    client: &Client,
+    tenant: &TenantId,
+    limit: usize,
+) -> Result<Vec<Known>, Failed> {
+    let sql = format!(
+        "SELECT {KNOWN} FROM session s
+        WHERE tenant = $1 AND name <> ALL($2) AND recent >= coalesce((
+            SELECT recent FROM session WHERE tenant = $1 ORDER BY recent DESC LIMIT 1
+            OFFSET $3::int8 + cardinality($2)), {})
+        ORDER BY at DESC NULLS LAST, sid DESC LIMIT $3",
+        -i64::MAX
+    );
+    let statement = client.prepare_cached(&sql).await?;
+    // A sum with it must not overflow.
+    let limit = bound(limit as u64).min(i64::from(i32::MAX));
+    let reserved = SessionName::reserved();
+    let reserved: Vec<&str> = reserved.iter().map(SessionName::as_str).collect();
+    let rows = client
+        .query(&statement, &[&tenant.as_str(), &reserved, &limit])
+        .await?;
+    all_known(&rows)
+}
+
+/// Steps through the index, because `DISTINCT` would read all sessions.
+pub(super) async fn tenants(
+    client: &Client,
+    after: Option<&TenantId>,
+    limit: usize,
+) -> Result<Vec<TenantId>, Failed> {
+    let sql = "
+        WITH RECURSIVE t AS (
+            (SELECT tenant FROM session WHERE tenant > $1 ORDER BY tenant LIMIT 1)
+            UNION ALL
+            SELECT (SELECT s.tenant FROM session s WHERE s.tenant > t.tenant ORDER BY tenant LIMIT 1)
+            FROM t WHERE t.tenant IS NOT NULL
+        )
+        SELECT tenant FROM t WHERE tenant IS NOT NULL LIMIT $2";
+    let statement = client.prepare_cached(sql).await?;
+    let after = after.map_or("", TenantId::as_str);
+    let rows = client
+        .query(&statement, &[&after, &bound(limit as u64)])
+        .await?;
+    let mut tenants = Vec::new();
+    for row in &rows {
+        tenants.extend(TenantId::new(row.try_get(0)?).ok());
+    }
+    Ok(tenants)
+}
+
+/// Of the sessions `own`, and of those that nobody owns or a dead node.
+pub(super) async fn unfinished(
+    client: &Client,
+    own: &[i64],
+    of: Option<&TenantId>,
+    sids: &Sids,
+    limit: usize,
+) -> Result<Vec<Known>, Failed> {
+    let sql = format!(
+        "SELECT {KNOWN} FROM session s
+        WHERE busy = 1 AND sid BETWEEN $1 AND $2 AND ($3::text IS NULL OR tenant = $3)
+            AND (sid = ANY($4) OR owner = ANY(ARRAY(SELECT id FROM node WHERE is_dead)) OR owner = {NOBODY})
+        ORDER BY sid LIMIT $5"
+    );
+    let statement = client.prepare_cached(&sql).await?;
+    let (first, last) = (bound(sids.start().0), bound(sids.end().0));
+    let of = of.map(TenantId::as_str);
+    let rows = client
+        .query(
+            &statement,
+            &[&first, &last, &of, &own, &bound(limit as u64)],
+        )
+        .await?;
+    all_known(&rows)
+}
+
+/// Reads records with their epochs, in order and without a gap.
+pub(super) async fn records(
+    client: &Client,
+    sid: Sid,
+    after: Seq,
+    limit: usize,
+) -> Result<Vec<(Entry, Epoch)>, Failed> {
+    // In one statement, so that the session's end and its records are of one moment.
+    let sql = format!(
+        "SELECT s.last, {RECORD} FROM session s LEFT JOIN LATERAL (
+            SELECT * FROM record WHERE sid = s.sid AND seq > $2 ORDER BY seq LIMIT $3
+        ) r ON true WHERE s.sid = $1 ORDER BY r.seq"
+    );
+    let statement = client.prepare_cached(&sql).await?;
+    let (behind, most) = (bound(after.0), bound(limit as u64));
+    let rows = client
+        .query(&statement, &[&int(sid.0), &behind, &most])
+        .await?;
+    let first = rows.first().ok_or(Error::Unknown { sid })?;
+    let last = Seq(number(first, 0)?);
+    let is_empty = first.try_get::<_, Option<i64>>(1)?.is_none();
+    let mut replies = Replies::of(client, sid);
+    let (mut entries, mut end) = (Vec::new(), after);
+    for row in rows.iter().filter(|_| !is_empty) {
+        let stored = stored(row, 1)?;
+        if stored.seq != end.next() {
+            return Err(missing(sid, end.next()).into());
+        }
+        if stored.seq > last {
+            let (seq, why) = (stored.seq, format!("its session ends with record {last}"));
+            return Err(Error::Unreadable { sid, seq, why }.into());
+        }
+        end = stored.seq;
+        entries.push((replies.entry(&stored).await?, stored.epoch));
+    }
+    if end < last && entries.len() < limit {
+        return Err(missing(sid, end.next()).into());
+    }
+    Ok(entries)
+}
+
+fn stored(row: &Row, first: usize) -> Result<Stored<'_>, Failed> {
+    Ok(Stored {
+        seq: Seq(number(row, first)?),
+        epoch: Epoch(number(row, first + 1)?),
+        at: row.try_get(first + 2)?,
+        kind: row.try_get::<_, &str>(first + 3)?.as_bytes(),
+        body: row.try_get::<_, &str>(first + 4)?.as_bytes(),
+        sum: row.try_get(first + 5)?,
+    })
+}
+
+/// Finds the replies whose texts other records of a session repeat. Remembers the last one, so that
+/// reading in order needs no further query.
+struct Replies<'a> {
+    client: &'a Client,
+    sid: Sid,
+    last: Option<Entry>,
+}
+
+impl<'a> Replies<'a> {
+    const fn of(client: &'a Client, sid: Sid) -> Self {
+        let last = None;
+        Self { client, sid, last }
+    }
+
+    async fn entry(&mut self, stored: &Stored<'_>) -> Result<Entry, Failed> {
+        let checked = stored.check(self.sid)?;
+        let reply = match checked.reply() {
+            Some(seq) => Some(self.find(seq).await?),
+            None => None,
+        };
+        let entry = checked.decode(reply.as_deref())?;
+        if matches!(entry.record.fact, Fact::Turn(TurnFact::Replied(_))) {
+            self.last = Some(entry.clone());
+        }
+        Ok(entry)
+    }
+
+    async fn find(&mut self, seq: Seq) -> Result<Arc<Record>, Failed> {
+        let sid = self.sid;
+        if let Some(last) = self.last.as_ref().filter(|last| last.seq == seq) {
+            return Ok(Arc::clone(&last.record));
+        }
+        let sql = format!("SELECT {RECORD} FROM record r WHERE sid = $1 AND seq = $2");
+        let statement = self.client.prepare_cached(&sql).await?;
+        let found = self
+            .client
+            .query_opt(&statement, &[&int(sid.0), &int(seq.0)])
+            .await?;
+        let row = found.ok_or_else(|| missing(sid, seq))?;
+        // A reply's text is in its own message, so it needs no other record.
+        let entry = stored(&row, 0)?.check(sid)?.decode(None)?;
+        Ok(Arc::clone(&self.last.insert(entry).record))
+    }
+}
+
+/// A damaged snapshot counts as missing.
+pub(super) async fn snapshot(client: &Client, sid: Sid) -> Result<Option<Snapshot>, Failed> {
+    let sql = "SELECT p.seq, p.body, p.sum FROM session s LEFT JOIN snapshot p USING (sid)
+        WHERE s.sid = $1";
+    let statement = client.prepare_cached(sql).await?;
+    let row = client.query_opt(&statement, &[&int(sid.0)]).await?;
+    let row = row.ok_or(Error::Unknown { sid })?;
+    let Some(seq) = row.try_get::<_, Option<i64>>(0)? else {
+        return Ok(None);
+    };
+    let (seq, body) = (Seq(seq.cast_unsigned()), row.try_get::<_, &[u8]>(1)?);
+    let is_whole = sum_of_snapshot(sid, seq, body) == row.try_get::<_, i64>(2)?;
+    let body = body.into();
+    Ok(is_whole.then_some(Snapshot { seq, body }))
+}
+
+pub(super) async fn usage(
+    client: &Client,
+    payer: &Payer,
+    since: Day,
+) -> Result<Vec<DayUsage>, Failed> {
+    let sql = format!(
+        "SELECT day, least(sum(tokens), {MOST})::int8, least(sum(nano_usd), {MOST})::int8 FROM (
+            SELECT * FROM usage WHERE payer = $1 AND day >= $2
+            UNION ALL SELECT * FROM charge WHERE payer = $1 AND day >= $2
+        ) c GROUP BY day ORDER BY day",
+        MOST = i64::MAX
+    );
+    let statement = client.prepare_cached(&sql).await?;
+    let rows = client
+        .query(&statement, &[&payer.to_string(), &since.0])
+        .await?;
+    let day = |row: &Row| {
+        Ok(DayUsage {
+            day: Day(row.try_get(0)?),
+            tokens: row.try_get(1)?,
+            nano_usd: row.try_get(2)?,
+        })
+    };
+    rows.iter().map(day).collect()
+}
+
+pub(super) async fn search(
+    client: &Client,
+    tenant: &TenantId,
+    wanted: &SearchQuery,
+    limit: usize,
+) -> Result<Vec<Hit>, Failed> {
+    let sql = format!(
+        "SELECT s.name, s.sid, {RECORD} FROM (
+            SELECT sid, seq, pos FROM thread WHERE words @@ $1::text::tsquery
+            ORDER BY pos DESC LIMIT $2
+        ) t JOIN record r USING (sid, seq) JOIN session s USING (sid) ORDER BY t.pos DESC"
+    );
+    let statement = client.prepare_cached(&sql).await?;
+    let mut words = format!("'{}'", word_of_tenant(tenant.as_str()));
+    for word in wanted.words() {
+        let _ = write!(words, " & '{word}'");
+    }
+    let rows = client
+        .query(&statement, &[&words, &bound(limit as u64)])
+        .await?;
+    let mut hits = Vec::new();
+    for row in &rows {
+        let sid = Sid(number(row, 1)?);
+        let entry = match Replies::of(client, sid).entry(&stored(row, 2)?).await {
+            Err(Failed::Refused(_)) => continue,
+            entry => entry?,
+        };
+        if let Ok(name) = SessionName::new(row.try_get(0)?) {
+            let tenant = tenant.clone();
+            hits.extend(Hit::of(&SessionKey { tenant, name }, &entry, wanted));
+        }
+    }
+    Ok(hits)
+}
+
+/// Tenant and name of a session.
+pub(super) async fn key_of(client: &Client, sid: Sid) -> Result<Option<SessionKey>, Failed> {
+    let sql = format!("SELECT {KNOWN} FROM session s WHERE sid = $1");
+    let statement = client.prepare_cached(&sql).await?;
+    let found = client.query_opt(&statement, &[&int(sid.0)]).await?;
+    Ok(found
+        .map(|row| known(&row))
+        .transpose()?
+        .flatten()
+        .map(|known| known.key))
+}
+
+/// Numbers for new sessions, the lowest last.
+pub(super) async fn reserve_sids(client: &Client, many: i64) -> Result<Vec<i64>, Failed> {
+    let sql = "SELECT nextval('session_sid') FROM generate_series(1, $1::int8)";
+    let rows = client.query(sql, &[&many]).await?;
+    let mut sids: Vec<i64> = rows
+        .iter()
+        .map(|row| row.try_get(0))
+        .collect::<Result<_, _>>()?;
+    sids.reverse();
+    Ok(sids)
+}

@@ -1,0 +1,147 @@
+//! The layout of the database, in numbered steps.
+//!
+//! A step is applied under an advisory lock and in one transaction. A database with a later step is
+//! refused.
+
+use deadpool_postgres::Client;
+use tokio_postgres::GenericClient;
+
+use super::error::{Failed, OpenError};
+
+/// Any number: the same for all nodes.
+const LOCK: i64 = 0x4f52_434a;
+
+/// - `session.owner` is the node that owns the session while it is not dead; 0 while its query runs
+///   and nobody owns it. `parent_sid` is the session to which a sub-agent's belongs. `recent` is
+///   `at` in units of 65 s: an index over `at` itself would make each append write all indexes.
+///   The same holds for `busy` and `last`.
+/// - `record.sum` is a checksum over the rest of the row.
+/// - `thread` has the words of questions and answers for search. `pos` is their order.
+/// - `charge` has the usage of single appends, so that no append waits for a counter; from time to
+///   time a node adds it to `usage`.
+/// - `node` has a row per process; a dead one stays until no session names it.
+const STEPS: &[&str] = &["
+    CREATE SEQUENCE session_sid;
+    CREATE TABLE node (
+        id bigint PRIMARY KEY,
+        url text,
+        beat timestamptz NOT NULL DEFAULT clock_timestamp(),
+        is_draining boolean NOT NULL DEFAULT false,
+        sessions bigint NOT NULL DEFAULT 0,
+        is_dead boolean NOT NULL DEFAULT false
+    ) WITH (fillfactor = 50);
+    CREATE TABLE session (
+        sid bigint PRIMARY KEY DEFAULT nextval('session_sid'),
+        tenant text COLLATE \"C\" NOT NULL,
+        name text COLLATE \"C\" NOT NULL,
+        owner bigint,
+        parent_sid bigint REFERENCES session,
+        epoch bigint NOT NULL,
+        last bigint NOT NULL,
+        at bigint,
+        recent bigint NOT NULL DEFAULT 0,
+        busy smallint NOT NULL,
+        sum bigint NOT NULL,
+        UNIQUE (tenant, name)
+    ) WITH (fillfactor = 70);
+    CREATE INDEX session_owner ON session (owner, sid) WHERE owner IS NOT NULL;
+    CREATE INDEX session_child ON session (parent_sid) WHERE parent_sid IS NOT NULL;
+    CREATE INDEX session_recent ON session (tenant, recent);
+    CREATE TABLE record (
+        sid bigint NOT NULL,
+        seq bigint NOT NULL,
+        epoch bigint NOT NULL,
+        at bigint NOT NULL,
+        kind text NOT NULL,
+        body text NOT NULL,
+        sum bigint NOT NULL,
+        PRIMARY KEY (sid, seq)
+    );
+    CREATE TABLE snapshot (
+        sid bigint PRIMARY KEY REFERENCES session ON DELETE CASCADE,
+        seq bigint NOT NULL,
+        body bytea NOT NULL,
+        sum bigint NOT NULL
+    );
+    CREATE TABLE thread (
+        sid bigint NOT NULL,
+        seq bigint NOT NULL,
+        pos bigint GENERATED ALWAYS AS IDENTITY,
+        words tsvector NOT NULL,
+        PRIMARY KEY (sid, seq)
+    );
+    CREATE INDEX thread_words ON thread USING gin (words);
+    CREATE TABLE usage (
+        payer text NOT NULL,
+        day bigint NOT NULL,
+        tokens bigint NOT NULL,
+        nano_usd bigint NOT NULL,
+        PRIMARY KEY (payer, day)
+    );
+    CREATE TABLE charge (
+        payer text NOT NULL,
+        day bigint NOT NULL,
+        tokens bigint NOT NULL,
+        nano_usd bigint NOT NULL
+    );
+    CREATE INDEX charge_day ON charge (payer, day);
+"];
+
+/// The latest layout.
+pub(super) const LAYOUT: i32 = STEPS.len() as i32;
+
+/// Applies the steps that are missing. Returns the layout before them; 0 for a new journal.
+pub(super) async fn migrate(client: &mut Client) -> Result<i32, OpenError> {
+    let transaction = client.transaction().await.map_err(Failed::from)?;
+    let lock = format!("SELECT pg_advisory_xact_lock({LOCK})");
+    transaction
+        .batch_execute(&lock)
+        .await
+        .map_err(Failed::from)?;
+    let before = layout(&*transaction).await?;
+    let missing = usize::try_from(before).unwrap_or(0);
+    for step in STEPS.iter().skip(missing) {
+        transaction
+            .batch_execute(step)
+            .await
+            .map_err(Failed::from)?;
+    }
+    if missing < STEPS.len() {
+        let note = format!(
+            "CREATE TABLE IF NOT EXISTS layout (number integer NOT NULL);
+             DELETE FROM layout; INSERT INTO layout VALUES ({LAYOUT})"
+        );
+        transaction
+            .batch_execute(&note)
+            .await
+            .map_err(Failed::from)?;
+    }
+    transaction.commit().await.map_err(Failed::from)?;
+    Ok(before)
+}
+
+/// The layout of the journal in the current schema; 0 if there is none.
+pub(super) async fn layout(client: &impl GenericClient) -> Result<i32, OpenError> {
+    let there = "SELECT to_regclass('layout') IS NOT NULL, to_regclass('session') IS NOT NULL,
+        coalesce(current_schema(), '')";
+    let there = client.query_one(there, &[]).await.map_err(Failed::from)?;
+    let (has_layout, has_session, schema): (bool, bool, String) =
+        (there.get(0), there.get(1), there.get(2));
+    match (has_layout, has_session) {
+        (false, false) => return Ok(0),
+        (false, true) => return Err(OpenError::NotAJournal(schema)),
+        (true, _) => {}
+    }
+    let found = client.query_opt("SELECT number FROM layout", &[]).await;
+    let found: i32 = match found.map_err(Failed::from)? {
+        Some(row) => row.try_get(0).map_err(|_| OpenError::NotAJournal(schema))?,
+        None => return Err(OpenError::NotAJournal(schema)),
+    };
+    match found {
+        found if found > LAYOUT => Err(OpenError::Newer {
+            found,
+            known: LAYOUT,
+        }),
+        found => Ok(found),
+    }
+}

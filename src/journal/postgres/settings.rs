@@ -1,0 +1,128 @@
+//! Where the database is, and how connections to it behave.
+
+use std::{fmt, str::FromStr as _, time::Duration};
+
+use reqwest::Url;
+use rustls::ClientConfig;
+use secrecy::{ExposeSecret as _, SecretString};
+use tokio_postgres::config::{Config, Host, SslMode, TargetSessionAttrs};
+
+use super::error::{OpenError, describe};
+
+/// Deadline of connecting, and of a server that has stopped answering (half of a lease).
+const UNREACHABLE: Duration = Duration::from_secs(5);
+
+/// Options of every session. A URL's own `options` follow, so they take precedence.
+const OPTIONS: &str = "-c statement_timeout=10s -c lock_timeout=5s \
+                       -c idle_in_transaction_session_timeout=5s -c tcp_user_timeout=5s";
+
+/// A journal in PostgreSQL.
+#[derive(Clone)]
+pub struct Settings {
+    /// `postgresql://USER@HOST:PORT/DATABASE`, with parameters as in libpq's URLs; several hosts may
+    /// be separated by commas.
+    pub url: SecretString,
+    /// Password, unless the URL has one.
+    pub password: Option<SecretString>,
+    /// TLS with the trusted authorities, for servers on other machines, or if the URL's `sslmode`
+    /// asks for it.
+    pub tls: Option<ClientConfig>,
+    /// Connections that write, 1 or 2: a second one helps only if the disk is fast.
+    pub writers: usize,
+    /// Connections that read.
+    pub readers: usize,
+    /// The URL at which other nodes reach this one's server.
+    pub node_url: Option<String>,
+}
+
+impl Settings {
+    /// Settings of a database, with one connection that writes and two that read.
+    pub fn new(url: impl Into<SecretString>) -> Self {
+        Self {
+            url: url.into(),
+            password: None,
+            tls: None,
+            writers: 1,
+            readers: 2,
+            node_url: None,
+        }
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("writers", &self.writers)
+            .field("readers", &self.readers)
+            .field("node_url", &self.node_url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A database to connect to.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) config: Config,
+    pub(super) tls: Option<ClientConfig>,
+}
+
+impl Target {
+    pub(super) fn of(settings: &Settings) -> Result<Self, OpenError> {
+        let refused = |why: &dyn fmt::Display| OpenError::Url(why.to_string());
+        let url = settings.url.expose_secret();
+        let mut url = Url::parse(url).map_err(|error| refused(&error))?;
+        if !matches!(url.scheme(), "postgres" | "postgresql") {
+            return Err(refused(&"it does not begin with postgresql://"));
+        }
+        // The modes of libpq, which tokio-postgres does not have.
+        let query = url.query().unwrap_or_default().to_owned();
+        let of_mode = |pair: &&str| pair.starts_with("sslmode=");
+        let (modes, rest): (Vec<&str>, Vec<&str>) = query.split('&').partition(of_mode);
+        url.set_query(Some(&rest.join("&")));
+        let mut config =
+            Config::from_str(url.as_str()).map_err(|error| refused(&describe(&error)))?;
+        let local = config.get_hosts().iter().all(|host| match host {
+            Host::Unix(_) => true,
+            Host::Tcp(name) => matches!(name.as_str(), "localhost" | "127.0.0.1" | "::1"),
+        });
+        let mode = modes.last().and_then(|pair| pair.strip_prefix("sslmode="));
+        let is_off = match mode {
+            None => local,
+            Some("disable") => true,
+            Some("require" | "verify-ca" | "verify-full") => false,
+            Some(other) => {
+                let why = format!("`sslmode={other}`: use `verify-full`, or `disable` without TLS");
+                return Err(refused(&why));
+            }
+        };
+        if let Some(password) = &settings.password {
+            config.password(password.expose_secret());
+        }
+        let own = config.get_options().unwrap_or_default();
+        let options = format!("{OPTIONS} {own}");
+        config
+            .options(options.trim_end())
+            .application_name("oracle")
+            .connect_timeout(UNREACHABLE)
+            .tcp_user_timeout(UNREACHABLE)
+            .keepalives_idle(UNREACHABLE / 2)
+            .keepalives_interval(UNREACHABLE / 5)
+            .keepalives_retries(2)
+            .target_session_attrs(TargetSessionAttrs::ReadWrite)
+            .ssl_mode(if is_off {
+                SslMode::Disable
+            } else {
+                SslMode::Require
+            });
+        let tls = match &settings.tls {
+            _ if is_off => None,
+            Some(tls) => {
+                let mut tls = tls.clone();
+                tls.alpn_protocols = vec![b"postgresql".to_vec()];
+                Some(tls)
+            }
+            None => return Err(refused(&"the server needs TLS, and none is set up")),
+        };
+        Ok(Self { config, tls })
+    }
+}

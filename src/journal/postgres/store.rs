@@ -1,0 +1,612 @@
+//! The writes, each as one statement for a whole batch.
+
+use std::{
+    borrow::Cow,
+    cmp::Ordering,
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use deadpool_postgres::Client;
+use tokio_postgres::{Row, types::ToSql};
+
+use super::{
+    error::Failed,
+    query::{self, int, number, status, status_number},
+    writer::Write,
+};
+use crate::{
+    journal::{
+        Claim, Error, SessionStatus, Snapshot,
+        row::{Batch, Place, sum_of_key, sum_of_snapshot},
+    },
+    model::{Epoch, Owner, Seq, SessionKey, Sid},
+};
+
+/// The owner of a session whose query runs and that nobody owns. No node has this id.
+pub(super) const NOBODY: i64 = 0;
+
+/// Longest text of words that is indexed: PostgreSQL's limit for the words of one text, with room for
+/// the tenant. Words behind it are not found.
+const WORDS: usize = (1 << 20) - 1_024;
+
+/// Whether nobody owns a session, or `$node` does, or a dead node.
+pub(super) const FREE: &str = "(s.owner IS NULL OR s.owner = c.node
+    OR NOT EXISTS (SELECT FROM node n WHERE n.id = s.owner AND NOT n.is_dead))";
+
+/// Inserts what belongs to the sessions of `l`: records, words and usage. Parameters 1 to 13.
+const CONTENT: &str = "
+    r AS (
+        SELECT r.*, l.tenant FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::text[],
+            $6::text[], $7::int8[], $8::text[]) AS r (sid, seq, epoch, at, kind, body, sum, words)
+        JOIN l USING (sid)
+    ),
+    i AS (
+        INSERT INTO record (sid, seq, epoch, at, kind, body, sum)
+        SELECT sid, seq, epoch, at, kind, body, sum FROM r
+    ),
+    t AS (
+        INSERT INTO thread (sid, seq, words)
+        SELECT sid, seq, array_to_tsvector(string_to_array(rtrim(
+            U&'\\2016' || encode(convert_to(tenant, 'UTF8'), 'hex') || ' ' || words), ' '))
+        FROM r WHERE words IS NOT NULL ORDER BY sid, seq
+    ),
+    c AS (
+        INSERT INTO charge (payer, day, tokens, nano_usd)
+        SELECT payer, day, tokens, nano_usd FROM unnest($9::int8[], $10::text[], $11::int8[],
+            $12::int8[], $13::int8[]) AS c (sid, payer, day, tokens, nano_usd)
+        JOIN l USING (sid)
+    )
+    SELECT sid FROM l";
+
+/// The fence is in the condition of the update. A session that nobody owns gets an owner with a
+/// query, so that it is found if the query is cut off.
+const APPEND: &str = "
+    WITH a AS (
+        SELECT * FROM unnest($14::int8[], $15::int8[], $16::int8[], $17::int8[], $18::int8[],
+            $19::int2[], $20::int8[]) AS a (sid, epoch, after, last, at, busy, parent)
+    ),
+    l AS (
+        UPDATE session s SET last = a.last, at = a.at, recent = a.at >> 16, busy = a.busy,
+            parent_sid = coalesce(a.parent, s.parent_sid),
+            owner = CASE WHEN a.busy = 1 THEN coalesce(s.owner, 0) ELSE s.owner END
+        FROM a WHERE s.sid = a.sid AND s.epoch = a.epoch AND s.last = a.after
+        RETURNING s.sid, s.tenant
+    ),";
+
+/// The number of the session is known, so that the checksums can have it.
+const BEGIN: &str = "
+    WITH l AS (
+        INSERT INTO session (sid, tenant, name, owner, epoch, last, at, recent, busy, parent_sid, sum)
+        SELECT sid, tenant, name, owner, 1, last, at, at >> 16, busy, parent, sum
+        FROM unnest($14::int8[], $15::text[], $16::text[], $17::int8[], $18::int8[], $19::int8[],
+            $20::int2[], $21::int8[], $22::int8[])
+            AS a (sid, tenant, name, owner, last, at, busy, parent, sum)
+        ON CONFLICT (tenant, name) DO NOTHING
+        RETURNING sid, tenant
+    ),";
+
+type Parameter<'a> = &'a (dyn ToSql + Sync);
+
+/// Records to append.
+pub(super) struct Append {
+    pub(super) sid: Sid,
+    pub(super) epoch: Epoch,
+    pub(super) batch: Batch,
+    /// The parent of a sub-agent's session that begins.
+    pub(super) parent: Option<i64>,
+}
+
+impl Append {
+    fn end(&self) -> Seq {
+        Seq(self
+            .batch
+            .after
+            .0
+            .saturating_add(self.batch.rows.len() as u64))
+    }
+
+    fn at(&self) -> Option<i64> {
+        let last = self.batch.rows.last();
+        last.map(|row| row.record.at.as_millis())
+    }
+}
+
+/// The columns of [`CONTENT`].
+#[derive(Default)]
+struct Content<'a> {
+    sid: Vec<i64>,
+    seq: Vec<i64>,
+    epoch: Vec<i64>,
+    at: Vec<i64>,
+    kind: Vec<&'a str>,
+    body: Vec<&'a str>,
+    sum: Vec<i64>,
+    words: Vec<Option<Cow<'a, str>>>,
+    payer_sid: Vec<i64>,
+    payer: Vec<String>,
+    day: Vec<i64>,
+    tokens: Vec<i64>,
+    nano_usd: Vec<i64>,
+}
+
+impl<'a> Content<'a> {
+    fn of(appends: impl Iterator<Item = &'a Append>) -> Self {
+        let mut content = Self::default();
+        for append in appends {
+            let Append {
+                sid, epoch, batch, ..
+            } = append;
+            let mut seq = batch.after;
+            for row in &batch.rows {
+                // A number that wraps belongs to an append that will be refused.
+                seq = Seq(seq.0.wrapping_add(1));
+                let place = Place {
+                    sid: *sid,
+                    seq,
+                    epoch: *epoch,
+                };
+                content.sid.push(int(sid.0));
+                content.seq.push(int(seq.0));
+                content.epoch.push(int(epoch.0));
+                content.at.push(row.record.at.as_millis());
+                content.kind.push(row.record.fact.kind());
+                content.body.push(&row.body);
+                content.sum.push(row.sum(place));
+                content.words.push(row.words.as_deref().map(indexable));
+            }
+            for charge in &batch.charges {
+                content.payer_sid.push(int(sid.0));
+                content.payer.push(charge.payer.to_string());
+                content.day.push(charge.usage.day.0);
+                content.tokens.push(charge.usage.tokens);
+                content.nano_usd.push(charge.usage.nano_usd);
+            }
+        }
+        content
+    }
+
+    fn parameters<'b>(&'b self, more: &[Parameter<'b>]) -> Vec<Parameter<'b>> {
+        let mut all: Vec<Parameter<'b>> = vec![
+            &self.sid,
+            &self.seq,
+            &self.epoch,
+            &self.at,
+            &self.kind,
+            &self.body,
+            &self.sum,
+            &self.words,
+            &self.payer_sid,
+            &self.payer,
+            &self.day,
+            &self.tokens,
+            &self.nano_usd,
+        ];
+        all.extend(more);
+        all
+    }
+}
+
+/// As many whole words as can be indexed.
+fn indexable(words: &str) -> Cow<'_, str> {
+    if words.len() <= WORDS {
+        return Cow::Borrowed(words);
+    }
+    let end = words.as_bytes()[..WORDS]
+        .iter()
+        .rposition(|&byte| byte == b' ');
+    Cow::Borrowed(&words[..end.unwrap_or(0)])
+}
+
+/// A column of a batch.
+fn each<'a, W, T>(batch: &[&'a W], value: impl Fn(&'a W) -> T) -> Vec<T> {
+    batch.iter().map(|write| value(write)).collect()
+}
+
+impl Write for Append {
+    /// The last record, and whether the append has landed just now.
+    type Answer = (Seq, bool);
+
+    fn order(&self, other: &Self) -> Ordering {
+        self.sid.cmp(&other.sid)
+    }
+
+    fn size(&self) -> usize {
+        let rows = self.batch.rows.iter();
+        rows.map(|row| 96 + row.body.len() + row.words.as_ref().map_or(0, String::len))
+            .sum()
+    }
+
+    async fn write(
+        client: &Client,
+        batch: &[&Self],
+    ) -> Result<Vec<Result<(Seq, bool), Error>>, Failed> {
+        let statement = client.prepare_cached(&format!("{APPEND}{CONTENT}")).await?;
+        let landed = {
+            let content = Content::of(batch.iter().copied());
+            let columns = (
+                each(batch, |append| int(append.sid.0)),
+                each(batch, |append| int(append.epoch.0)),
+                each(batch, |append| int(append.batch.after.0)),
+                each(batch, |append| int(append.end().0)),
+                each(batch, |append| append.at()),
+                each(batch, |append| status_number(append.batch.leaves)),
+                each(batch, |append| append.parent),
+            );
+            let (sid, epoch, after, last, at, busy, parent) = &columns;
+            let parameters = content.parameters(&[sid, epoch, after, last, at, busy, parent]);
+            client.query(&statement, &parameters).await?
+        };
+        let landed = sids(&landed)?;
+        let missing = batch.iter().filter(|append| !landed.contains(&append.sid));
+        let missing: Vec<Sid> = missing.map(|append| append.sid).collect();
+        let heads = heads(client, &missing).await?;
+        let mut answers = Vec::with_capacity(batch.len());
+        for append in batch {
+            answers.push(match landed.contains(&append.sid) {
+                true => Ok((append.end(), true)),
+                false => {
+                    let head = heads.get(&append.sid).copied();
+                    judge(client, append, head).await?.map(|end| (end, false))
+                }
+            });
+        }
+        Ok(answers)
+    }
+}
+
+fn sids(rows: &[Row]) -> Result<HashSet<Sid>, Failed> {
+    rows.iter().map(|row| Ok(Sid(number(row, 0)?))).collect()
+}
+
+/// Epoch and last record of sessions.
+async fn heads(client: &Client, sids: &[Sid]) -> Result<HashMap<Sid, (Epoch, Seq)>, Failed> {
+    if sids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let sids: Vec<i64> = sids.iter().map(|sid| int(sid.0)).collect();
+    let sql = "SELECT sid, epoch, last FROM session WHERE sid = ANY($1)";
+    let statement = client.prepare_cached(sql).await?;
+    let rows = client.query(&statement, &[&sids]).await?;
+    let head = |row: &Row| {
+        Ok((
+            Sid(number(row, 0)?),
+            (Epoch(number(row, 1)?), Seq(number(row, 2)?)),
+        ))
+    };
+    rows.iter().map(head).collect()
+}
+
+/// Why an append has not landed now: it may have landed before.
+async fn judge(
+    client: &Client,
+    append: &Append,
+    head: Option<(Epoch, Seq)>,
+) -> Result<Result<Seq, Error>, Failed> {
+    let sid = append.sid;
+    let Some((current, last)) = head else {
+        return Ok(Err(Error::Unknown { sid }));
+    };
+    let (mine, after) = (append.epoch, append.batch.after);
+    if current != mine {
+        return Ok(Err(Error::Fenced { sid, mine, current }));
+    }
+    let rows = &append.batch.rows;
+    let end = append.end();
+    if end <= last && end.0 - after.0 == rows.len() as u64 {
+        match query::records(client, sid, after, rows.len()).await {
+            Ok(there) => {
+                let is_same = there.len() == rows.len()
+                    && there
+                        .iter()
+                        .zip(rows)
+                        .all(|((entry, epoch), row)| *epoch == mine && entry.record == row.record);
+                if is_same {
+                    return Ok(Ok(end));
+                }
+            }
+            Err(Failed::Refused(_)) => {}
+            Err(failed) => return Err(failed),
+        }
+    }
+    let expected = after;
+    Ok(Err(Error::Conflict {
+        sid,
+        expected,
+        last,
+    }))
+}
+
+/// A session that begins with records. Its answer is `None` if the name is taken.
+pub(super) struct Begin {
+    pub(super) key: SessionKey,
+    pub(super) owner: Option<i64>,
+    pub(super) append: Append,
+}
+
+impl Write for Begin {
+    type Answer = Option<Claim>;
+
+    fn order(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
+
+    fn size(&self) -> usize {
+        self.append.size()
+    }
+
+    async fn write(
+        client: &Client,
+        batch: &[&Self],
+    ) -> Result<Vec<Result<Option<Claim>, Error>>, Failed> {
+        let statement = client.prepare_cached(&format!("{BEGIN}{CONTENT}")).await?;
+        let landed = {
+            let content = Content::of(batch.iter().map(|begin| &begin.append));
+            let columns = (
+                each(batch, |begin| int(begin.append.sid.0)),
+                each(batch, |begin| begin.key.tenant.as_str()),
+                each(batch, |begin| begin.key.name.as_str()),
+                each(batch, |begin| begin.owner),
+                each(batch, |begin| int(begin.append.end().0)),
+                each(batch, |begin| begin.append.at()),
+                each(batch, |begin| status_number(begin.append.batch.leaves)),
+                each(batch, |begin| begin.append.parent),
+                each(batch, |begin| {
+                    sum_of_key(begin.key.tenant.as_str(), begin.key.name.as_str())
+                }),
+            );
+            let (sid, tenant, name, owner, last, at, busy, parent, sum) = &columns;
+            let own: [Parameter<'_>; 9] = [sid, tenant, name, owner, last, at, busy, parent, sum];
+            client.query(&statement, &content.parameters(&own)).await?
+        };
+        let mut there = sids(&landed)?;
+        if there.len() < batch.len() {
+            // The number is this request's alone: what has it has landed before.
+            let heads = heads(client, &each(batch, |begin| begin.append.sid)).await?;
+            there.extend(heads.into_keys());
+        }
+        let answer = |begin: &&Self| {
+            let Append { sid, epoch, .. } = begin.append;
+            let last = begin.append.end();
+            Ok(there.contains(&sid).then_some(Claim { sid, epoch, last }))
+        };
+        Ok(batch.iter().map(answer).collect())
+    }
+}
+
+/// A claim. Refused if another live node owns the session.
+pub(super) struct ClaimOf {
+    pub(super) key: SessionKey,
+    /// The claimant; `None` for Oracle's own logs, which every process writes.
+    pub(super) owner: Option<i64>,
+    pub(super) node: i64,
+    /// Only a session without records.
+    pub(super) if_empty: bool,
+}
+
+const CLAIM: &str = "
+    WITH c AS (
+        SELECT * FROM unnest($1::text[], $2::text[], $3::int8[], $4::int8[], $5::bool[], $6::int8[])
+            AS c (tenant, name, owner, node, if_empty, sum)
+    ),
+    u AS (
+        UPDATE session s SET owner = c.owner, epoch = s.epoch + 1 FROM c
+        WHERE s.tenant = c.tenant AND s.name = c.name AND (s.last = 0 OR NOT c.if_empty)
+            AND {FREE}
+        RETURNING s.tenant, s.name, s.sid, s.epoch, s.last
+    ),
+    i AS (
+        INSERT INTO session (tenant, name, owner, epoch, last, busy, sum)
+        SELECT tenant, name, owner, 1, 0, 0, sum FROM c
+        WHERE NOT EXISTS (SELECT FROM session s WHERE s.tenant = c.tenant AND s.name = c.name)
+        ON CONFLICT (tenant, name) DO NOTHING
+        RETURNING tenant, name, sid, epoch, last
+    )
+    SELECT * FROM u UNION ALL SELECT * FROM i";
+
+/// What prevents a claim.
+const HOLDER: &str = "
+    SELECT s.sid, s.last, s.busy, n.id IS NOT NULL, n.url FROM session s
+    LEFT JOIN node n ON n.id = s.owner AND NOT n.is_dead AND n.id <> $3
+    WHERE s.tenant = $1 AND s.name = $2";
+
+impl Write for ClaimOf {
+    type Answer = Claim;
+
+    fn order(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
+
+    async fn write(client: &Client, batch: &[&Self]) -> Result<Vec<Result<Claim, Error>>, Failed> {
+        let statement = client
+            .prepare_cached(&CLAIM.replace("{FREE}", FREE))
+            .await?;
+        let rows = {
+            let columns = (
+                each(batch, |claim| claim.key.tenant.as_str()),
+                each(batch, |claim| claim.key.name.as_str()),
+                each(batch, |claim| claim.owner),
+                each(batch, |claim| claim.node),
+                each(batch, |claim| claim.if_empty),
+                each(batch, |claim| {
+                    sum_of_key(claim.key.tenant.as_str(), claim.key.name.as_str())
+                }),
+            );
+            let (tenant, name, owner, node, if_empty, sum) = &columns;
+            let parameters: [Parameter<'_>; 6] = [tenant, name, owner, node, if_empty, sum];
+            client.query(&statement, &parameters).await?
+        };
+        let mut claims = HashMap::new();
+        for row in &rows {
+            let names: (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
+            let claim = Claim {
+                sid: Sid(number(row, 2)?),
+                epoch: Epoch(number(row, 3)?),
+                last: Seq(number(row, 4)?),
+            };
+            claims.insert(names, claim);
+        }
+        let mut answers = Vec::new();
+        for claim in batch {
+            let names = (claim.key.tenant.as_str(), claim.key.name.as_str());
+            answers.push(match claims.get(&names) {
+                Some(claim) => Ok(*claim),
+                None => Err(holder(client, claim).await?),
+            });
+        }
+        Ok(answers)
+    }
+}
+
+async fn holder(client: &Client, claim: &ClaimOf) -> Result<Error, Failed> {
+    let statement = client.prepare_cached(HOLDER).await?;
+    let names = (claim.key.tenant.as_str(), claim.key.name.as_str());
+    let found = client
+        .query_opt(&statement, &[&names.0, &names.1, &claim.node])
+        .await?;
+    // What prevented it has just ended.
+    let moment = || Failed::Connection("the session has just changed its owner".to_owned());
+    let row = found.ok_or_else(moment)?;
+    if row.try_get(3)? {
+        let session = claim.key.name.clone();
+        let url = row.try_get(4)?;
+        let by = Owner {
+            url,
+            ..Owner::default()
+        };
+        return Ok(Error::Owned { session, by });
+    }
+    match Seq(number(&row, 1)?) {
+        last if claim.if_empty && last != Seq(0) => Ok(Error::StatusConflict {
+            sid: Sid(number(&row, 0)?),
+            last,
+            standing: status(row.try_get(2)?),
+        }),
+        _ => Err(moment()),
+    }
+}
+
+/// The end of an ownership.
+pub(super) struct Release {
+    pub(super) sid: Sid,
+    pub(super) epoch: Epoch,
+}
+
+const RELEASE: &str = "
+    UPDATE session s SET owner = CASE WHEN s.busy = 1 THEN 0 END
+    FROM unnest($1::int8[], $2::int8[]) AS a (sid, epoch)
+    WHERE s.sid = a.sid AND s.epoch = a.epoch RETURNING s.sid";
+
+impl Write for Release {
+    type Answer = ();
+
+    fn order(&self, other: &Self) -> Ordering {
+        self.sid.cmp(&other.sid)
+    }
+
+    async fn write(client: &Client, batch: &[&Self]) -> Result<Vec<Result<(), Error>>, Failed> {
+        let statement = client.prepare_cached(RELEASE).await?;
+        let (sid, epoch) = (
+            each(batch, |it| int(it.sid.0)),
+            each(batch, |it| int(it.epoch.0)),
+        );
+        let done = client.query(&statement, &[&sid, &epoch]).await?;
+        owned(client, &done, &each(batch, |it| (it.sid, it.epoch))).await
+    }
+}
+
+/// A snapshot to keep.
+pub(super) struct Save {
+    pub(super) sid: Sid,
+    pub(super) epoch: Epoch,
+    pub(super) snapshot: Snapshot,
+}
+
+const SAVE: &str = "
+    WITH o AS (
+        SELECT a.*, s.last FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::bytea[], $5::int8[])
+            AS a (sid, epoch, seq, body, sum)
+        JOIN session s ON s.sid = a.sid AND s.epoch = a.epoch
+    ),
+    i AS (
+        INSERT INTO snapshot (sid, seq, body, sum)
+        SELECT sid, seq, body, sum FROM o WHERE seq <= last
+        ON CONFLICT (sid) DO UPDATE SET seq = excluded.seq, body = excluded.body, sum = excluded.sum
+        WHERE snapshot.seq < excluded.seq
+    )
+    SELECT sid FROM o";
+
+impl Write for Save {
+    type Answer = ();
+
+    fn order(&self, other: &Self) -> Ordering {
+        self.sid.cmp(&other.sid)
+    }
+
+    fn size(&self) -> usize {
+        64 + self.snapshot.body.len()
+    }
+
+    async fn write(client: &Client, batch: &[&Self]) -> Result<Vec<Result<(), Error>>, Failed> {
+        let statement = client.prepare_cached(SAVE).await?;
+        let columns = (
+            each(batch, |it| int(it.sid.0)),
+            each(batch, |it| int(it.epoch.0)),
+            each(batch, |it| int(it.snapshot.seq.0)),
+            each(batch, |it| Arc::clone(&it.snapshot.body)),
+            each(batch, |it| {
+                sum_of_snapshot(it.sid, it.snapshot.seq, &it.snapshot.body)
+            }),
+        );
+        let (sid, epoch, seq, body, sum) = &columns;
+        let body: Vec<&[u8]> = body.iter().map(|body| &body[..]).collect();
+        let done = client
+            .query(&statement, &[sid, epoch, seq, &body, sum])
+            .await?;
+        owned(client, &done, &each(batch, |it| (it.sid, it.epoch))).await
+    }
+}
+
+/// The answers of a statement that returned the sessions whose owners have these epochs.
+async fn owned(
+    client: &Client,
+    done: &[Row],
+    asked: &[(Sid, Epoch)],
+) -> Result<Vec<Result<(), Error>>, Failed> {
+    let done = sids(done)?;
+    let missing = asked.iter().map(|(sid, _)| *sid);
+    let missing: Vec<Sid> = missing.filter(|sid| !done.contains(sid)).collect();
+    let heads = heads(client, &missing).await?;
+    let answer = |&(sid, mine): &(Sid, Epoch)| match heads.get(&sid) {
+        _ if done.contains(&sid) => Ok(()),
+        None => Err(Error::Unknown { sid }),
+        Some(&(current, _)) => Err(Error::Fenced { sid, mine, current }),
+    };
+    Ok(asked.iter().map(answer).collect())
+}
+
+/// Adds charges to the usage of their payers and days, as many as `limit`.
+pub(super) async fn fold(client: &Client, limit: i64) -> Result<(), Failed> {
+    let sql = format!(
+        "WITH gone AS (
+            DELETE FROM charge WHERE ctid = ANY(ARRAY(
+                SELECT ctid FROM charge LIMIT $1 FOR UPDATE SKIP LOCKED))
+            RETURNING *
+        )
+        INSERT INTO usage AS u (payer, day, tokens, nano_usd)
+        SELECT payer, day, least(sum(tokens), {MOST}), least(sum(nano_usd), {MOST})
+        FROM gone GROUP BY payer, day ORDER BY payer, day
+        ON CONFLICT (payer, day) DO UPDATE SET
+            tokens = least(u.tokens::numeric + excluded.tokens, {MOST}),
+            nano_usd = least(u.nano_usd::numeric + excluded.nano_usd, {MOST})",
+        MOST = i64::MAX
+    );
+    let statement = client.prepare_cached(&sql).await?;
+    client.execute(&statement, &[&limit]).await?;
+    Ok(())
+}
+
+/// Whether a session runs a query, after an append.
+pub(super) const fn is_busy(leaves: SessionStatus) -> bool {
+    matches!(leaves, SessionStatus::Busy)
+}

@@ -1,0 +1,214 @@
+//! Group commit. Each kind of write has a queue and a task: the task takes what waits, and sends it
+//! as one statement, which PostgreSQL commits by itself. So a client that stops holds no lock, and
+//! a batch is one transaction, with one flush.
+//!
+//! A batch whose connection is lost may have been committed. It is sent again, never looked up
+//! first: the old statement may still be running, and only another write waits for its locks.
+
+use std::{
+    cmp::Ordering, collections::VecDeque, mem, panic::AssertUnwindSafe, sync::Arc, time::Duration,
+};
+
+use deadpool_postgres::{Client, Pool};
+use futures_util::FutureExt as _;
+use parking_lot::Mutex;
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
+};
+
+use super::error::{Failed, Scope};
+use crate::journal::{Error, JournalFuture};
+
+/// Requests that wait; further ones wait for room.
+const QUEUE: usize = 1_024;
+/// Most requests of a batch, and most bytes, unless one alone has more.
+const BATCH: usize = 256;
+const BATCH_BYTES: usize = 2 << 20;
+/// Deadline of a statement. It is longer than the server's own.
+const STATEMENT: Duration = Duration::from_secs(15);
+/// How long a batch is sent again before its callers are told that the database is away.
+const INSIST: Duration = Duration::from_secs(20);
+/// First and longest pause before a batch is sent again.
+const PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// A kind of write.
+pub(super) trait Write: Send + Sync + Sized + 'static {
+    /// What its caller gets.
+    type Answer: Send + 'static;
+
+    /// Order in which the rows are locked. Of equal requests a batch has one, the first.
+    fn order(&self, other: &Self) -> Ordering;
+
+    /// Bytes to send, about.
+    fn size(&self) -> usize {
+        64
+    }
+
+    /// Writes all in one statement, or none. Returns an answer for each, in order.
+    fn write(
+        client: &Client,
+        batch: &[&Self],
+    ) -> impl Future<Output = Result<Vec<Result<Self::Answer, Error>>, Failed>> + Send;
+}
+
+/// A connection for writing. It is replaced when it is lost.
+pub(super) struct Link {
+    pool: Pool,
+    client: Mutex<Option<Arc<Client>>>,
+}
+
+impl Link {
+    pub(super) fn of(pool: &Pool) -> Arc<Self> {
+        Arc::new(Self {
+            pool: pool.clone(),
+            client: Mutex::default(),
+        })
+    }
+
+    async fn client(&self) -> Result<Arc<Client>, Failed> {
+        let open = |client: &mut Option<Arc<Client>>| {
+            client.as_ref().filter(|it| !it.is_closed()).cloned()
+        };
+        if let Some(client) = open(&mut self.client.lock()) {
+            return Ok(client);
+        }
+        let new = Arc::new(self.pool.get().await?);
+        let mut client = self.client.lock();
+        // Another task may have been faster.
+        Ok(open(&mut client).unwrap_or_else(|| Arc::clone(client.insert(new))))
+    }
+
+    /// Closes this connection, unless it has been replaced.
+    fn lose(&self, lost: &Arc<Client>) {
+        let mut client = self.client.lock();
+        if let Some(open) = client.take_if(|open| Arc::ptr_eq(open, lost)) {
+            drop(open);
+        }
+    }
+}
+
+struct Queued<W: Write> {
+    write: W,
+    reply: oneshot::Sender<Result<W::Answer, Error>>,
+}
+
+/// The queue of one kind of write.
+pub(super) struct Queue<W: Write> {
+    queue: mpsc::Sender<Queued<W>>,
+}
+
+impl<W: Write> Queue<W> {
+    /// Starts the task, which ends with `tasks` or with the queue.
+    pub(super) fn start(link: Arc<Link>, tasks: &mut JoinSet<()>) -> Self {
+        let (queue, waiting) = mpsc::channel(QUEUE);
+        tasks.spawn(serve(link, waiting));
+        Self { queue }
+    }
+
+    pub(super) fn ask(&self, write: W) -> JournalFuture<'_, W::Answer> {
+        Box::pin(async move {
+            let ended = || Error::Unavailable("the journal is closed".to_owned());
+            let (reply, answer) = oneshot::channel();
+            let queued = Queued { write, reply };
+            self.queue.send(queued).await.map_err(|_| ended())?;
+            answer.await.map_err(|_| ended())?
+        })
+    }
+}
+
+async fn serve<W: Write>(link: Arc<Link>, mut queue: mpsc::Receiver<Queued<W>>) {
+    let mut waiting = VecDeque::new();
+    loop {
+        if waiting.is_empty() {
+            let Some(first) = queue.recv().await else {
+                return;
+            };
+            waiting.push_back(first);
+        }
+        while waiting.len() < BATCH
+            && let Ok(next) = queue.try_recv()
+        {
+            waiting.push_back(next);
+        }
+        let mut due = vec![take(&mut waiting)];
+        let since = Instant::now();
+        let mut pause = PAUSE;
+        while let Some(mut batch) = due.pop() {
+            // Nobody needs the answer, and whoever continues the session claims it first.
+            batch.retain(|queued| !queued.reply.is_closed());
+            if batch.is_empty() {
+                continue;
+            }
+            let failed = match attempt(&link, &batch).await {
+                Ok(answers) => {
+                    for (queued, answer) in batch.into_iter().zip(answers) {
+                        let _ = queued.reply.send(answer);
+                    }
+                    continue;
+                }
+                Err(failed) => failed,
+            };
+            match failed.scope() {
+                Scope::Connection | Scope::Moment if since.elapsed() < INSIST => {
+                    tracing::debug!(error = %failed, requests = batch.len(), "sends again");
+                    sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    due.push(batch);
+                }
+                Scope::Request if batch.len() > 1 => {
+                    let rest = batch.split_off(batch.len() / 2);
+                    due.extend([rest, batch]);
+                }
+                _ => {
+                    for queued in batch {
+                        let _ = queued.reply.send(Err(failed.answer()));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The first requests, without those that are equal to an earlier one, which stay.
+fn take<W: Write>(waiting: &mut VecDeque<Queued<W>>) -> Vec<Queued<W>> {
+    let (mut batch, mut bytes): (Vec<Queued<W>>, usize) = (Vec::new(), 0);
+    for queued in mem::take(waiting) {
+        bytes += queued.write.size();
+        let place = batch.binary_search_by(|other| other.write.order(&queued.write));
+        match place {
+            Err(place) if batch.is_empty() || bytes <= BATCH_BYTES => batch.insert(place, queued),
+            _ => waiting.push_back(queued),
+        }
+    }
+    batch
+}
+
+async fn attempt<W: Write>(
+    link: &Link,
+    batch: &[Queued<W>],
+) -> Result<Vec<Result<W::Answer, Error>>, Failed> {
+    let client = link.client().await?;
+    let writes: Vec<&W> = batch.iter().map(|queued| &queued.write).collect();
+    let written = AssertUnwindSafe(W::write(&client, &writes)).catch_unwind();
+    let written = match timeout(STATEMENT, written).await {
+        Ok(Ok(written)) => written,
+        Ok(Err(_)) => {
+            let why = "the writer of the journal panicked".to_owned();
+            Err(Failed::Refused(Error::Unavailable(why)))
+        }
+        Err(_) => {
+            let why = format!("the database has not answered for {STATEMENT:?}");
+            Err(Failed::Connection(why))
+        }
+    };
+    if written
+        .as_ref()
+        .is_err_and(|failed| failed.scope() == Scope::Connection)
+    {
+        link.lose(&client);
+    }
+    written
+}

@@ -1,0 +1,211 @@
+//! Records as rows of a table, with checksums, for the stores that are databases.
+
+use std::{fmt, sync::Arc};
+
+use sha2::{Digest, Sha256};
+
+use super::{Append, Entry, Error, SessionStatus, opened_below, search};
+use crate::model::{
+    Charge, Epoch, Record, Seq, SessionName, Sid, Timestamp,
+    record::codec::{Encoded, Encoder},
+};
+
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) after: Seq,
+    pub(super) rows: Vec<Row>,
+    /// A sub-agent's session that begins, and its parent.
+    pub(super) parent: Option<(SessionName, SessionName)>,
+    pub(super) leaves: SessionStatus,
+    pub(super) charges: Vec<Charge>,
+}
+
+/// The number of a session that its first append creates; no session has it.
+pub(super) const NEW: Sid = Sid(0);
+
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) record: Arc<Record>,
+    pub(super) body: String,
+    /// `None` until the session has a number.
+    sum: Option<i64>,
+    /// The words for the search index, without the tenant's.
+    pub(super) words: Option<String>,
+}
+
+impl Batch {
+    /// Encodes in the caller's task, to relieve the writer.
+    pub(super) fn of(append: Append) -> Result<Self, Error> {
+        let (sid, epoch, after) = (append.sid, append.epoch, append.after);
+        let parent = opened_below(after, &append.records);
+        let parent = parent.map(|(name, parent)| (name.clone(), parent.clone()));
+        // A number that wraps belongs to an append that will be refused.
+        let numbers = (1..).map(|behind| Seq(after.0.wrapping_add(behind)));
+        let rows = append.records.iter().zip(numbers);
+        let mut encoder = Encoder::default();
+        let rows = rows.map(|(record, seq)| {
+            let body = encoder.encode(record).map_err(|error| {
+                let why = format!("it cannot be serialized: {error}");
+                Error::Unreadable { sid, seq, why }
+            })?;
+            Ok(Row::of(record, body, Place { sid, seq, epoch }))
+        });
+        Ok(Self {
+            after,
+            rows: rows.collect::<Result<_, Error>>()?,
+            parent,
+            leaves: append.leaves,
+            charges: append.charges,
+        })
+    }
+}
+
+impl Row {
+    fn of(record: &Arc<Record>, body: String, place: Place) -> Self {
+        let words = record.text().map(distinct);
+        let mut row = Self {
+            record: Arc::clone(record),
+            body,
+            sum: None,
+            words,
+        };
+        row.sum = (place.sid != NEW).then(|| row.sum(place));
+        row
+    }
+
+    pub(super) fn sum(&self, place: Place) -> i64 {
+        let Self { record, body, .. } = self;
+        let (at, kind) = (record.at.as_millis(), record.fact.kind().as_bytes());
+        self.sum
+            .unwrap_or_else(|| place.sum(at, kind, body.as_bytes()))
+    }
+}
+
+/// The words of a text for the index: the tenant, then each word once.
+pub(super) fn words(tenant: &str, text: &str) -> String {
+    format!("{} {}", word_of_tenant(tenant), distinct(text))
+}
+
+/// The tenant as a word, so that a search reads no other tenant's texts. No text contains it,
+/// because only the index takes its first character as part of a word.
+pub(super) fn word_of_tenant(tenant: &str) -> String {
+    let mut word = String::from("\u{2016}");
+    for byte in tenant.bytes() {
+        word.push(char::from(b"0123456789abcdef"[usize::from(byte >> 4)]));
+        word.push(char::from(b"0123456789abcdef"[usize::from(byte & 15)]));
+    }
+    word
+}
+
+fn distinct(text: &str) -> String {
+    search::distinct(text).collect::<Vec<_>>().join(" ")
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) sid: Sid,
+    pub(super) seq: Seq,
+    pub(super) epoch: Epoch,
+}
+
+impl Place {
+    pub(super) fn sum(self, at: i64, kind: &[u8], body: &[u8]) -> i64 {
+        let Self { sid, seq, epoch } = self;
+        let numbers = [sid.0, seq.0, epoch.0, at.cast_unsigned(), kind.len() as u64];
+        let numbers = numbers.map(u64::to_be_bytes);
+        sum(&[numbers.as_flattened(), kind, body])
+    }
+}
+
+/// A record as it is stored.
+pub(super) struct Stored<'a> {
+    pub(super) seq: Seq,
+    pub(super) epoch: Epoch,
+    pub(super) at: i64,
+    pub(super) kind: &'a [u8],
+    pub(super) body: &'a [u8],
+    pub(super) sum: i64,
+}
+
+/// A stored record whose checksum matches.
+pub(super) struct Checked<'a> {
+    sid: Sid,
+    stored: &'a Stored<'a>,
+    encoded: Encoded<'a>,
+}
+
+impl Stored<'_> {
+    pub(super) fn check(&self, sid: Sid) -> Result<Checked<'_>, Error> {
+        let Self { seq, epoch, .. } = *self;
+        let place = Place { sid, seq, epoch };
+        if place.sum(self.at, self.kind, self.body) != self.sum {
+            return Err(self.unreadable(sid, &"its checksum does not match"));
+        }
+        let body = str::from_utf8(self.body).map_err(|error| self.unreadable(sid, &error))?;
+        let encoded = Encoded::read(body).map_err(|error| self.unreadable(sid, &error))?;
+        Ok(Checked {
+            sid,
+            stored: self,
+            encoded,
+        })
+    }
+
+    fn unreadable(&self, sid: Sid, why: &dyn fmt::Display) -> Error {
+        Error::Unreadable {
+            sid,
+            seq: self.seq,
+            why: why.to_string(),
+        }
+    }
+}
+
+impl Checked<'_> {
+    /// The reply whose texts the record repeats.
+    pub(super) fn reply(&self) -> Option<Seq> {
+        let seq = self.stored.seq.0;
+        let back = self.encoded.back().filter(|&back| back < seq)?;
+        Some(Seq(seq - back))
+    }
+
+    /// Decodes the record with the reply that it names.
+    pub(super) fn decode(self, reply: Option<&Record>) -> Result<Entry, Error> {
+        let Self {
+            sid,
+            stored,
+            encoded,
+        } = self;
+        let unreadable = |error: &dyn fmt::Display| stored.unreadable(sid, error);
+        let kind = str::from_utf8(stored.kind).map_err(|error| unreadable(&error))?;
+        let record = encoded.decode(Timestamp::from_millis(stored.at), kind, reply);
+        let record = Arc::new(record.map_err(|error| unreadable(&error))?);
+        Ok(Entry {
+            seq: stored.seq,
+            record,
+        })
+    }
+}
+
+pub(super) fn missing(sid: Sid, seq: Seq) -> Error {
+    let why = "it is missing".to_owned();
+    Error::Unreadable { sid, seq, why }
+}
+
+pub(super) fn sum_of_key(tenant: &str, name: &str) -> i64 {
+    // A name has no `/`.
+    sum(&[tenant.as_bytes(), b"/", name.as_bytes()])
+}
+
+pub(super) fn sum_of_snapshot(sid: Sid, seq: Seq, body: &[u8]) -> i64 {
+    sum(&[&sid.0.to_be_bytes(), &seq.0.to_be_bytes(), body])
+}
+
+/// The first eight bytes of a SHA-256, enough to detect damage.
+fn sum(parts: &[&[u8]]) -> i64 {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update(part);
+    }
+    let digest = digest.finalize();
+    let first = digest.iter().take(8);
+    first.fold(0, |sum, &byte| sum << 8 | i64::from(byte))
+}

@@ -1,0 +1,162 @@
+//! A PostgreSQL server for tests: a cluster of its own in a temporary directory, which ends with the
+//! test's process.
+
+use std::{
+    ffi::OsString,
+    fs,
+    io::{self, BufRead as _, BufReader},
+    os::unix::fs::chown,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use tempfile::TempDir;
+
+use crate::journal::postgres::{OpenError, Postgres, Settings};
+
+/// The script that runs a cluster in directory `$1`, with options `$2`. It ends with its input.
+/// PostgreSQL refuses to run as root, so root becomes another user.
+const RUN: &str = r#"
+set -e
+PATH=$PATH:$(printf '%s:' /usr/lib/postgresql/*/bin)
+command -v initdb >/dev/null || { echo "initdb is not installed"; exit; }
+[ -f "$1/data/PG_VERSION" ] ||
+    initdb --pgdata "$1/data" --username oracle --auth trust --encoding UTF8 --no-locale >"$1/log"
+pg_ctl start --wait --silent --pgdata "$1/data" --log "$1/log" --options \
+    "-c listen_addresses= -c unix_socket_directories=$1 -c max_connections=200 $2" </dev/null
+echo ready
+read -r _ || true
+pg_ctl stop --silent --mode immediate --pgdata "$1/data"
+"#;
+
+/// A running cluster.
+#[derive(Debug)]
+pub struct Cluster {
+    directory: TempDir,
+    run: Child,
+    schemas: AtomicU32,
+}
+
+impl Cluster {
+    /// The cluster that all tests of the process share. `None` where PostgreSQL is not installed,
+    /// which is printed.
+    pub fn shared() -> Option<&'static Self> {
+        static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
+        // Nothing here outlives a crash of the machine.
+        let start = || Self::start("-c fsync=off -c shared_buffers=64MB");
+        let started = SHARED.get_or_init(|| start().inspect_err(skipped).ok());
+        started.as_ref()
+    }
+
+    /// Starts a cluster with further options for the server, such as `-c NAME=VALUE`.
+    ///
+    /// # Errors
+    /// If PostgreSQL is not installed or does not start.
+    pub fn start(options: &str) -> io::Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let user = user_instead_of_root()?;
+        if let Some((uid, gid)) = user {
+            chown(directory.path(), Some(uid), Some(gid))?;
+        }
+        let run = run(directory.path(), options, user)?;
+        Ok(Self {
+            directory,
+            run,
+            schemas: AtomicU32::new(0),
+        })
+    }
+
+    /// The process id of the server.
+    ///
+    /// # Errors
+    /// If the server does not run.
+    pub fn pid(&self) -> io::Result<u32> {
+        let file = self.directory.path().join("data/postmaster.pid");
+        let text = fs::read_to_string(file)?;
+        let pid = text.lines().next().and_then(|pid| pid.parse().ok());
+        pid.ok_or_else(|| io::Error::other("postmaster.pid has no process id"))
+    }
+
+    /// The URL of a schema of the database `postgres`.
+    pub fn url(&self, schema: &str) -> String {
+        let folder = self.directory.path().display();
+        format!("postgresql:///postgres?host={folder}&user=oracle&options=-csearch_path%3D{schema}")
+    }
+
+    /// Settings of a new, empty schema.
+    ///
+    /// # Errors
+    /// If the database refuses it.
+    pub async fn fresh(&self) -> Result<Settings, OpenError> {
+        let number = self.schemas.fetch_add(1, Ordering::Relaxed);
+        let schema = format!("test_{number}");
+        let settings = Settings::new(self.url(&schema));
+        Postgres::execute(&settings, &format!("CREATE SCHEMA {schema}")).await?;
+        Ok(settings)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        drop(self.run.stdin.take());
+        let _ = self.run.wait();
+    }
+}
+
+fn skipped(error: &io::Error) {
+    eprintln!("SKIPPED, because there is no PostgreSQL: {error}");
+}
+
+/// The user `postgres` if this one is root, or else `nobody`.
+fn user_instead_of_root() -> io::Result<Option<(u32, u32)>> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    let users = fs::read_to_string("/etc/passwd")?;
+    let ids = |name: &str| {
+        let mut fields = users.lines().map(|line| line.split(':'));
+        let mut of_user = fields
+            .find(|fields| fields.clone().next() == Some(name))?
+            .skip(2);
+        Some((of_user.next()?.parse().ok()?, of_user.next()?.parse().ok()?))
+    };
+    let found = ids("postgres").or_else(|| ids("nobody"));
+    found
+        .map(Some)
+        .ok_or_else(|| io::Error::other("there is no user besides root"))
+}
+
+fn run(directory: &Path, options: &str, user: Option<(u32, u32)>) -> io::Result<Child> {
+    use std::os::unix::process::CommandExt as _;
+    let arguments: [OsString; 5] = [
+        "-c".into(),
+        RUN.into(),
+        "sh".into(),
+        PathBuf::from(directory).into(),
+        options.into(),
+    ];
+    let mut command = Command::new("sh");
+    command
+        .args(arguments)
+        .current_dir(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit());
+    if let Some((uid, gid)) = user {
+        command.uid(uid).gid(gid);
+    }
+    let mut child = command.spawn()?;
+    let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    let mut said = String::new();
+    BufReader::new(output).read_line(&mut said)?;
+    if said.trim() == "ready" {
+        return Ok(child);
+    }
+    let _ = child.wait();
+    let log = fs::read_to_string(directory.join("log")).unwrap_or_default();
+    Err(io::Error::other(format!("{said}{log}")))
+}
