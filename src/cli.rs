@@ -114,6 +114,9 @@ pub enum Command {
         #[arg(long, value_enum, value_name = "WHAT", default_value_t = usage::By::Tenant)]
         by: usage::By,
     },
+    /// Verify, copy or migrate the journal, or show its statistics
+    #[command(subcommand, after_long_help = help::JOURNAL)]
+    Journal(journal::JournalCommand),
     /// Measure a system or a server under load
     #[cfg(feature = "bench")]
     #[command(after_long_help = help::BENCH)]
@@ -133,7 +136,7 @@ pub enum Command {
         /// Shell to generate completions for
         shell: Shell,
     },
-    /// Inspect the parts of Oracle: classifier, signals, prompts, journal
+    /// Inspect the parts of Oracle: classifier, signals, prompts
     #[command(subcommand)]
     Dev(DevCommand),
     /// The commands of `dev` under their bare names, which the help does not list.
@@ -164,9 +167,6 @@ pub enum DevCommand {
     #[cfg(feature = "mock")]
     #[command(after_long_help = help::MOCK_MODEL)]
     MockModel(Box<mock_model::MockModelArgs>),
-    /// Verify the journal or show its statistics
-    #[command(subcommand, after_long_help = help::JOURNAL)]
-    Journal(journal::JournalCommand),
     /// Write the manual pages of all commands
     #[command(after_long_help = help::MAN)]
     Man {

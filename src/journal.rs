@@ -34,6 +34,8 @@ use crate::model::{
     words,
 };
 
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub mod copy;
 mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -42,13 +44,17 @@ mod row;
 mod search;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod verify;
 
 pub use memory::Memory;
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
 pub use search::Hit;
 #[cfg(feature = "sqlite")]
-pub use sqlite::{Problem, Sqlite, Stats};
+pub use sqlite::Sqlite;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use verify::{Problem, Stats};
 
 /// The right to append to a session, until the next claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -93,6 +93,7 @@ pub fn run(
         #[cfg(feature = "bench")]
         Command::Bench(args) => bench::bench(args, context),
         Command::Sessions(sessions) => stored::sessions(sessions, context),
+        Command::Journal(journal) => return stored::journal(journal, context),
         Command::Usage { by } => stored::usage(*by, context),
         Command::Models => models::models(context),
         Command::Doctor => return doctor::doctor(context),
@@ -116,7 +117,6 @@ fn dev(command: &DevCommand, context: CommandContext<'_>) -> Result<u8, CliError
             cli::prompt::print(&prompt, context.terminal)
         }
         DevCommand::Replay { scenario } => return run::replay(scenario, context),
-        DevCommand::Journal(journal) => return stored::journal(*journal, context),
     };
     done.map(|()| cli::exit::DONE)
 }

@@ -108,6 +108,8 @@ pub enum BenchJournal {
     Memory,
     /// In SQLite; every append is synced to the disk
     Sqlite,
+    /// In the database of `journal.url`, where its sessions remain
+    Postgres,
 }
 
 fn time(text: &str) -> Result<Duration, &'static str> {

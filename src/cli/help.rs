@@ -147,12 +147,20 @@ cost, and model calls.";
 
 pub(super) const JOURNAL: &str = "\
 Examples:
-  oracle dev journal verify
-  oracle dev journal verify --json | jq '.problems[].session'
-  oracle dev journal stats --data-dir ~/backup/oracle
+  oracle journal verify
+  oracle journal verify --json | jq '.problems[].session'
+  oracle journal stats --data-dir ~/backup/oracle
+  oracle journal copy ~/.local/share/oracle postgresql://oracle@db.example/oracle
 
-Both commands read the journal, even while another process uses it. `verify` exits with code 1 if \
-it finds corruption, and names the session and the record.";
+`verify` and `stats` read the journal, even while other processes use it. `verify` exits with code \
+1 if it finds corruption, and names the session and the record.
+
+`copy` copies all sessions and the usage to another journal, reads them back and compares them. If \
+it is interrupted, run it again: it continues where it ended. No server may use the journals \
+meanwhile. Passwords and certificates of a database are those of `[journal]` in the configuration.
+
+`migrate` brings the tables of a journal in PostgreSQL up to this version. Run it before the first \
+node of a new version starts.";
 
 pub(super) const CLASSIFY: &str = "\
 Examples:

@@ -1,4 +1,4 @@
-//! `oracle dev journal`: verifies the journal and counts its contents.
+//! `oracle journal`: verifies, counts, copies and migrates the journal.
 
 use std::io::Write as _;
 
@@ -6,15 +6,26 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::{CliError, exit, terminal::Terminal};
-use crate::journal::{Problem, Stats};
+use crate::journal::{Problem, Stats, copy::Copied};
 
-/// A subcommand of `oracle dev journal`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+/// A subcommand of `oracle journal`.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum JournalCommand {
     /// Verify every record and name the corrupted ones
     Verify,
     /// Count sessions, records and bytes
     Stats,
+    /// Copy all sessions and the usage to another journal
+    Copy {
+        /// Data directory, or postgresql:// URL, of the journal to copy
+        #[arg(value_name = "FROM")]
+        from: String,
+        /// Data directory, or postgresql:// URL, of the journal to copy to
+        #[arg(value_name = "TO")]
+        to: String,
+    },
+    /// Bring the tables in PostgreSQL up to this version
+    Migrate,
 }
 
 /// Prints the problems found and returns the exit code.
@@ -53,9 +64,42 @@ pub fn counted(stats: &Stats, terminal: &mut Terminal) -> Result<(), CliError> {
     }
     writeln!(out, "snapshots  {}", stats.snapshots)?;
     writeln!(out, "database   {} bytes", stats.database_bytes)?;
-    writeln!(out, "log        {} bytes, reused", stats.log_bytes)?;
+    if let Some(bytes) = stats.log_bytes {
+        writeln!(out, "log        {bytes} bytes, reused")?;
+    }
     for (kind, many) in &stats.kinds {
         writeln!(out, "{many:>9}  {kind}")?;
+    }
+    Ok(())
+}
+
+/// Prints what a copy has.
+pub fn copied(copied: &Copied, terminal: &mut Terminal) -> Result<(), CliError> {
+    if terminal.json {
+        return terminal.out.json(copied);
+    }
+    let Copied {
+        sessions,
+        records,
+        written,
+        checksum,
+    } = copied;
+    let out = &mut terminal.out;
+    writeln!(out, "sessions   {sessions}")?;
+    writeln!(out, "records    {records}, {written} of them written now")?;
+    writeln!(out, "checksum   {checksum}, equal in both journals")?;
+    Ok(())
+}
+
+/// Prints which steps of the layout were applied.
+pub fn migrated((before, after): (i32, i32), terminal: &mut Terminal) -> Result<(), CliError> {
+    if terminal.json {
+        let steps = json!({ "before": before, "after": after });
+        return terminal.out.json(&steps);
+    }
+    match before == after {
+        true => writeln!(terminal.out, "the layout is {after} already")?,
+        false => writeln!(terminal.out, "the layout is {after} now, after {before}")?,
     }
     Ok(())
 }

@@ -245,7 +245,6 @@ fn help_of_a_command_lists_only_options_that_apply() {
                 "project data_dir config model max_turns json verbose",
             ),
             ("completions", ""),
-            ("dev journal stats", "data_dir config json verbose"),
             ("journal stats", "data_dir config json verbose"),
             ("dev mock-model", ""),
         ] {
@@ -255,5 +254,5 @@ fn help_of_a_command_lists_only_options_that_apply() {
             }
         }
     }
-    assert_eq!(leaves, 8);
+    assert_eq!(leaves, 7);
 }

@@ -21,8 +21,9 @@ use tokio_postgres::NoTls;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
-    Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids,
-    Snapshot,
+    Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Only, Problem, SessionStatus,
+    Sids, Snapshot, Stats,
+    copy::Usages,
     row::{Batch, NEW},
     search::SearchQuery,
 };
@@ -37,6 +38,7 @@ mod query;
 mod schema;
 mod settings;
 mod store;
+mod verify;
 mod writer;
 
 pub use error::OpenError;
@@ -148,6 +150,23 @@ impl Postgres {
         Ok(())
     }
 
+    /// Verifies checksums, sequence numbers, the states of sessions, snapshots and the search
+    /// index. Returns at most 1,000 problems.
+    ///
+    /// # Errors
+    /// Returns an [`OpenError`] if the database cannot be read.
+    pub async fn verify(settings: &Settings) -> Result<Vec<Problem>, OpenError> {
+        Ok(verify::verify(&inspecting(settings).await?).await?)
+    }
+
+    /// Counts sessions, records and bytes.
+    ///
+    /// # Errors
+    /// Returns an [`OpenError`] if the database cannot be read.
+    pub async fn stats(settings: &Settings) -> Result<Stats, OpenError> {
+        Ok(verify::stats(&inspecting(settings).await?).await?)
+    }
+
     /// The other live nodes, as of the last heartbeat.
     pub fn others(&self) -> Arc<[Node]> {
         self.inner.node.others()
@@ -216,6 +235,19 @@ async fn connect(pool: &Pool) -> Result<Client, OpenError> {
         }
         (encoding, _) => refused("server_encoding", encoding.to_owned(), "`UTF8`"),
     }
+}
+
+/// A connection to an existing journal, for statements that may take long.
+async fn inspecting(settings: &Settings) -> Result<Client, OpenError> {
+    let client = connect(&pool(settings)?).await?;
+    match schema::layout(&**client).await? {
+        schema::LAYOUT => {}
+        0 => return Err(OpenError::Absent),
+        older => return Err(OpenError::Older(older)),
+    }
+    let patient = client.batch_execute("SET statement_timeout = 0").await;
+    patient.map_err(Failed::from)?;
+    Ok(client)
 }
 
 const fn is_supported(version: i32) -> bool {
@@ -507,6 +539,23 @@ impl Journal for Postgres {
             });
             hits.await
         })
+    }
+}
+
+impl Usages for Postgres {
+    fn usages(&self) -> JournalFuture<'_, Vec<(String, DayUsage)>> {
+        Box::pin(
+            self.inner
+                .read(|client| async move { query::usages(&client).await }),
+        )
+    }
+
+    fn set_usages(&self, usages: Vec<(String, DayUsage)>) -> JournalFuture<'_, ()> {
+        let usages = Arc::new(usages);
+        Box::pin(self.inner.read(move |client| {
+            let usages = Arc::clone(&usages);
+            async move { store::set_usages(&client, &usages).await }
+        }))
     }
 }
 

@@ -17,6 +17,7 @@ use tokio::{task::spawn_blocking, time::sleep};
 use super::{
     Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids,
     Snapshot,
+    copy::Usages,
     row::{Batch, NEW},
     search::SearchQuery,
 };
@@ -43,9 +44,8 @@ mod writer;
 
 pub use error::OpenError;
 pub use health::OnBroken;
-pub use inspection::{Inspection, Stats};
+pub use inspection::Inspection;
 pub use processes::processes;
-pub use verify::Problem;
 
 use files::Files;
 use health::Health;
@@ -282,6 +282,18 @@ impl Journal for Sqlite {
             });
             hits.await
         })
+    }
+}
+
+impl Usages for Sqlite {
+    fn usages(&self) -> JournalFuture<'_, Vec<(String, DayUsage)>> {
+        self.inner.readers.ask(|reader| reader.usages())
+    }
+
+    fn set_usages(&self, usages: Vec<(String, DayUsage)>) -> JournalFuture<'_, ()> {
+        self.inner
+            .writer
+            .ask(move |store| store.set_usages(&usages))
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn bench(args: &BenchArgs, context: CommandContext<'_>) -> Result<(),
         None => builder,
     };
     let folder = match args.journal {
-        BenchJournal::Memory => None,
+        BenchJournal::Memory | BenchJournal::Postgres => None,
         BenchJournal::Sqlite => {
             let data = stored::directory(&config, environment)?;
             let folder = fs::create_dir_all(&data)
@@ -46,7 +46,14 @@ pub(super) fn bench(args: &BenchArgs, context: CommandContext<'_>) -> Result<(),
         }
     };
     let directory = folder.as_ref().map(|folder| folder.path().to_owned());
-    let storage = directory.clone().map(stored::Storage::within);
+    let storage = match args.journal {
+        BenchJournal::Postgres if config.journal.url.is_none() => {
+            let why = "`--journal postgres` needs a database: set `journal.url`";
+            return Err(CliError::usage(why));
+        }
+        BenchJournal::Postgres => Some(stored::Storage::of(&config, environment)?),
+        _ => directory.clone().map(stored::Storage::within),
+    };
     run::with_system(builder, storage, async |oracle, _| {
         let oracle = oracle.clone();
         let system = Target::System { oracle, model };

@@ -16,7 +16,8 @@ use crate::{
     },
     config::Config,
     journal::{
-        self, Journal, Memory, Sqlite,
+        self, Journal, Memory, Problem, Sqlite, Stats,
+        copy::{Copied, Usages},
         sqlite::{Inspection, OpenError},
     },
     telemetry,
@@ -90,17 +91,34 @@ fn with_journal(
 }
 
 pub(super) fn journal(
-    journal: JournalCommand,
+    command: &JournalCommand,
     context: CommandContext<'_>,
 ) -> Result<u8, CliError> {
-    let inspection = Inspection::open(&context.directory()?)?;
-    match journal {
-        JournalCommand::Verify => cli::journal::verified(&inspection.verify()?, context.terminal),
-        JournalCommand::Stats => {
-            cli::journal::counted(&inspection.stats()?, context.terminal)?;
-            Ok(exit::DONE)
+    let config = context.load()?.config;
+    let storage = || Storage::of(&config, context.environment);
+    let terminal = context.terminal;
+    match command {
+        JournalCommand::Verify => {
+            return cli::journal::verified(&storage()?.verify()?, terminal);
         }
+        JournalCommand::Stats => cli::journal::counted(&storage()?.stats()?, terminal)?,
+        JournalCommand::Copy { from, to } => {
+            let place = |place: &str| Storage::at(place, &config, context.environment);
+            let absent = || CliError::failed(format_args!("there is no journal at `{from}`"));
+            let from = place(from)?.existing().ok_or_else(absent)?;
+            cli::journal::copied(&on_runtime(copy(from, place(to)?))?, terminal)?;
+        }
+        JournalCommand::Migrate => cli::journal::migrated(storage()?.migrate()?, terminal)?,
     }
+    Ok(exit::DONE)
+}
+
+async fn copy(from: Storage, to: Storage) -> Result<Copied, CliError> {
+    let (from, to) = (from.open().await?, to.open().await?);
+    let copied = journal::copy::copy(from.usages(), to.usages()).await;
+    from.close().await;
+    to.close().await;
+    copied.map_err(CliError::failed)
 }
 
 pub(super) fn directory(config: &Config, environment: &Environment) -> Result<PathBuf, CliError> {
@@ -141,6 +159,41 @@ impl Storage {
         }
     }
 
+    /// A data directory, or the database at a URL.
+    fn at(place: &str, config: &Config, environment: &Environment) -> Result<Self, CliError> {
+        let mut config = config.clone();
+        config.journal.url = place.contains("://").then(|| place.to_owned());
+        config.data.dir = Some(place.into());
+        Self::of(&config, environment)
+    }
+
+    fn verify(&self) -> Result<Vec<Problem>, CliError> {
+        #[cfg(feature = "postgres")]
+        if let Some(settings) = &self.database {
+            return on_runtime(async { Ok(Postgres::verify(settings).await?) });
+        }
+        Ok(Inspection::open(&self.folder)?.verify()?)
+    }
+
+    fn stats(&self) -> Result<Stats, CliError> {
+        #[cfg(feature = "postgres")]
+        if let Some(settings) = &self.database {
+            return on_runtime(async { Ok(Postgres::stats(settings).await?) });
+        }
+        Ok(Inspection::open(&self.folder)?.stats()?)
+    }
+
+    /// Returns the layout before and after.
+    fn migrate(&self) -> Result<(i32, i32), CliError> {
+        #[cfg(feature = "postgres")]
+        if let Some(settings) = &self.database {
+            return on_runtime(async { Ok(Postgres::migrate(settings).await?) });
+        }
+        let why = "the journal is not in PostgreSQL, so there is nothing to migrate: set \
+                   `journal.url`";
+        Err(CliError::usage(why))
+    }
+
     /// `None` without a journal: commands that only read must not create one.
     fn existing(self) -> Option<Self> {
         #[cfg(feature = "postgres")]
@@ -175,6 +228,14 @@ impl Stored {
             Self::Sqlite(journal) => Arc::new(journal.clone()),
             #[cfg(feature = "postgres")]
             Self::Postgres(journal) => Arc::new(journal.clone()),
+        }
+    }
+
+    fn usages(&self) -> &dyn Usages {
+        match self {
+            Self::Sqlite(journal) => journal,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(journal) => journal,
         }
     }
 

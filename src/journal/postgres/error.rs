@@ -48,6 +48,9 @@ pub enum OpenError {
         "the schema `{0}` has tables that are not Oracle's: use a schema or database of its own"
     )]
     NotAJournal(String),
+    /// There is no journal to inspect.
+    #[error("there is no journal in the database: check `journal.url`")]
+    Absent,
     /// A later version wrote the layout.
     #[error("the journal has layout {found}, but this version supports {known}: upgrade Oracle")]
     Newer {

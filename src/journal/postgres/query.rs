@@ -21,7 +21,7 @@ use crate::{
 
 pub(super) const KNOWN: &str = "s.sid, s.tenant, s.name, s.last, s.at, s.busy";
 
-const RECORD: &str = "r.seq, r.epoch, r.at, r.kind, r.body, r.sum";
+pub(super) const RECORD: &str = "r.seq, r.epoch, r.at, r.kind, r.body, r.sum";
 
 pub(super) const fn int(number: u64) -> i64 {
     number.cast_signed()
@@ -225,7 +225,7 @@ pub(super) async fn records(
     Ok(entries)
 }
 
-fn stored(row: &Row, first: usize) -> Result<Stored<'_>, Failed> {
+pub(super) fn stored(row: &Row, first: usize) -> Result<Stored<'_>, Failed> {
     Ok(Stored {
         seq: Seq(number(row, first)?),
         epoch: Epoch(number(row, first + 1)?),
@@ -313,14 +313,28 @@ pub(super) async fn usage(
     let rows = client
         .query(&statement, &[&payer.to_string(), &since.0])
         .await?;
-    let day = |row: &Row| {
-        Ok(DayUsage {
-            day: Day(row.try_get(0)?),
-            tokens: row.try_get(1)?,
-            nano_usd: row.try_get(2)?,
-        })
-    };
-    rows.iter().map(day).collect()
+    rows.iter().map(day_usage).collect()
+}
+
+/// The usage of all payers.
+pub(super) async fn usages(client: &Client) -> Result<Vec<(String, DayUsage)>, Failed> {
+    let sql = format!(
+        "SELECT day, least(sum(tokens), {MOST})::int8, least(sum(nano_usd), {MOST})::int8, payer
+        FROM (SELECT * FROM usage UNION ALL SELECT * FROM charge) c
+        GROUP BY payer, day ORDER BY payer COLLATE \"C\", day",
+        MOST = i64::MAX
+    );
+    let rows = client.query(&sql, &[]).await?;
+    let of_payer = |row: &Row| Ok((row.try_get(3)?, day_usage(row)?));
+    rows.iter().map(of_payer).collect()
+}
+
+fn day_usage(row: &Row) -> Result<DayUsage, Failed> {
+    Ok(DayUsage {
+        day: Day(row.try_get(0)?),
+        tokens: row.try_get(1)?,
+        nano_usd: row.try_get(2)?,
+    })
 }
 
 pub(super) async fn search(

@@ -1,7 +1,6 @@
 //! The writes, each as one statement for a whole batch.
 
 use std::{
-    borrow::Cow,
     cmp::Ordering,
     collections::{HashMap, HashSet},
     sync::Arc,
@@ -20,7 +19,7 @@ use crate::{
         Claim, Error, SessionStatus, Snapshot,
         row::{Batch, Place, sum_of_key, sum_of_snapshot},
     },
-    model::{Epoch, Owner, Seq, SessionKey, Sid},
+    model::{DayUsage, Epoch, Owner, Seq, SessionKey, Sid},
 };
 
 /// The owner of a session whose query runs and that nobody owns. No node has this id.
@@ -122,7 +121,7 @@ struct Content<'a> {
     kind: Vec<&'a str>,
     body: Vec<&'a str>,
     sum: Vec<i64>,
-    words: Vec<Option<Cow<'a, str>>>,
+    words: Vec<Option<&'a str>>,
     payer_sid: Vec<i64>,
     payer: Vec<String>,
     day: Vec<i64>,
@@ -188,14 +187,13 @@ impl<'a> Content<'a> {
 }
 
 /// As many whole words as can be indexed.
-fn indexable(words: &str) -> Cow<'_, str> {
+pub(super) fn indexable(words: &str) -> &str {
     if words.len() <= WORDS {
-        return Cow::Borrowed(words);
+        return words;
     }
-    let end = words.as_bytes()[..WORDS]
-        .iter()
-        .rposition(|&byte| byte == b' ');
-    Cow::Borrowed(&words[..end.unwrap_or(0)])
+    let mut bytes = words.as_bytes()[..WORDS].iter();
+    let end = bytes.rposition(|&byte| byte == b' ').unwrap_or(0);
+    &words[..end]
 }
 
 /// A column of a batch.
@@ -603,6 +601,35 @@ pub(super) async fn fold(client: &Client, limit: i64) -> Result<(), Failed> {
     );
     let statement = client.prepare_cached(&sql).await?;
     client.execute(&statement, &[&limit]).await?;
+    Ok(())
+}
+
+/// Replaces the usage of payers on days.
+pub(super) async fn set_usages(
+    client: &Client,
+    usages: &[(String, DayUsage)],
+) -> Result<(), Failed> {
+    let sql = "
+        WITH a AS (
+            SELECT * FROM unnest($1::text[], $2::int8[], $3::int8[], $4::int8[])
+                AS a (payer, day, tokens, nano_usd)
+        ),
+        gone AS (DELETE FROM charge c USING a WHERE c.payer = a.payer AND c.day = a.day)
+        INSERT INTO usage (payer, day, tokens, nano_usd) SELECT * FROM a
+        ON CONFLICT (payer, day) DO UPDATE SET
+            tokens = excluded.tokens, nano_usd = excluded.nano_usd";
+    let payer: Vec<&str> = usages.iter().map(|(payer, _)| payer.as_str()).collect();
+    let column = |value: fn(&DayUsage) -> i64| -> Vec<i64> {
+        usages.iter().map(|(_, usage)| value(usage)).collect()
+    };
+    let (day, tokens, nano_usd) = (
+        column(|usage| usage.day.0),
+        column(|usage| usage.tokens),
+        column(|usage| usage.nano_usd),
+    );
+    client
+        .execute(sql, &[&payer, &day, &tokens, &nano_usd])
+        .await?;
     Ok(())
 }
 

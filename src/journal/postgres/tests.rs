@@ -5,9 +5,9 @@ use tokio::{runtime::Handle, task::block_in_place};
 
 use super::*;
 use crate::{
-    journal::ALL,
+    journal::{ALL, Sqlite, copy::copy},
     model::{
-        By, Owner, Timestamp,
+        By, Charge, Owner, Timestamp,
         command::Author,
         record::{ControlFact, Steered},
     },
@@ -88,4 +88,87 @@ async fn postgres_journal_conforms() {
     };
     let make = || block_in_place(|| Handle::current().block_on(fresh()));
     journal_conformance::check(make, 0..10).await.unwrap();
+}
+
+/// A log with a damaged record, a missing one, and words that do not fit.
+#[tokio::test]
+async fn verification_names_what_is_damaged() {
+    let settings = cluster!().fresh().await.unwrap();
+    let journal = Postgres::open(&settings).await.unwrap();
+    for name in ["a", "b", "c", "whole"] {
+        let by = journal.claim(key(name)).await.unwrap();
+        let by = say(&journal, by, "one").await;
+        let by = say(&journal, by, "two words").await;
+        let body = b"state"[..].into();
+        let snapshot = Snapshot { seq: Seq(1), body };
+        journal.save(by.sid, by.epoch, snapshot).await.unwrap();
+    }
+    assert_eq!(Postgres::verify(&settings).await.unwrap(), []);
+    let damage = "
+        UPDATE record SET body = replace(body, 'one', 'two') WHERE sid = 1 AND seq = 1;
+        DELETE FROM record WHERE sid = 2 AND seq = 1;
+        UPDATE thread SET words = 'other' WHERE sid = 3 AND seq = 2;
+        UPDATE snapshot SET sum = 0 WHERE sid = 3;
+        INSERT INTO record SELECT 99, seq, epoch, at, kind, body, sum FROM record WHERE sid = 4";
+    Postgres::execute(&settings, damage).await.unwrap();
+    let found = Postgres::verify(&settings).await.unwrap();
+    let said: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let want = [
+        "session `default/a` (1), record 1: its checksum does not match",
+        "session `default/b` (2), record 1: it is missing; the next is 2",
+        "session `default/c` (3): the checksum of its snapshot does not match",
+        "session `default/c` (3), record 2: the search index does not match it",
+        "session 99: records without a session",
+    ];
+    assert_eq!(said, want);
+    let stats = Postgres::stats(&settings).await.unwrap();
+    assert_eq!((stats.sessions, stats.records, stats.snapshots), (4, 9, 4));
+}
+
+#[tokio::test]
+async fn sqlite_is_copied_there_and_back() {
+    let settings = cluster!().fresh().await.unwrap();
+    let postgres = Postgres::open(&settings).await.unwrap();
+    let directories = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let open = |at: usize| {
+        let broken = Box::new(|why: &str| panic!("{why}"));
+        Sqlite::open(directories[at].path(), broken).unwrap()
+    };
+    let (from, back) = (open(0), open(1));
+    for number in 0..40 {
+        let by = from.claim(key(&format!("s{number}"))).await.unwrap();
+        let mut append = one(by, "", SessionStatus::Busy);
+        let texts = (0..number * 20).map(|at| steering(&format!("{number} {at}")));
+        append.records.extend(texts);
+        let usage = DayUsage {
+            day: Day(number),
+            tokens: 7,
+            nano_usd: 9,
+        };
+        append.charges = Charge::of(&TenantId::local(), &By::new("ci"), usage);
+        from.append(append).await.unwrap();
+    }
+    // A copy that was cut off.
+    let by = postgres.claim(key("s9")).await.unwrap();
+    say(&postgres, by, "").await;
+    let there = copy(&from, &postgres).await.unwrap();
+    assert_eq!((there.sessions, there.records), (40, 40 + 20 * 780));
+    assert_eq!(there.written, there.records - 1);
+    let returned = copy(&postgres, &back).await.unwrap();
+    assert_eq!(returned.checksum, there.checksum);
+    let again = copy(&from, &back).await.unwrap();
+    assert_eq!((again.written, again.checksum), (0, there.checksum));
+    let payer = || Payer::Tenant(TenantId::local());
+    let usage = postgres.usage(payer(), Day(0)).await.unwrap();
+    assert_eq!(usage.len(), 40);
+    for journal in [&from, &back] {
+        assert_eq!(journal.usage(payer(), Day(0)).await.as_ref(), Ok(&usage));
+    }
+
+    let by = back.claim(key("s1")).await.unwrap();
+    back.append(one(by, "later", SessionStatus::Idle))
+        .await
+        .unwrap();
+    let refused = copy(&from, &back).await.unwrap_err().to_string();
+    assert!(refused.contains("copy to an empty journal"), "{refused}");
 }

@@ -2,20 +2,17 @@
 
 use std::{fs, path::Path};
 
-use rusqlite::{Connection, OptionalExtension as _, Row};
-use serde::{Serialize, Serializer};
-
 use super::{
     connection,
     error::{Failed, OpenError},
     files::Files,
-    processes,
-    verify::{self, Problem},
+    processes, verify,
 };
 use crate::{
-    journal::Error,
+    journal::{Error, Problem, Stats},
     model::{Owner, SessionKey, Timestamp},
 };
+use rusqlite::{Connection, OptionalExtension as _, Row};
 
 /// A read-only view of a journal, whose owner may go on writing. All methods block.
 #[derive(Debug)]
@@ -69,35 +66,6 @@ impl Inspection {
     }
 }
 
-/// Figures of a journal. They are counted one after the other, not in one snapshot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Stats {
-    /// Number of sessions.
-    pub sessions: u64,
-    /// Sessions with a running query.
-    #[serde(rename = "running")]
-    pub busy: u64,
-    /// Records of all sessions.
-    pub records: u64,
-    /// Records by type, most frequent first.
-    #[serde(serialize_with = "by_kind")]
-    pub kinds: Vec<(String, u64)>,
-    /// Number of snapshots.
-    pub snapshots: u64,
-    /// Time of the earliest record.
-    pub oldest: Option<Timestamp>,
-    /// Time of the latest record.
-    pub newest: Option<Timestamp>,
-    /// Size of the database in bytes.
-    pub database_bytes: u64,
-    /// Size of the write-ahead log in bytes, including space to be reused.
-    pub log_bytes: u64,
-}
-
-fn by_kind<S: Serializer>(kinds: &[(String, u64)], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(kinds.iter().map(|(kind, many)| (kind, many)))
-}
-
 fn unavailable(error: rusqlite::Error) -> Error {
     Failed::Store(error).of_reading()
 }
@@ -126,6 +94,6 @@ fn stats(connection: &Connection, files: &Files) -> rusqlite::Result<Stats> {
         oldest: time("SELECT min(at) FROM record")?,
         newest: time("SELECT max(at) FROM record")?,
         database_bytes: bytes(&files.journal),
-        log_bytes: bytes(&files.log),
+        log_bytes: Some(bytes(&files.log)),
     })
 }

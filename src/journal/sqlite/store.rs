@@ -19,7 +19,7 @@ use crate::{
         Claim, Error, Known, Only, SessionStatus, Snapshot,
         row::{self, Batch, Place},
     },
-    model::{Charge, Day, Epoch, Payer, Seq, SessionKey, Sid},
+    model::{Charge, Day, DayUsage, Epoch, Payer, Seq, SessionKey, Sid},
 };
 
 #[derive(Debug, Clone)]
@@ -77,6 +77,7 @@ statements! {
         tokens = min(tokens, 9223372036854775807 - max(excluded.tokens, 0)) + excluded.tokens,
         nano_usd = min(nano_usd, 9223372036854775807 - max(excluded.nano_usd, 0))
             + excluded.nano_usd",
+    set_usage: "INSERT OR REPLACE INTO usage (payer, day, tokens, nano_usd) VALUES (?1, ?2, ?3, ?4)",
     forget_words: "DELETE FROM thread WHERE rowid IN (SELECT pos FROM record WHERE sid = ?1)",
     forget_records: "DELETE FROM record WHERE sid = ?1",
     forget_snapshot: "DELETE FROM snapshot WHERE sid = ?1",
@@ -208,6 +209,14 @@ impl<'c> Store<'c> {
             expected,
             last,
         }))
+    }
+
+    pub(super) fn set_usages(&mut self, usages: &[(String, DayUsage)]) -> Result<(), Failed> {
+        for (payer, usage) in usages {
+            let row = (payer, usage.day.0, usage.tokens, usage.nano_usd);
+            self.sql.set_usage.execute(row)?;
+        }
+        Ok(())
     }
 
     pub(super) fn save(

@@ -43,9 +43,10 @@ fn every_command_has_help_with_examples() {
         "dev prompt --help",
         "dev replay --help",
         "dev mock-model --help",
-        "dev journal --help",
-        "dev journal verify --help",
-        "dev journal stats --help",
+        "journal --help",
+        "journal verify --help",
+        "journal copy --help",
+        "journal stats --help",
         "dev man --help",
         "signal --help",
     ];

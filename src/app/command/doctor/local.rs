@@ -129,7 +129,7 @@ fn journal(folder: &Path) -> Finding {
         Ok(problems) if problems.is_empty() => Finding::ok(CHECK, "no corruption found"),
         Ok(problems) => {
             let seen = format!("{} records are corrupt", problems.len());
-            Finding::fail(CHECK, seen, "run `oracle dev journal verify` for a list")
+            Finding::fail(CHECK, seen, "run `oracle journal verify` for a list")
         }
         Err(error) => Finding::fail(CHECK, error.to_string(), "check the disk"),
     }

@@ -230,7 +230,7 @@ async fn verify_names_every_inconsistency() {
         (
             "words of nobody",
             "INSERT INTO thread (rowid, words) VALUES (99, 'lost words')",
-            &["the file: the search index has words of 1 missing records"],
+            &["the journal: the search index has words of 1 missing records"],
             Ok(3),
         ),
     ] {

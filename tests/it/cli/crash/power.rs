@@ -52,7 +52,7 @@ async fn every_acknowledged_message_survives_power_cuts_and_failed_syncs() {
     let mut waiting = fates(cuts - 1, failures, &mut Dice(1));
     while !waiting.is_empty() {
         trial.round(&mut waiting).await;
-        let verified = trial.place.oracle("dev journal verify").output();
+        let verified = trial.place.oracle("journal verify").output();
         let told = String::from_utf8(verified.stdout).unwrap();
         assert_eq!(told, "no corruption found\n");
     }

@@ -1,0 +1,192 @@
+//! Copies all sessions and the usage of one journal to another, through the port.
+//!
+//! A copy that was cut off continues where it ended. Every session is read back and compared, so a
+//! second run only verifies. The journals must not be in use: what arrives meanwhile is not copied.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use sha2::{Digest as _, Sha256};
+
+use super::{Append, Claim, Entry, Error, Journal, JournalFuture, Known, SessionStatus};
+use crate::model::{DayUsage, Epoch, Record, Seq, hex, record::codec::Encoder};
+
+/// Sessions that are listed at once, and copied at once.
+const PAGE: usize = 512;
+const AT_ONCE: usize = 32;
+/// Records of an append.
+const RECORDS: usize = 256;
+
+/// A journal whose usage can be copied.
+pub trait Usages: Journal {
+    /// Returns the usage of all payers on all days, in order. A payer is written as in
+    /// [`Payer`](crate::model::Payer)'s `Display`.
+    fn usages(&self) -> JournalFuture<'_, Vec<(String, DayUsage)>>;
+
+    /// Replaces the usage of payers on days.
+    fn set_usages(&self, usages: Vec<(String, DayUsage)>) -> JournalFuture<'_, ()>;
+}
+
+/// What a copy has.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Copied {
+    /// Number of sessions.
+    pub sessions: u64,
+    /// Number of records.
+    pub records: u64,
+    /// Records that this run has written.
+    pub written: u64,
+    /// SHA-256 over the names and records of all sessions and the usage, equal in both journals.
+    pub checksum: String,
+}
+
+/// Why a copy failed. What was copied stays.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// A journal failed.
+    #[error("{0}")]
+    Journal(#[from] Error),
+    /// The journals differ.
+    #[error(
+        "session `{session}` of tenant `{tenant}` has other records in the target from number {seq} \
+         on: copy to an empty journal"
+    )]
+    Differs {
+        /// Tenant.
+        tenant: String,
+        /// Name.
+        session: String,
+        /// The first different record.
+        seq: Seq,
+    },
+}
+
+/// Copies a journal to another one and compares them.
+///
+/// # Errors
+/// [`CopyError`], at the first session that fails.
+pub async fn copy(from: &dyn Usages, to: &dyn Usages) -> Result<Copied, CopyError> {
+    let mut copied = Copied {
+        sessions: 0,
+        records: 0,
+        written: 0,
+        checksum: String::new(),
+    };
+    let mut digest = Sha256::new();
+    let mut tenant = None;
+    while let Some(next) = from.tenants(tenant, 1).await?.pop() {
+        let mut after = None;
+        loop {
+            let page = from.list(next.clone(), after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.key.name.clone());
+            // By names, the sessions of sub-agents follow those of their parents.
+            for level in page.chunk_by(|a, b| depth(a) == depth(b)) {
+                let sessions = level.iter().map(|known| session(from, to, known));
+                let mut sessions = stream::iter(sessions).buffered(AT_ONCE);
+                while let Some((written, sum)) = sessions.try_next().await? {
+                    copied.written += written;
+                    digest.update(sum);
+                }
+            }
+            copied.sessions += page.len() as u64;
+            copied.records += page.iter().map(|known| known.last.0).sum::<u64>();
+            let Copied {
+                sessions, records, ..
+            } = copied;
+            tracing::info!(sessions, records, "copied");
+        }
+        tenant = Some(next);
+    }
+    let usages = from.usages().await?;
+    to.set_usages(usages.clone()).await?;
+    for (payer, usage) in usages {
+        digest.update(format!("{payer} {usage:?}"));
+    }
+    copied.checksum = hex(&digest.finalize());
+    Ok(copied)
+}
+
+/// Copies and compares a session. Returns the number of records written, and a checksum.
+async fn session(
+    from: &dyn Usages,
+    to: &dyn Usages,
+    known: &Known,
+) -> Result<(u64, [u8; 32]), CopyError> {
+    let Known { key, last, .. } = known;
+    let there = to.find(key.clone()).await?;
+    let mut end = there.as_ref().map_or(Seq(0), |there| there.last);
+    let differs = |seq| CopyError::Differs {
+        tenant: key.tenant.to_string(),
+        session: key.name.to_string(),
+        seq,
+    };
+    if end > *last {
+        return Err(differs(last.next()));
+    }
+    let claim = match there {
+        Some(there) if end == *last => Claim {
+            sid: there.sid,
+            epoch: Epoch::default(),
+            last: end,
+        },
+        _ => to.claim(key.clone()).await?,
+    };
+    let mut digest = Sha256::new();
+    digest.update(format!("{key} {}", known.standing));
+    let (mut after, mut written) = (Seq(0), 0);
+    while after < *last {
+        let most = usize::try_from(last.0 - after.0)
+            .unwrap_or(RECORDS)
+            .min(RECORDS);
+        let page = from.read(known.sid, after, most).await?;
+        let Some(Entry { seq, .. }) = page.last() else {
+            break;
+        };
+        let missing = page.iter().filter(|entry| entry.seq > end);
+        let records: Vec<Arc<Record>> = missing.map(|entry| Arc::clone(&entry.record)).collect();
+        written += records.len() as u64;
+        if !records.is_empty() {
+            let leaves = match seq == last {
+                true => known.standing,
+                false => SessionStatus::Idle,
+            };
+            end = to.append(append(claim, end, records, leaves)).await?;
+        }
+        let copy = to.read(claim.sid, after, most).await?;
+        let mut pairs = page.iter().zip(&copy);
+        if let Some((entry, _)) = pairs.find(|(entry, copy)| entry != copy) {
+            return Err(differs(entry.seq));
+        }
+        for Entry { seq, record } in &page {
+            let body = Encoder::default().encode(record).unwrap_or_default();
+            let (at, kind) = (record.at.as_millis(), record.fact.kind());
+            digest.update(format!("{seq} {at} {kind} {body}"));
+        }
+        after = *seq;
+    }
+    if written > 0 {
+        if let Some(snapshot) = from.snapshot(known.sid).await? {
+            to.save(claim.sid, claim.epoch, snapshot).await?;
+        }
+        to.release(claim.sid, claim.epoch).await?;
+    }
+    Ok((written, digest.finalize().into()))
+}
+
+fn append(by: Claim, after: Seq, records: Vec<Arc<Record>>, leaves: SessionStatus) -> Append {
+    Append {
+        sid: by.sid,
+        epoch: by.epoch,
+        after,
+        records,
+        leaves,
+        charges: Vec::new(),
+    }
+}
+
+/// How deep a sub-agent's session is below the one that a person began.
+fn depth(known: &Known) -> usize {
+    let name = known.key.name.as_str();
+    name.len() - name.trim_start_matches('~').len()
+}
