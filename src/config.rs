@@ -24,9 +24,9 @@ pub use models::{
 #[cfg(feature = "cli")]
 pub(crate) use rule::full_key;
 pub use sections::{
-    Actors, Budget, Config, Data, Database, McpServer, Model, NoDataDirectory, Notes, Oracle,
-    Profile, Prompt, Provider, ProviderModel, Query, Server, Session, StreamText, Supervisor,
-    Tools, Turn, Web,
+    Actors, Budget, Cluster, Config, Data, Database, McpServer, Model, NoDataDirectory, Notes,
+    Oracle, Profile, Prompt, Provider, ProviderModel, Query, Server, Session, StreamText,
+    Supervisor, Tools, Turn, Web,
 };
 
 /// The environment variables, read once at the start and then passed as a value.

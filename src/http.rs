@@ -49,6 +49,7 @@
 mod accept;
 mod access_log;
 mod auth;
+mod cluster;
 mod connection;
 mod control;
 mod extract;
@@ -81,6 +82,7 @@ use utoipa::{
 pub use crate::config::{Server as Settings, StreamText};
 pub use accept::{AuthMode, BindError, Listener};
 pub use auth::{Admin, Caller};
+pub use cluster::Cluster;
 pub use host::{CounterGuard, DrainSignal, Host, HostParts};
 pub use problem::Problem;
 pub use server::{LocalServer, Server};
@@ -207,6 +209,7 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
     let guard = |routes| from_fn_with_state((host.clone(), routes), auth::guard);
     let admit = from_fn_with_state(host.clone(), overload::admit);
     let buffer_body = from_fn_with_state(host.clone(), overload::buffer_body);
+    let forward = from_fn_with_state(host.clone(), cluster::forward);
     let known = from_fn_with_state(host.clone(), auth::origin::admit);
     let cors = auth::origin::cors(&host.settings);
     let by_origin = |router: Router<Host>| match cors.clone() {
@@ -216,10 +219,12 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
     let essential = from_fn(overload::refuse_beyond_cap);
     // The last layer is the first that a request meets.
     let operators = operators
+        .layer(forward.clone())
         .layer(buffer_body.clone())
         .layer(guard(auth::RouteGroup::Operators));
     let operators = by_origin(operators);
     let messages = messages
+        .layer(forward.clone())
         .layer(buffer_body.clone())
         .layer(admit.clone())
         .layer(guard(auth::RouteGroup::All));
@@ -230,6 +235,7 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
     let others = others.merge(mcp::routes(&host));
     let others = others
         .fallback(problem::no_such_route)
+        .layer(forward)
         .layer(buffer_body)
         .layer(admit)
         .layer(guard(auth::RouteGroup::All));

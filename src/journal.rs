@@ -313,6 +313,28 @@ pub(crate) type JournalFuture<'a, T> = BoxFuture<'a, Result<T, Error>>;
 /// Sessions read at a time, where a journal has no index by time.
 const PAGE: usize = 1_024;
 
+/// A live node: one of the processes, on any machines, that share a journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Id.
+    pub id: i64,
+    /// The URL of its server, if it has one.
+    pub url: Option<String>,
+    /// Whether it is ending.
+    pub is_draining: bool,
+    /// Its sessions in memory.
+    pub sessions: u64,
+}
+
+/// The nodes that share a journal.
+pub trait Nodes: Send + Sync + 'static {
+    /// Returns the owner of a session if that is another live node.
+    fn owner(&self, key: SessionKey) -> JournalFuture<'_, Option<Owner>>;
+
+    /// The other live nodes, as of the last heartbeat.
+    fn others(&self) -> Arc<[Node]>;
+}
+
 /// The port to the journal; the module documentation has the contract.
 pub trait Journal: Send + Sync + 'static {
     /// Claims a session for this owner, and creates it if it is new. Each claim has a higher
@@ -370,8 +392,9 @@ pub trait Journal: Send + Sync + 'static {
     /// Lists up to `limit` tenants with sessions after the name `after`, in byte order.
     fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>>;
 
-    /// Lists up to `limit` [`SessionStatus::Busy`] sessions of one or all tenants by id, without
-    /// those that another live process owns.
+    /// Lists up to `limit` [`SessionStatus::Busy`] sessions by id: those of all tenants that no other
+    /// live process owns, or those of one tenant. Of a tenant, a journal may leave out the ones that
+    /// other processes own.
     fn unfinished(
         &self,
         of: Option<TenantId>,

@@ -43,6 +43,8 @@ pub use http::SetupError;
 #[cfg(any(feature = "cli", feature = "server"))]
 #[cfg(feature = "web")]
 pub(crate) use http::client_builder;
+#[cfg(feature = "server")]
+pub(crate) use http::node_client;
 #[cfg(feature = "postgres")]
 pub(crate) use http::trusted;
 pub use offline::{OFFLINE, Offline};

@@ -9,7 +9,7 @@ use std::{
 use toml::{Table, Value};
 
 use super::{
-    Config, Database, McpServer, Origin, Problem, Provider,
+    Config, McpServer, Origin, Problem, Provider,
     load::{mask_secret, may_be_secret},
     rule::{ROOT, Rule, format_span, join, path},
 };
@@ -71,7 +71,7 @@ pub(super) fn conflicts(config: &Config, origin: Origins<'_>) -> Vec<Problem> {
     conflicts.deadlines(config);
     conflicts.tools_and_notes(config);
     conflicts.profiles(config);
-    conflicts.journal(&config.journal);
+    conflicts.cluster(config);
     let names = config.providers.iter().map(|one| one.name.as_str());
     conflicts.duplicates("providers", "a name that no other provider has", names);
     for (at, provider) in config.providers.iter().enumerate() {
@@ -229,10 +229,17 @@ impl Conflicts<'_> {
         }
     }
 
-    fn journal(&mut self, journal: &Database) {
-        if let (Some(variable), Some(_)) = (&journal.password_env, &journal.password_file) {
-            let allowed = "only one of `password_env` and `password_file`";
-            self.add("journal.password_env", variable, allowed);
+    fn cluster(&mut self, config: &Config) {
+        let cluster = &config.cluster;
+        if let Some(url) = &cluster.url {
+            if config.journal.url.is_none() {
+                let allowed = "set only with `journal.url`: nodes share a database";
+                self.add("cluster.url", url, allowed);
+            }
+            if cluster.key_env.is_none() && cluster.key_file.is_none() {
+                let allowed = "set only with `key_env` or `key_file`, which all nodes share";
+                self.add("cluster.url", url, allowed);
+            }
         }
     }
 

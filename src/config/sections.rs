@@ -117,6 +117,8 @@ tables! {
         data: Data = Data::default(), Section(Data::KEYS);
         /// The journal, if it is in PostgreSQL.
         journal: Database = Database::default(), Section(Database::KEYS);
+        /// This process as a node of a cluster.
+        cluster: Cluster = Cluster::default(), Section(Cluster::KEYS);
         /// Profiles besides the default one that the sections describe.
         profiles: Vec<Profile> = Vec::new(), List(Profile::KEYS);
         /// Model servers besides the built-in presets.
@@ -377,6 +379,16 @@ tables! {
         writers: usize = 1, Whole(1, 2);
         /// Connections that read.
         readers: usize = 2, Whole(1, 64);
+    }
+
+    /// `[cluster]`. Holds no secret, only the place of one.
+    Cluster {
+        /// The URL at which the other nodes reach this one's server.
+        url: Option<String> = None, Text(rule::URL);
+        /// The environment variable that holds the cluster's key.
+        key_env: Option<String> = None, Text(rule::VARIABLE);
+        /// The file that holds the cluster's key.
+        key_file: Option<PathBuf> = None, PATH;
     }
 
     /// `[[profiles]]`: a profile, which overrides sections. The command line overrides both.

@@ -348,6 +348,7 @@ impl Client {
                 code,
                 message,
                 retry_after_ms: after.map(|seconds| seconds.saturating_mul(1_000)),
+                owner: None,
             }),
             Err(_) => ClientError::Http {
                 status: status.as_u16(),

@@ -109,6 +109,9 @@ pub struct Refused {
     /// Delay before a retry, in milliseconds, where a retry can help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// The URL of the node that owns the session, where that is the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 impl Refused {
@@ -117,6 +120,7 @@ impl Refused {
             code,
             message: message.into(),
             retry_after_ms: None,
+            owner: None,
         }
     }
 
@@ -197,7 +201,12 @@ fn refused(refusal: &Refusal, text: String) -> Refused {
         Refusal::TooLongToFork(_) => Code::TooLongToFork,
         Refusal::NotNew => Code::NotNew,
         Refusal::ImportTooLarge { .. } => Code::ImportTooLarge,
-        Refusal::Owned { .. } => Code::Owned,
+        Refusal::Owned { by, .. } => {
+            return Refused {
+                owner: by.url.clone(),
+                ..Refused::new(Code::Owned, text)
+            };
+        }
         Refusal::Draining => Code::Draining,
         Refusal::Quarantined(_) => Code::Quarantined,
     };

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use super::{
     Host, Problem, Settings,
     access_log::{NotLogged, with_guard},
+    cluster::Forwarded,
     connection::Peer,
 };
 use crate::{
@@ -113,6 +114,11 @@ fn authenticate(
 ) -> Result<Admitted, Problem> {
     let peer = request.extensions().get::<Peer>().copied();
     let from = peer.and_then(Peer::address).map(|address| address.ip());
+    if let Some(caller) = host.cluster().and_then(|it| it.caller(request.headers())) {
+        let permit = host.oracle.tenants().account(&caller.tenant).request()?;
+        request.extensions_mut().insert(Forwarded);
+        return Ok((caller, None, Some(permit)));
+    }
     let headers = request.headers_mut();
     let at = host.oracle.clock().now();
     let attempt_limiter = &host.shared.attempt_limiter;

@@ -1,13 +1,15 @@
 //! State that all requests share.
 
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicUsize, Ordering},
 };
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Problem, Settings, auth::AttemptLimiter, openai::Continuations, overload::Overload};
+use super::{
+    Cluster, Problem, Settings, auth::AttemptLimiter, openai::Continuations, overload::Overload,
+};
 use crate::{
     access::{Account, Keyring, TENANT_SHARE},
     actor::Oracle,
@@ -29,6 +31,7 @@ pub(super) struct Shared {
     pub connections: SharedCounter,
     pub counts: TaskTracker,
     pub continuations: Continuations,
+    cluster: OnceLock<Cluster>,
 }
 
 /// The parts of a [`Host`].
@@ -57,10 +60,20 @@ impl Host {
             connections: SharedCounter::default(),
             counts: TaskTracker::new(),
             continuations: Continuations::default(),
+            cluster: OnceLock::new(),
         };
         Self {
             shared: Arc::new(shared),
         }
+    }
+
+    /// Lets the server forward requests to the other nodes of a cluster. Later calls change nothing.
+    pub fn join(&self, cluster: Cluster) {
+        let _ = self.shared.cluster.set(cluster);
+    }
+
+    pub(super) fn cluster(&self) -> Option<&Cluster> {
+        self.shared.cluster.get()
     }
 
     /// The server's graceful shutdown.

@@ -10,6 +10,7 @@ use axum::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::cluster::OWNER;
 use crate::{
     access::LimitReached,
     actor::AskError,
@@ -35,6 +36,8 @@ pub struct Problem {
     message: Cow<'static, str>,
     param: Option<Cow<'static, str>>,
     retry_after: Option<Duration>,
+    /// The URL of the node that owns the session.
+    owner: Option<String>,
 }
 
 /// An error response.
@@ -78,6 +81,7 @@ impl Problem {
             message: message.into(),
             param: None,
             retry_after: None,
+            owner: None,
         }
     }
 
@@ -147,9 +151,11 @@ impl IntoResponse for Problem {
         // In whole seconds, at least one.
         let after = after.map(|after| after.as_secs_f64().ceil().max(1.0) as u64);
         let after = after.map(|seconds| [(header::RETRY_AFTER, HeaderValue::from(seconds))]);
+        let owner = self.owner.as_deref().and_then(|url| url.parse().ok());
+        let owner = owner.map(|url: HeaderValue| [(OWNER, url)]);
         let no_key = self.status == StatusCode::UNAUTHORIZED;
         let scheme = no_key.then_some([(header::WWW_AUTHENTICATE, "Bearer")]);
-        (self.status, after, scheme, Json(self.body())).into_response()
+        (self.status, after, owner, scheme, Json(self.body())).into_response()
     }
 }
 
@@ -309,6 +315,7 @@ impl From<Refused> for Problem {
         let retry_after = refused.retry_after();
         Self {
             retry_after,
+            owner: refused.owner,
             ..Self::new(status(refused.code), refused.code.as_str(), refused.message)
         }
     }

@@ -21,14 +21,14 @@ use tokio_postgres::NoTls;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
-    Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Only, Problem, SessionStatus,
-    Sids, Snapshot, Stats,
+    Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Node, Nodes, Only, Problem,
+    SessionStatus, Sids, Snapshot, Stats,
     copy::Usages,
     row::{Batch, NEW},
     search::SearchQuery,
 };
 use crate::model::{
-    Day, DayUsage, Epoch, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId,
+    Day, DayUsage, Epoch, Owner, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId,
 };
 
 mod deletion;
@@ -42,7 +42,6 @@ mod verify;
 mod writer;
 
 pub use error::OpenError;
-pub use node::Node;
 pub use settings::Settings;
 
 use error::{Failed, Scope};
@@ -53,8 +52,6 @@ use writer::{Link, Queue};
 
 /// Oldest server, as `server_version_num`.
 const OLDEST: i32 = 140_000;
-/// Connections besides those that write and read: the node's heartbeats, and deletions.
-const MORE: usize = 2;
 /// Deadline of a free connection.
 const CONNECTION: Duration = Duration::from_secs(5);
 /// How long a read is tried again while the server is away.
@@ -71,7 +68,10 @@ pub struct Postgres {
 }
 
 struct Inner {
+    /// Connections that read, and one for deletions.
     pool: Pool,
+    /// Connections that write, and one for this node's heartbeats: readers never wait for them.
+    writers: Pool,
     node: Membership,
     appends: Vec<Queue<store::Append>>,
     begins: Queue<store::Begin>,
@@ -94,8 +94,9 @@ impl Postgres {
     }
 
     async fn open_timed(settings: &Settings, timing: Timing) -> Result<Self, OpenError> {
-        let pool = pool(settings)?;
-        let mut client = connect(&pool).await?;
+        let writers = pool(settings, settings.writers.max(1) + 1)?;
+        let pool = pool(settings, settings.readers.max(1) + 1)?;
+        let mut client = connect(&writers).await?;
         match schema::layout(&**client).await? {
             0 => drop(schema::migrate(&mut client).await?),
             schema::LAYOUT => {}
@@ -106,7 +107,7 @@ impl Postgres {
         drop(client);
         let mut tasks = JoinSet::new();
         let links: Vec<_> = (0..settings.writers.max(1))
-            .map(|_| Link::of(&pool))
+            .map(|_| Link::of(&writers))
             .collect();
         let other = || Arc::clone(&links[0]);
         let appends = links
@@ -120,6 +121,7 @@ impl Postgres {
             releases: Queue::start(other(), &mut tasks),
             saves: Queue::start(other(), &mut tasks),
             pool,
+            writers,
             node,
             own: Mutex::default(),
             sids: tokio::sync::Mutex::default(),
@@ -134,7 +136,7 @@ impl Postgres {
     /// # Errors
     /// Returns an [`OpenError`] with the remedy.
     pub async fn migrate(settings: &Settings) -> Result<(i32, i32), OpenError> {
-        let mut client = connect(&pool(settings)?).await?;
+        let mut client = connect(&pool(settings, 1)?).await?;
         let before = schema::migrate(&mut client).await?;
         Ok((before, schema::LAYOUT))
     }
@@ -145,7 +147,7 @@ impl Postgres {
     /// Returns an [`OpenError`] with the database's message.
     #[cfg(feature = "testkit")]
     pub async fn execute(settings: &Settings, sql: &str) -> Result<(), OpenError> {
-        let client = pool(settings)?.get().await.map_err(Failed::from)?;
+        let client = pool(settings, 1)?.get().await.map_err(Failed::from)?;
         client.batch_execute(sql).await.map_err(Failed::from)?;
         Ok(())
     }
@@ -167,11 +169,6 @@ impl Postgres {
         Ok(verify::stats(&inspecting(settings).await?).await?)
     }
 
-    /// The other live nodes, as of the last heartbeat.
-    pub fn others(&self) -> Arc<[Node]> {
-        self.inner.node.others()
-    }
-
     /// Ends this node: what it still owns may be adopted by others at once.
     pub async fn close(self) {
         let Inner { pool, node, .. } = &*self.inner;
@@ -188,7 +185,7 @@ impl fmt::Debug for Postgres {
     }
 }
 
-fn pool(settings: &Settings) -> Result<Pool, OpenError> {
+fn pool(settings: &Settings, size: usize) -> Result<Pool, OpenError> {
     let Target { config, tls } = Target::of(settings)?;
     let recycling = ManagerConfig {
         recycling_method: RecyclingMethod::Fast,
@@ -197,9 +194,8 @@ fn pool(settings: &Settings) -> Result<Pool, OpenError> {
         Some(tls) => Manager::from_config(config, MakeRustlsConnect::new(tls), recycling),
         None => Manager::from_config(config, NoTls, recycling),
     };
-    let connections = settings.writers.max(1) + settings.readers.max(1) + MORE;
     let pool = Pool::builder(manager)
-        .max_size(connections)
+        .max_size(size)
         .runtime(Runtime::Tokio1)
         .timeouts(Timeouts {
             wait: Some(CONNECTION),
@@ -239,7 +235,7 @@ async fn connect(pool: &Pool) -> Result<Client, OpenError> {
 
 /// A connection to an existing journal, for statements that may take long.
 async fn inspecting(settings: &Settings) -> Result<Client, OpenError> {
-    let client = connect(&pool(settings)?).await?;
+    let client = connect(&pool(settings, 1)?).await?;
     match schema::layout(&**client).await? {
         schema::LAYOUT => {}
         0 => return Err(OpenError::Absent),
@@ -482,9 +478,10 @@ impl Journal for Postgres {
         limit: usize,
     ) -> JournalFuture<'_, Vec<Known>> {
         let own: Arc<[i64]> = self.inner.own.lock().iter().copied().collect();
+        let node = self.inner.node.id();
         Box::pin(self.inner.read(move |client| {
             let (of, sids, own) = (of.clone(), sids.clone(), Arc::clone(&own));
-            async move { query::unfinished(&client, &own, of.as_ref(), &sids, limit).await }
+            async move { query::unfinished(&client, (&own, node), of.as_ref(), &sids, limit).await }
         }))
     }
 
@@ -539,6 +536,20 @@ impl Journal for Postgres {
             });
             hits.await
         })
+    }
+}
+
+impl Nodes for Postgres {
+    fn owner(&self, key: SessionKey) -> JournalFuture<'_, Option<Owner>> {
+        let node = self.inner.node.id();
+        Box::pin(self.inner.read(move |client| {
+            let key = key.clone();
+            async move { query::owner(&client, &key, node).await }
+        }))
+    }
+
+    fn others(&self) -> Arc<[Node]> {
+        self.inner.node.others()
     }
 }
 

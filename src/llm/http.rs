@@ -29,6 +29,9 @@ pub(crate) use trust::trusted;
 const USER_AGENT: &str = concat!("oracle-agent/", env!("CARGO_PKG_VERSION"));
 /// Most servers close connections that are idle for longer.
 const POOL_IDLE: Duration = Duration::from_secs(60);
+/// Deadline of another node for a connection or the answer to a ping, and time between the pings.
+#[cfg(feature = "server")]
+const NODE: Duration = Duration::from_secs(2);
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// Shorter words of a secret are schemes such as `Bearer`.
 const WORD: usize = 8;
@@ -158,6 +161,24 @@ pub(crate) fn plain_client(builder: ClientBuilder, base: &Url) -> Result<Client,
     let builder = builder.connect_timeout(KEEP_ALIVE);
     let client = secured(builder, trust::plain()?, base).build();
     client.map_err(|error| error.without_url().to_string())
+}
+
+/// A client with the same trust for other nodes of a cluster: over HTTP/2, whose pings notice a node
+/// that has stopped in the middle of a response.
+#[cfg(feature = "server")]
+pub(crate) fn node_client() -> Result<Client, String> {
+    let builder = Client::builder()
+        .tls_backend_preconfigured(trust::plain()?)
+        .user_agent(USER_AGENT)
+        .no_proxy()
+        .redirect(redirect::Policy::none())
+        .connect_timeout(NODE)
+        .http2_prior_knowledge()
+        .http2_adaptive_window(true)
+        .http2_keep_alive_interval(NODE)
+        .http2_keep_alive_timeout(NODE)
+        .http2_keep_alive_while_idle(true);
+    builder.build().map_err(|error| error.to_string())
 }
 
 /// A builder of clients with the same trust, for servers that the operator has not named.

@@ -68,7 +68,7 @@ impl From<&Principal> for By {
 }
 
 /// An authenticated principal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Principal {
     /// The name of its key in logs and events, never the key.
     pub name: Arc<str>,

@@ -87,16 +87,25 @@ impl Cluster {
         format!("postgresql:///postgres?host={folder}&user=oracle&options=-csearch_path%3D{schema}")
     }
 
+    /// Creates an empty schema and returns its URL.
+    ///
+    /// # Errors
+    /// If the database refuses it.
+    pub async fn schema(&self) -> Result<String, OpenError> {
+        let number = self.schemas.fetch_add(1, Ordering::Relaxed);
+        let schema = format!("test_{number}");
+        let url = self.url(&schema);
+        let create = format!("CREATE SCHEMA {schema}");
+        Postgres::execute(&Settings::new(url.clone()), &create).await?;
+        Ok(url)
+    }
+
     /// Settings of a new, empty schema.
     ///
     /// # Errors
     /// If the database refuses it.
     pub async fn fresh(&self) -> Result<Settings, OpenError> {
-        let number = self.schemas.fetch_add(1, Ordering::Relaxed);
-        let schema = format!("test_{number}");
-        let settings = Settings::new(self.url(&schema));
-        Postgres::execute(&settings, &format!("CREATE SCHEMA {schema}")).await?;
-        Ok(settings)
+        Ok(Settings::new(self.schema().await?))
     }
 }
 

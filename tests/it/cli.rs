@@ -24,6 +24,8 @@ mod beside;
 mod broken;
 mod chat;
 mod classify;
+#[cfg(unix)]
+mod cluster;
 mod config;
 #[cfg(unix)]
 mod crash;

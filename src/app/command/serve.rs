@@ -4,6 +4,8 @@ use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::future::{Fuse, FusedFuture as _, FutureExt as _};
 
+#[cfg(feature = "postgres")]
+use super::stored;
 use super::{CommandContext, find, rlimits, run::on_runtime};
 use crate::{
     access::{KeyFile, Keyring},
@@ -63,6 +65,10 @@ pub(super) fn serve(more: &[Setting], context: CommandContext<'_>) -> Result<(),
             settings,
             keys: Arc::new(keys),
         });
+        #[cfg(feature = "postgres")]
+        if let Some(cluster) = stored::cluster(&stored, config, environment)? {
+            host.join(cluster);
+        }
         let server = Server::start(listener, host.clone());
         let models = loaded.choice.chain.models();
         let why = (models, &*loaded.model_choice_reason());

@@ -1,11 +1,15 @@
 //! Where the journal is, and the commands that work on its contents.
 
+#[cfg(feature = "postgres")]
+use std::path::Path;
 use std::{ffi::OsStr, path::PathBuf, sync::Arc};
 
 use super::{
     CommandContext,
     run::{on_runtime, with_system},
 };
+#[cfg(all(feature = "postgres", feature = "server"))]
+use crate::http::Cluster;
 use crate::{
     actor::Oracle,
     cli::{
@@ -24,10 +28,15 @@ use crate::{
 };
 #[cfg(feature = "postgres")]
 use crate::{
-    config::Database,
     journal::{Postgres, postgres},
     llm,
 };
+#[cfg(feature = "postgres")]
+use secrecy::{ExposeSecret as _, SecretString};
+
+/// Characters of a cluster's key, as 16 bytes in hexadecimal digits.
+#[cfg(all(feature = "postgres", feature = "server"))]
+const SHORTEST_KEY: usize = 32;
 
 pub(super) fn sessions(
     command: &SessionsCommand,
@@ -146,7 +155,7 @@ impl Storage {
         Ok(Self {
             folder,
             #[cfg(feature = "postgres")]
-            database: database(&config.journal, environment)?,
+            database: database(config, environment)?,
         })
     }
 
@@ -260,38 +269,19 @@ impl Stored {
 
 #[cfg(feature = "postgres")]
 fn database(
-    config: &Database,
+    config: &Config,
     environment: &Environment,
 ) -> Result<Option<postgres::Settings>, CliError> {
+    let (node_url, config) = (config.cluster.url.clone(), &config.journal);
     let Some(url) = &config.url else {
         return Ok(None);
     };
-    let read = |path: &PathBuf, key: &str| {
-        std::fs::read(path).map_err(|error| {
-            let path = path.display();
-            CliError::usage(format_args!(
-                "cannot read `{path}`: {error}; check `journal.{key}`"
-            ))
-        })
-    };
-    let password = match (&config.password_env, &config.password_file) {
-        (Some(variable), _) => {
-            let password = environment.get(variable).and_then(|value| value.to_str());
-            let unset = || {
-                CliError::usage(format_args!(
-                    "the database has no password: set the environment variable {variable}, or \
-                     remove `journal.password_env`"
-                ))
-            };
-            Some(password.ok_or_else(unset)?.into())
-        }
-        (None, Some(path)) => {
-            let text = String::from_utf8_lossy(&read(path, "password_file")?).into_owned();
-            Some(text.trim_end_matches(['\r', '\n']).into())
-        }
-        (None, None) => None,
-    };
-    let authorities = config.ca_file.as_ref().map(|path| read(path, "ca_file"));
+    let password = secret(
+        "the password of the database",
+        (&config.password_env, &config.password_file),
+        environment,
+    )?;
+    let authorities = config.ca_file.as_deref().map(read);
     let tls = llm::trusted(authorities.transpose()?.as_deref());
     let tls = tls.map_err(|why| CliError::usage(format_args!("`journal.ca_file`: {why}")))?;
     Ok(Some(postgres::Settings {
@@ -299,6 +289,7 @@ fn database(
         tls: Some(tls),
         writers: config.writers,
         readers: config.readers,
+        node_url,
         ..postgres::Settings::new(url.clone())
     }))
 }
@@ -309,6 +300,65 @@ fn broken(why: &str) {
     let error = journal::Error::Broken(why.to_owned());
     telemetry::write_final_line(&format!("oracle: {error}"));
     std::process::exit(i32::from(exit::BROKEN));
+}
+
+#[cfg(feature = "postgres")]
+fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+    std::fs::read(path).map_err(|error| {
+        let path = path.display();
+        CliError::usage(format_args!("cannot read `{path}`: {error}"))
+    })
+}
+
+/// A secret from an environment variable or a file; `None` if neither is named.
+#[cfg(feature = "postgres")]
+fn secret(
+    what: &str,
+    (variable, file): (&Option<String>, &Option<PathBuf>),
+    environment: &Environment,
+) -> Result<Option<SecretString>, CliError> {
+    if let Some(variable) = variable {
+        match environment.get(variable).and_then(|value| value.to_str()) {
+            Some(value) => return Ok(Some(value.trim().into())),
+            None if file.is_some() => {}
+            None => {
+                return Err(CliError::usage(format_args!(
+                    "{what} is missing: set the environment variable {variable}"
+                )));
+            }
+        }
+    }
+    let Some(path) = file else { return Ok(None) };
+    let text = String::from_utf8_lossy(&read(path)?).trim().to_owned();
+    Ok(Some(text.into()))
+}
+
+/// How a server reaches the other nodes; `None` without a cluster.
+#[cfg(all(feature = "postgres", feature = "server"))]
+pub(super) fn cluster(
+    stored: &Stored,
+    config: &Config,
+    environment: &Environment,
+) -> Result<Option<Cluster>, CliError> {
+    let (Stored::Postgres(journal), Some(url)) = (stored, &config.cluster.url) else {
+        return Ok(None);
+    };
+    let place = (&config.cluster.key_env, &config.cluster.key_file);
+    let key = secret("the key of the cluster", place, environment)?.unwrap_or_default();
+    if key.expose_secret().len() < SHORTEST_KEY {
+        return Err(CliError::usage(format_args!(
+            "the key of the cluster has fewer than {SHORTEST_KEY} characters: make one with \
+             `openssl rand -hex 32`"
+        )));
+    }
+    if url.starts_with("http://") {
+        tracing::warn!(
+            url,
+            "other nodes reach this one without TLS: the network must be private"
+        );
+    }
+    let cluster = Cluster::new(Arc::new(journal.clone()), key);
+    Ok(Some(cluster.map_err(CliError::failed)?))
 }
 
 #[cfg(feature = "postgres")]

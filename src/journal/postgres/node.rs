@@ -28,7 +28,7 @@ use super::{
     error::Failed,
     store::{NOBODY, fold},
 };
-use crate::journal::Error;
+use crate::journal::{Error, Node};
 
 /// Timing of nodes; all of a cluster have the same.
 #[derive(Debug, Clone, Copy)]
@@ -85,19 +85,6 @@ fn now() -> Duration {
     #[cfg(not(target_os = "linux"))]
     const CLOCK: ClockId = ClockId::Monotonic;
     Duration::try_from(clock_gettime(CLOCK)).unwrap_or_default()
-}
-
-/// A live node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
-    /// Id.
-    pub id: i64,
-    /// The URL of its server, if it has one.
-    pub url: Option<String>,
-    /// Whether it is ending.
-    pub is_draining: bool,
-    /// Its sessions in memory.
-    pub sessions: u64,
 }
 
 /// This process as a node.
@@ -330,7 +317,7 @@ pub(super) async fn run(inner: Arc<Inner>) {
 async fn turn(inner: &Inner, client: &mut Option<Client>) -> Result<bool, Failed> {
     let connected = match client.take().filter(|client| !client.is_closed()) {
         Some(client) => client,
-        None => inner.pool.get().await?,
+        None => inner.writers.get().await?,
     };
     let client = client.insert(connected);
     let node = &inner.node;

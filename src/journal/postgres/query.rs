@@ -5,7 +5,7 @@ use std::{fmt::Write as _, sync::Arc};
 use deadpool_postgres::Client;
 use tokio_postgres::Row;
 
-use super::{error::Failed, store::NOBODY};
+use super::error::Failed;
 use crate::{
     journal::{
         Entry, Error, Hit, Known, SessionStatus, Sids, Snapshot,
@@ -13,7 +13,7 @@ use crate::{
         search::SearchQuery,
     },
     model::{
-        Day, DayUsage, Epoch, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId,
+        Day, DayUsage, Epoch, Owner, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId,
         Timestamp,
         record::{Fact, TurnFact},
     },
@@ -158,29 +158,42 @@ pub(super) async fn tenants(
     Ok(tenants)
 }
 
-/// Of the sessions `own`, and of those that nobody owns or a dead node.
+/// The unfinished sessions of a tenant on all nodes, or those among `own` that no other live node
+/// owns: those of dead nodes are listed once they are adopted.
 pub(super) async fn unfinished(
     client: &Client,
-    own: &[i64],
+    (own, node): (&[i64], i64),
     of: Option<&TenantId>,
     sids: &Sids,
     limit: usize,
 ) -> Result<Vec<Known>, Failed> {
+    let (first, last) = (bound(sids.start().0), bound(sids.end().0));
+    let most = bound(limit as u64);
     let sql = format!(
         "SELECT {KNOWN} FROM session s
-        WHERE busy = 1 AND sid BETWEEN $1 AND $2 AND ($3::text IS NULL OR tenant = $3)
-            AND (sid = ANY($4) OR owner = ANY(ARRAY(SELECT id FROM node WHERE is_dead)) OR owner = {NOBODY})
-        ORDER BY sid LIMIT $5"
+        WHERE busy = 1 AND sid BETWEEN $1 AND $2 AND %% ORDER BY sid LIMIT $3"
     );
-    let statement = client.prepare_cached(&sql).await?;
-    let (first, last) = (bound(sids.start().0), bound(sids.end().0));
-    let of = of.map(TenantId::as_str);
-    let rows = client
-        .query(
-            &statement,
-            &[&first, &last, &of, &own, &bound(limit as u64)],
-        )
-        .await?;
+    let rows = match of {
+        Some(tenant) => {
+            let sql = sql.replace("%%", "owner IS NOT NULL AND tenant = $4");
+            let statement = client.prepare_cached(&sql).await?;
+            let tenant = tenant.as_str();
+            client
+                .query(&statement, &[&first, &last, &most, &tenant])
+                .await?
+        }
+        None => {
+            let sql = sql.replace(
+                "%%",
+                "sid = ANY($4) AND NOT EXISTS (SELECT FROM node n
+                    WHERE n.id = s.owner AND NOT n.is_dead AND n.id <> $5)",
+            );
+            let statement = client.prepare_cached(&sql).await?;
+            client
+                .query(&statement, &[&first, &last, &most, &own, &node])
+                .await?
+        }
+    };
     all_known(&rows)
 }
 
@@ -382,6 +395,28 @@ pub(super) async fn key_of(client: &Client, sid: Sid) -> Result<Option<SessionKe
         .transpose()?
         .flatten()
         .map(|known| known.key))
+}
+
+/// The owner of a session if that is another live node than this one.
+pub(super) async fn owner(
+    client: &Client,
+    key: &SessionKey,
+    node: i64,
+) -> Result<Option<Owner>, Failed> {
+    let sql = "SELECT n.url FROM session s JOIN node n ON n.id = s.owner
+        WHERE s.tenant = $1 AND s.name = $2 AND NOT n.is_dead AND n.id <> $3";
+    let statement = client.prepare_cached(sql).await?;
+    let names = (key.tenant.as_str(), key.name.as_str());
+    let found = client
+        .query_opt(&statement, &[&names.0, &names.1, &node])
+        .await?;
+    let owner = |row: Row| {
+        Ok(Owner {
+            url: row.try_get(0)?,
+            ..Owner::default()
+        })
+    };
+    found.map(owner).transpose()
 }
 
 /// Numbers for new sessions, the lowest last.

@@ -156,7 +156,7 @@ fn each_problem_is_one_line() {
         (
             "a section like no other",
             "[colours]",
-            "oracle.toml:1: unknown section `[colours]`; the sections are oracle, budget, fallback, turn, delegation, prompt, query, tools, notes, web, model, session, supervisor, actors, server, tenants, data, [[profiles]], [[providers]] and [[mcp]]",
+            "oracle.toml:1: unknown section `[colours]`; the sections are oracle, budget, fallback, turn, delegation, prompt, query, tools, notes, web, model, session, supervisor, actors, server, tenants, data, journal, cluster, [[profiles]], [[providers]] and [[mcp]]",
         ),
         (
             "a value for a section",

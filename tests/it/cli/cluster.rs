@@ -1,0 +1,161 @@
+//! Several `oracle serve` over one database: any takes any request, and a killed one loses nothing.
+//! Passes without a test where PostgreSQL is not installed.
+
+use std::{fs, net::TcpListener, time::Duration};
+
+use futures_util::StreamExt as _;
+use oracle_agent::testkit::postgres::Cluster;
+use reqwest::{Client, Response, StatusCode};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{
+    Workspace,
+    draining::client,
+    serve::{DONE, Served, place},
+};
+
+const KEY: &str = "0123456789abcdef0123456789abcdef";
+const SOON: Duration = Duration::from_secs(60);
+
+struct Node {
+    server: Served,
+    _place: Workspace,
+}
+
+impl Node {
+    /// Starts a node whose model takes this many milliseconds for its first reply.
+    fn start(database: &str, delay_ms: u64) -> Self {
+        let turn = |delay_ms| json!({ "reply": DONE, "delay_ms": delay_ms });
+        let mut turns = vec![turn(0); 20];
+        turns[0] = turn(delay_ms);
+        let place = place(&json!(turns));
+        // Bound and left at once: nothing else takes it so soon.
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        let config = format!(
+            "journal.url = {database:?}\n\
+             cluster.url = \"http://{address}\"\n\
+             cluster.key_env = \"CLUSTER_KEY\"\n"
+        );
+        fs::write(place.path("node.toml"), config).unwrap();
+        let line = format!("serve --listen {address} --model scripted/script.json");
+        let run = place.oracle(&line).env("CLUSTER_KEY", KEY);
+        let mut command = run.command();
+        command.args(["--config", "node.toml"]);
+        let (server, _) = Served::of(command);
+        Self {
+            server,
+            _place: place,
+        }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.server.address)
+    }
+
+    async fn ask(&self, client: &Client, session: &str, text: &str) -> Response {
+        let body = json!({
+            "model": "oracle",
+            "messages": [{ "role": "user", "content": text }],
+        });
+        let request = client
+            .post(self.url("/v1/chat/completions"))
+            .header("content-type", "application/json")
+            .header("x-oracle-session", session)
+            .body(body.to_string());
+        request.send().await.unwrap()
+    }
+
+    async fn events(&self, client: &Client, session: &str) -> Vec<Value> {
+        let url = self.url(&format!("/api/sessions/{session}/events?limit=500"));
+        let page = client.get(url).send().await.unwrap();
+        let page: Value = serde_json::from_slice(&page.bytes().await.unwrap()).unwrap();
+        page["events"].as_array().unwrap().clone()
+    }
+}
+
+fn count(events: &[Value], kind: &str) -> usize {
+    let of_kind = events.iter().filter(|event| event["type"] == kind);
+    of_kind.count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_node_takes_any_request() {
+    let Some(cluster) = Cluster::shared() else {
+        return;
+    };
+    let database = cluster.schema().await.unwrap();
+    let (one, other) = (Node::start(&database, 0), Node::start(&database, 0));
+    let client = client();
+    for node in [&one, &other, &one, &other] {
+        let answer = node.ask(&client, "talk", "where is it?").await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        let answer: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
+        assert_eq!(answer["choices"][0]["message"]["content"], "Fine.");
+    }
+    let events = one.events(&client, "talk").await;
+    assert_eq!(count(&events, "query.finished"), 4);
+    assert_eq!(count(&events, "session.revived"), 0, "it stays where it is");
+    assert_eq!(other.events(&client, "talk").await, events);
+
+    // A stream at the other node shows what happens at the owner's at once.
+    let url = other.url("/api/sessions/talk/events?after=4");
+    let stream = client.get(url).header("accept", "text/event-stream");
+    let mut stream = stream.send().await.unwrap().bytes_stream();
+    let asked = one.ask(&client, "talk", "and then?").await;
+    assert_eq!(asked.status(), StatusCode::OK);
+    let mut text = String::new();
+    let arrives = async {
+        while text.matches("event: query.finished").count() < 5 {
+            let piece = stream.next().await.unwrap().unwrap();
+            text.push_str(&String::from_utf8_lossy(&piece));
+        }
+    };
+    timeout(SOON, arrives).await.unwrap();
+
+    // Nobody gets an identity without the key of the cluster.
+    let url = other.url("/api/sessions/talk");
+    let forged = client
+        .get(url)
+        .header("x-oracle-cluster-key", "guessed")
+        .header(
+            "x-oracle-caller",
+            r#"{"name":"x","tenant":"acme","role":"admin","profiles":[]}"#,
+        );
+    let seen = forged.send().await.unwrap();
+    assert_eq!(seen.status(), StatusCode::OK, "the caller is the local one");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn query_of_a_killed_node_continues_on_another() {
+    let Some(cluster) = Cluster::shared() else {
+        return;
+    };
+    let database = cluster.schema().await.unwrap();
+    let doomed = Node::start(&database, 600_000);
+    let survivor = Node::start(&database, 0);
+    let client = client();
+    let (asking, node) = (client.clone(), &doomed);
+    let asked = async move { node.ask(&asking, "cut-off", "where is it?").await };
+    assert!(timeout(Duration::from_secs(2), asked).await.is_err());
+    let begun = survivor.events(&client, "cut-off").await;
+    assert_eq!(count(&begun, "turn.started"), 1);
+    let killed = Instant::now();
+    doomed.server.signal("KILL");
+    loop {
+        let unreachable = survivor.url("/api/sessions/cut-off/events?limit=500");
+        let page = client.get(unreachable).send().await.unwrap();
+        if page.status() == StatusCode::OK {
+            let page: Value = serde_json::from_slice(&page.bytes().await.unwrap()).unwrap();
+            let events = page["events"].as_array().unwrap();
+            if count(events, "query.finished") == 1 {
+                assert_eq!(count(events, "query.accepted"), 1);
+                break;
+            }
+        }
+        assert!(killed.elapsed() < SOON);
+        sleep(Duration::from_millis(100)).await;
+    }
+}
