@@ -23,7 +23,7 @@
 //! ([`Record::text`]) and, of the first one, the parent of a sub-agent's session: without it the
 //! session is unknown.
 
-use std::{cmp::Reverse, ops::RangeInclusive, sync::Arc};
+use std::{cmp::Reverse, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 
@@ -322,8 +322,21 @@ pub struct Node {
     pub url: Option<String>,
     /// Whether it is ending.
     pub is_draining: bool,
-    /// Its sessions in memory.
-    pub sessions: u64,
+    /// Its running queries.
+    pub queries: u64,
+}
+
+/// Figures of this node since its start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NodeFigures {
+    /// Time since the last heartbeat that the database answered.
+    pub lease_age: Duration,
+    /// Unfinished sessions that it has adopted from other nodes.
+    pub adopted: u64,
+    /// Statements that have written to the journal.
+    pub batches: u64,
+    /// Requests in them.
+    pub batched: u64,
 }
 
 /// The nodes that share a journal.
@@ -333,6 +346,13 @@ pub trait Nodes: Send + Sync + 'static {
 
     /// The other live nodes, as of the last heartbeat.
     fn others(&self) -> Arc<[Node]>;
+
+    /// Figures of this node.
+    fn figures(&self) -> NodeFigures;
+
+    /// Tells the others, with the next heartbeat, whether this node is ending, and how many queries
+    /// it runs.
+    fn report(&self, is_draining: bool, queries: u64);
 }
 
 /// The port to the journal; the module documentation has the contract.

@@ -73,6 +73,21 @@ impl Limits {
             budgets: self.budgets.or(other.budgets),
         }
     }
+
+    /// One node's share of the limits, at least 1 of each. Stored sessions and budgets are counted
+    /// in the journal, so all nodes see the same numbers.
+    fn divided(self, nodes: usize) -> Self {
+        let rate = |limit: Option<u64>| limit.map(|limit| (limit / nodes as u64).max(1));
+        let many = |limit: Option<usize>| limit.map(|limit| (limit / nodes).max(1));
+        Self {
+            requests_per_minute: rate(self.requests_per_minute),
+            requests: many(self.requests),
+            queries: many(self.queries),
+            tokens_per_minute: rate(self.tokens_per_minute),
+            queued: many(self.queued),
+            ..self
+        }
+    }
 }
 
 /// Limits of all tenants; the section `[tenants]` of the configuration.
@@ -196,6 +211,8 @@ pub struct Tenants(Arc<Inner>);
 struct Inner {
     // Held while an account is created, so that a change of limits reaches every account.
     limits: RwLock<TenantLimits>,
+    /// Nodes that share the limits.
+    nodes: AtomicUsize,
     began: Instant,
     accounts: DashMap<TenantId, Account>,
     /// Number of accounts at which unused ones are forgotten.
@@ -207,6 +224,7 @@ impl Tenants {
     pub fn new(limits: TenantLimits) -> Self {
         Self(Arc::new(Inner {
             limits: RwLock::new(limits),
+            nodes: AtomicUsize::new(1),
             began: Instant::now(),
             accounts: DashMap::new(),
             prune_at: AtomicUsize::new(PRUNE_FROM),
@@ -216,10 +234,29 @@ impl Tenants {
     /// Replaces the limits; usage is kept where its limit stays the same.
     pub fn limit(&self, limits: TenantLimits) {
         let mut current = self.0.limits.write();
-        for account in &self.0.accounts {
-            account.value().usage().limit(limits.of(account.key()));
-        }
         *current = limits;
+        self.apply(&current);
+    }
+
+    /// Divides the limits by the number of nodes that share them. Usage is kept where its limit
+    /// stays the same.
+    pub fn divide(&self, nodes: usize) {
+        let limits = self.0.limits.write();
+        self.0.nodes.store(nodes.max(1), Relaxed);
+        self.apply(&limits);
+    }
+
+    fn apply(&self, limits: &TenantLimits) {
+        for account in &self.0.accounts {
+            account
+                .value()
+                .usage()
+                .limit(self.of(limits, account.key()));
+        }
+    }
+
+    fn of(&self, limits: &TenantLimits, tenant: &TenantId) -> Limits {
+        limits.of(tenant).divided(self.0.nodes.load(Relaxed))
     }
 
     /// The budgets that apply to a caller's queries in sessions of a tenant.
@@ -240,7 +277,7 @@ impl Tenants {
         let account = self.0.accounts.entry(tenant.clone());
         let account = account.or_insert_with(|| Account {
             began: self.0.began,
-            usage: Arc::new(Mutex::new(Usage::new(all.of(tenant)))),
+            usage: Arc::new(Mutex::new(Usage::new(self.of(&all, tenant)))),
             counting: Arc::default(),
         });
         account.clone()

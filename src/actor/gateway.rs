@@ -34,6 +34,7 @@ use super::{
     meter::Meter,
     pool::Pool,
     progress_tracker::ProgressTracker,
+    services::NodeCount,
     session::SessionMsg,
     shard::ShardMsg,
     system_log::SystemLog,
@@ -98,6 +99,7 @@ pub(super) struct GatewayArgs {
     pub status: SharedStatus,
     pub log: SystemLog,
     pub usage: Arc<UsageLog>,
+    pub nodes: NodeCount,
 }
 
 pub(super) struct GatewayActor;

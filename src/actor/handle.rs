@@ -185,6 +185,16 @@ impl Oracle {
         &self.services.tenants
     }
 
+    /// Divides the configured limits of providers and tenants by the number of nodes that share
+    /// them, at least 1 of each.
+    pub fn divide_limits(&self, nodes: usize) {
+        if nodes != self.services.nodes.get() {
+            tracing::info!(nodes, "limits of providers and tenants are divided");
+            self.services.nodes.set(nodes);
+            self.services.tenants.divide(nodes);
+        }
+    }
+
     /// The system's clock.
     pub fn clock(&self) -> &Clock {
         &self.services.clock

@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -42,6 +45,26 @@ impl Default for Timeouts {
     }
 }
 
+/// The nodes of a cluster that share the configured limits; 1 without a cluster.
+#[derive(Debug, Clone)]
+pub(super) struct NodeCount(Arc<AtomicUsize>);
+
+impl Default for NodeCount {
+    fn default() -> Self {
+        Self(Arc::new(AtomicUsize::new(1)))
+    }
+}
+
+impl NodeCount {
+    pub(super) fn set(&self, nodes: usize) {
+        self.0.store(nodes.max(1), Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// A single pointer, because every session and each of its tasks holds it.
 pub(super) type Services = Arc<All>;
 
@@ -58,6 +81,7 @@ pub(super) struct All {
     pub timeouts: Timeouts,
     pub signal_tracker: SignalTracker,
     pub tenants: Tenants,
+    pub nodes: NodeCount,
     pub project: Option<Arc<str>>,
     /// Why the supervisor failed, if it did.
     pub failure: OnceLock<String>,

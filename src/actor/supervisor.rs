@@ -32,7 +32,7 @@ use super::{
     profile::{ProfileStore, Profiles},
     recovery::{RecoveryScope, RecoveryTask},
     reload::Source,
-    services::{All, Services},
+    services::{All, NodeCount, Services},
     shard::{ShardActor, ShardArgs},
     signal_tracker::SignalTracker,
     system_log::SystemLog,
@@ -146,6 +146,7 @@ impl SupervisorActor {
             providers: Arc::new(providers().map(status).collect()),
             timeouts: settings.timeouts,
             tenants: Tenants::new(settings.tenants.clone()),
+            nodes: NodeCount::default(),
             project: args.project.clone(),
             failure: OnceLock::new(),
         })
@@ -289,6 +290,7 @@ impl SupervisorState {
             status: status.clone(),
             log: self.log.clone(),
             usage: Arc::clone(&self.services.usage),
+            nodes: self.services.nodes.clone(),
         };
         Ok((pool, args))
     }

@@ -4,7 +4,13 @@
 //!
 //! **Invariant:** nobody gets an identity from a request's headers without the cluster's key.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use axum::{
     body::{Body, to_bytes},
@@ -14,25 +20,35 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use bytes::Bytes;
+use prometheus_client::{
+    metrics::{counter::ConstCounter, gauge::ConstGauge},
+    registry::{Registry, Unit},
+};
 use reqwest::Client;
 use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
 
 use super::{Caller, Host, Problem};
 use crate::{
-    journal::Nodes,
+    journal::{NodeFigures, Nodes},
     llm::{cause, node_client},
     model::{Principal, SessionKey, SessionName},
 };
 
 /// The URL of the node that owns the session of a refused request.
 pub(super) const OWNER: HeaderName = HeaderName::from_static("x-oracle-owner");
+/// The session of a request to OpenAI's interface.
+const SESSION: HeaderName = HeaderName::from_static("x-oracle-session");
 const KEY: HeaderName = HeaderName::from_static("x-oracle-cluster-key");
 const CALLER: HeaderName = HeaderName::from_static("x-oracle-caller");
 
 /// Times that a request looks for its owner, which may change meanwhile, and the pause between.
 const LOOKS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_secs(1);
+/// A node is much fuller with this many times another's queries, and this many more.
+const MUCH: u64 = 2;
+const MUCH_MORE: u64 = 64;
 /// Retry hint while a node cannot be reached: others notice its death within this time.
 const NOTICED: Duration = Duration::from_secs(5);
 
@@ -41,6 +57,7 @@ pub struct Cluster {
     nodes: Arc<dyn Nodes>,
     key: SecretString,
     client: Client,
+    forwarded: AtomicU64,
 }
 
 /// Marks a request that another node has forwarded.
@@ -53,8 +70,51 @@ impl Cluster {
     /// # Errors
     /// What is wrong with the certificate authorities of this machine.
     pub fn new(nodes: Arc<dyn Nodes>, key: SecretString) -> Result<Self, String> {
-        let client = node_client()?;
-        Ok(Self { nodes, key, client })
+        Ok(Self {
+            nodes,
+            key,
+            client: node_client()?,
+            forwarded: AtomicU64::new(0),
+        })
+    }
+
+    /// Registers metrics of this node.
+    pub(super) fn metrics(&self, registry: &mut Registry) {
+        let NodeFigures {
+            lease_age,
+            adopted,
+            batches,
+            batched,
+        } = self.nodes.figures();
+        let nodes = ConstGauge::new(1 + self.nodes.others().len() as u64);
+        registry.register("nodes", "Live nodes of the cluster", nodes);
+        let help = "Time since the database answered a heartbeat of this node";
+        let age = ConstGauge::new(lease_age.as_secs_f64());
+        registry.register_with_unit("node_lease_age", help, Unit::Seconds, age);
+        for (name, help, count) in [
+            (
+                "node_adoptions",
+                "Unfinished sessions adopted from other nodes",
+                adopted,
+            ),
+            (
+                "node_forwards",
+                "Requests forwarded to other nodes",
+                self.forwarded.load(Relaxed),
+            ),
+            (
+                "journal_batches",
+                "Statements that have written to the journal",
+                batches,
+            ),
+            (
+                "journal_batched_writes",
+                "Requests in the statements that have written to the journal",
+                batched,
+            ),
+        ] {
+            registry.register(name, help, ConstCounter::new(count));
+        }
     }
 
     /// The caller of a request from another node; `None` for other requests.
@@ -69,6 +129,26 @@ impl Cluster {
         let key = self.key.expose_secret().as_bytes();
         let sent = headers.get(KEY).map(HeaderValue::as_bytes);
         sent.is_some_and(|sent| bool::from(sent.ct_eq(key)))
+    }
+
+    /// The node for a message that this one should not take: it is ending, or the message begins a
+    /// session and another node is much less busy.
+    fn elsewhere(&self, host: &Host, parts: &Parts) -> Option<String> {
+        if parts.method != Method::POST {
+            return None;
+        }
+        let begins = matches!(parts.uri.path(), "/api/sessions" | "/v1/chat/completions")
+            && !parts.headers.contains_key(SESSION);
+        let others = self.nodes.others();
+        let fit = others
+            .iter()
+            .filter(|node| !node.is_draining && node.url.is_some());
+        let other = fit.min_by_key(|node| node.queries)?;
+        let is_fuller = host.oracle.busy() as u64 > MUCH * other.queries + MUCH_MORE;
+        match host.is_draining() || begins && is_fuller {
+            true => other.url.clone(),
+            false => None,
+        }
     }
 
     async fn send(
@@ -99,6 +179,7 @@ impl Cluster {
             return Err(Problem::new(StatusCode::BAD_GATEWAY, "not_forwarded", what));
         };
         headers.extend([(KEY, secret), (CALLER, caller)]);
+        self.forwarded.fetch_add(1, Relaxed);
         let request = self.client.request(parts.method.clone(), &url);
         let response = request.headers(headers).body(body).send().await;
         let response = response.map_err(|error| {
@@ -142,9 +223,10 @@ pub(super) async fn forward(
         let what = "the request body ended early: send it again";
         return Problem::new(StatusCode::BAD_REQUEST, "broken_body", what).into_response();
     };
-    let mut refused = None;
     for _ in 0..LOOKS {
+        let elsewhere = cluster.elsewhere(&host, &parts);
         let owner = match &read {
+            _ if elsewhere.is_some() => elsewhere,
             Some(name) => {
                 let tenant = caller.tenant.clone();
                 let name = name.clone();
@@ -166,12 +248,28 @@ pub(super) async fn forward(
             }
         };
         match cluster.send(&url, &parts, body.clone(), &caller).await {
-            Ok(response) if response.headers().contains_key(OWNER) => refused = Some(response),
+            // The session has just moved.
+            Ok(response) if response.headers().contains_key(OWNER) => {}
             Ok(response) => return response,
             Err(problem) => return problem.into_response(),
         }
-        // The session has just moved.
         tokio::time::sleep(PAUSE).await;
     }
-    refused.unwrap_or_else(|| Problem::ends().into_response())
+    let what = "the session is moving to another node: try again";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "owner_unreachable", what)
+        .retry_after(NOTICED)
+        .into_response()
+}
+
+/// Keeps each node's share of the limits, and tells the others how much it has to do.
+pub(super) async fn watch(host: Host) {
+    let Some(cluster) = host.cluster() else {
+        return;
+    };
+    loop {
+        let queries = host.oracle.busy() as u64;
+        cluster.nodes.report(host.is_draining(), queries);
+        host.oracle.divide_limits(1 + cluster.nodes.others().len());
+        tokio::time::sleep(LOOK).await;
+    }
 }

@@ -52,6 +52,9 @@ async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     let help = "Responses by status class, and requests whose client disconnected before the \
                 response";
     registry.register("http_answers", help, host.shared.overload.answers.clone());
+    if let Some(cluster) = host.cluster() {
+        cluster.metrics(registry);
+    }
     let mut text = String::new();
     match text::encode(&mut text, &all) {
         Ok(()) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),

@@ -98,6 +98,8 @@ pub(super) async fn shed(State(host): State<Host>, request: Request, next: Next)
     }
     match host.check_query_capacity() {
         Ok(()) => next.run(request).await,
+        // Another node of the cluster takes it.
+        Err(_) if host.is_draining() && host.cluster().is_some() => next.run(request).await,
         Err(problem) => refuse(request.into_body(), problem).await,
     }
 }

@@ -14,7 +14,7 @@ use super::{
     Host, Problem,
     accept::{self, Listener},
     access_log::{is_stream, with_guard},
-    openai, routes,
+    cluster, openai, routes,
 };
 use crate::{actor::System, control::socket::Socket};
 
@@ -34,6 +34,7 @@ pub struct Server {
     accepting: AbortOnDropHandle<JoinSet<()>>,
     _keys: AbortOnDropHandle<()>,
     _retention: AbortOnDropHandle<()>,
+    _nodes: AbortOnDropHandle<()>,
 }
 
 impl Server {
@@ -48,6 +49,7 @@ impl Server {
             accepting: spawn(accept::accept(listener, most, router, host.clone(), ending)),
             _keys: spawn(host.clone().watch_keys()),
             _retention: spawn(openai::delete_old_responses(host.clone())),
+            _nodes: spawn(cluster::watch(host.clone())),
             host,
         }
     }

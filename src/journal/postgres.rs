@@ -9,7 +9,12 @@
 //! - Records are rows with checksums, as in SQLite, encoded by the caller.
 //! - Deleted rows stay in the server's files until it vacuums them, and in its backups.
 
-use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
 use parking_lot::Mutex;
@@ -21,8 +26,8 @@ use tokio_postgres::NoTls;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
-    Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Node, Nodes, Only, Problem,
-    SessionStatus, Sids, Snapshot, Stats,
+    Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Node, NodeFigures, Nodes,
+    Only, Problem, SessionStatus, Sids, Snapshot, Stats,
     copy::Usages,
     row::{Batch, NEW},
     search::SearchQuery,
@@ -48,7 +53,7 @@ use error::{Failed, Scope};
 use node::{Membership, Timing};
 use settings::Target;
 use store::is_busy;
-use writer::{Link, Queue};
+use writer::{BatchCounts, Link, Queue, Starting};
 
 /// Oldest server, as `server_version_num`.
 const OLDEST: i32 = 140_000;
@@ -73,6 +78,7 @@ struct Inner {
     /// Connections that write, and one for this node's heartbeats: readers never wait for them.
     writers: Pool,
     node: Membership,
+    batches: Arc<BatchCounts>,
     appends: Vec<Queue<store::Append>>,
     begins: Queue<store::Begin>,
     claims: Queue<store::ClaimOf>,
@@ -109,20 +115,23 @@ impl Postgres {
         let links: Vec<_> = (0..settings.writers.max(1))
             .map(|_| Link::of(&writers))
             .collect();
-        let other = || Arc::clone(&links[0]);
-        let appends = links
-            .iter()
-            .map(|link| Queue::start(Arc::clone(link), &mut tasks));
-        let appends = appends.collect();
+        let batches = Arc::new(BatchCounts::default());
+        let mut starting = Starting {
+            tasks: &mut tasks,
+            batches: &batches,
+        };
+        let first = &links[0];
+        let appends = links.iter().map(|link| starting.queue(link)).collect();
         let inner = Arc::new(Inner {
             appends,
-            begins: Queue::start(other(), &mut tasks),
-            claims: Queue::start(other(), &mut tasks),
-            releases: Queue::start(other(), &mut tasks),
-            saves: Queue::start(other(), &mut tasks),
+            begins: starting.queue(first),
+            claims: starting.queue(first),
+            releases: starting.queue(first),
+            saves: starting.queue(first),
             pool,
             writers,
             node,
+            batches: Arc::clone(&batches),
             own: Mutex::default(),
             sids: tokio::sync::Mutex::default(),
         });
@@ -150,6 +159,17 @@ impl Postgres {
         let client = pool(settings, 1)?.get().await.map_err(Failed::from)?;
         client.batch_execute(sql).await.map_err(Failed::from)?;
         Ok(())
+    }
+
+    /// Runs SQL that counts something, for tests.
+    ///
+    /// # Errors
+    /// Returns an [`OpenError`] with the database's message.
+    #[cfg(feature = "testkit")]
+    pub async fn count(settings: &Settings, sql: &str) -> Result<u64, OpenError> {
+        let client = pool(settings, 1)?.get().await.map_err(Failed::from)?;
+        let row = client.query_one(sql, &[]).await.map_err(Failed::from)?;
+        Ok(query::number(&row, 0)?)
     }
 
     /// Verifies checksums, sequence numbers, the states of sessions, snapshots and the search
@@ -550,6 +570,20 @@ impl Nodes for Postgres {
 
     fn others(&self) -> Arc<[Node]> {
         self.inner.node.others()
+    }
+
+    fn figures(&self) -> NodeFigures {
+        let Inner { node, batches, .. } = &*self.inner;
+        NodeFigures {
+            lease_age: node.lease_age(),
+            adopted: node.adopted(),
+            batches: batches.batches.load(Ordering::Relaxed),
+            batched: batches.requests.load(Ordering::Relaxed),
+        }
+    }
+
+    fn report(&self, is_draining: bool, queries: u64) {
+        self.inner.node.report(is_draining, queries);
     }
 }
 

@@ -26,8 +26,13 @@ PATH=$PATH:$(printf '%s:' /usr/lib/postgresql/*/bin)
 command -v initdb >/dev/null || { echo "initdb is not installed"; exit; }
 [ -f "$1/data/PG_VERSION" ] ||
     initdb --pgdata "$1/data" --username oracle --auth trust --encoding UTF8 --no-locale >"$1/log"
-pg_ctl start --wait --silent --pgdata "$1/data" --log "$1/log" --options \
-    "-c listen_addresses= -c unix_socket_directories=$1 -c max_connections=200 $2" </dev/null
+# Processes of a server that was killed may still be ending.
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    pg_ctl start --wait --silent --pgdata "$1/data" --log "$1/log" --options \
+        "-c listen_addresses= -c unix_socket_directories=$1 -c max_connections=200 $2" \
+        </dev/null >>"$1/log" 2>&1 && break
+    sleep 1
+done
 echo ready
 read -r _ || true
 pg_ctl stop --silent --mode immediate --pgdata "$1/data"
@@ -37,6 +42,8 @@ pg_ctl stop --silent --mode immediate --pgdata "$1/data"
 #[derive(Debug)]
 pub struct Cluster {
     directory: TempDir,
+    options: String,
+    user: Option<(u32, u32)>,
     run: Child,
     schemas: AtomicU32,
 }
@@ -65,9 +72,22 @@ impl Cluster {
         let run = run(directory.path(), options, user)?;
         Ok(Self {
             directory,
+            options: options.to_owned(),
+            user,
             run,
             schemas: AtomicU32::new(0),
         })
+    }
+
+    /// Starts the server again, after it was killed.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub fn restart(&mut self) -> io::Result<()> {
+        drop(self.run.stdin.take());
+        self.run.wait()?;
+        self.run = run(self.directory.path(), &self.options, self.user)?;
+        Ok(())
     }
 
     /// The process id of the server.

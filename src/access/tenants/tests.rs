@@ -244,3 +244,31 @@ fn tenant_limits_override_the_common_limits() {
     let both = own.or(all);
     assert_eq!((both.queued, both.sessions), (Some(5), Some(9)));
 }
+
+#[test]
+fn limits_are_divided_by_the_nodes_for_old_and_new_accounts() {
+    let all = Limits {
+        requests: Some(6),
+        queued: Some(2),
+        sessions: Some(9),
+        ..Limits::default()
+    };
+    let tenants = Tenants::new(TenantLimits {
+        all,
+        ..TenantLimits::default()
+    });
+    let tenant = |name| TenantId::new(name).unwrap();
+    let old = tenants.account(&tenant("old"));
+    tenants.divide(3);
+    let share = Limits {
+        requests: Some(2),
+        queued: Some(1),
+        ..all
+    };
+    let new = tenants.account(&tenant("new"));
+    for account in [&old, &new] {
+        assert_eq!(account.usage().limits, share);
+    }
+    tenants.divide(0);
+    assert_eq!(old.usage().limits, all, "alone again");
+}

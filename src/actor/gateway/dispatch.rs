@@ -96,6 +96,7 @@ impl GatewayState {
             }
         }
         let now = self.now();
+        self.share_limits();
         let model = self.know(&ticket.model);
         let closed = self.circuit(model, now);
         if let (Err(after), Failover::Possible) = (closed, ticket.failover) {
@@ -196,6 +197,7 @@ impl GatewayState {
 
     pub(super) fn dispatch(&mut self) {
         let now = self.now();
+        self.share_limits();
         self.lift_limits(now);
         let mut next = None;
         while self.has_capacity() {
@@ -211,6 +213,11 @@ impl GatewayState {
         let lifted = model_queues.filter_map(|one| one.limiter.aimd.lifted_at());
         self.set_alarm(next.into_iter().chain(lifted).min(), now);
         self.count();
+    }
+
+    fn share_limits(&mut self) {
+        self.limiter
+            .divide(&self.args.settings, self.args.nodes.get());
     }
 
     fn lift_limits(&mut self, now: Duration) {
@@ -390,7 +397,8 @@ impl GatewayState {
     }
 
     fn has_capacity(&self) -> bool {
-        self.running.len() < self.args.settings.concurrency
+        let share = self.args.settings.concurrency / self.args.nodes.get();
+        self.running.len() < share.max(1)
     }
 
     pub(super) fn number(&mut self) -> u64 {

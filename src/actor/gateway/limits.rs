@@ -63,6 +63,19 @@ impl RateLimiter {
         }
     }
 
+    /// Divides the configured limits by the number of nodes that share them, at least 1 of each.
+    pub(super) fn divide(&mut self, settings: &GatewaySettings, nodes: usize) {
+        let share = |limit: u64| limit / nodes as u64;
+        for (bucket, limit) in [
+            (&mut self.requests, settings.requests_per_minute),
+            (&mut self.tokens, settings.tokens_per_minute),
+        ] {
+            if let (Some(bucket), Some(limit)) = (bucket, limit) {
+                bucket.set_limit(share(limit));
+            }
+        }
+    }
+
     pub(super) fn ready_at(&self, tokens: u64) -> Duration {
         let requests = self.requests.map(|all| all.ready_at(1));
         let tokens = self.tokens.map(|all| all.ready_at(tokens));

@@ -93,8 +93,8 @@ pub(super) struct Membership {
     pub(super) timing: Timing,
     id: AtomicI64,
     url: Option<String>,
-    pub(super) is_draining: AtomicBool,
-    pub(super) sessions: AtomicU64,
+    is_draining: AtomicBool,
+    queries: AtomicU64,
     beats: Mutex<Beats>,
     others: Mutex<Arc<[Node]>>,
     adopted: AtomicU64,
@@ -108,7 +108,7 @@ impl Membership {
             id: AtomicI64::new(NOBODY),
             url,
             is_draining: AtomicBool::new(false),
-            sessions: AtomicU64::new(0),
+            queries: AtomicU64::new(0),
             beats: Mutex::new(Beats {
                 last: now,
                 since: now,
@@ -122,12 +122,16 @@ impl Membership {
         self.id.load(Ordering::Relaxed)
     }
 
+    pub(super) fn report(&self, is_draining: bool, queries: u64) {
+        self.is_draining.store(is_draining, Ordering::Relaxed);
+        self.queries.store(queries, Ordering::Relaxed);
+    }
+
     pub(super) fn others(&self) -> Arc<[Node]> {
         Arc::clone(&self.others.lock())
     }
 
     /// Sessions that this node has adopted.
-    #[cfg(test)]
     pub(super) fn adopted(&self) -> u64 {
         self.adopted.load(Ordering::Relaxed)
     }
@@ -154,7 +158,9 @@ impl Membership {
         let random = Uuid::now_v7().as_u64_pair().1;
         let id = (random >> 1).cast_signed();
         let sent = now();
-        let sql = "INSERT INTO node (id, url) VALUES ($1, $2)";
+        // Nothing else can listen at this node's address: a node that did has ended.
+        let sql = "WITH gone AS (UPDATE node SET is_dead = true WHERE url = $2 AND NOT is_dead)
+            INSERT INTO node (id, url) VALUES ($1, $2)";
         client.execute(sql, &[&id, &self.url]).await?;
         self.id.store(id, Ordering::Relaxed);
         *self.beats.lock() = Beats {
@@ -167,13 +173,13 @@ impl Membership {
     /// Sends a heartbeat, and registers anew if this node was declared dead.
     async fn beat(&self, client: &Client) -> Result<(), Failed> {
         let sent = now();
-        let sql = "UPDATE node SET beat = clock_timestamp(), is_draining = $2, sessions = $3
+        let sql = "UPDATE node SET beat = clock_timestamp(), is_draining = $2, queries = $3
             WHERE id = $1 AND NOT is_dead";
         let statement = client.prepare_cached(sql).await?;
         let is_draining = self.is_draining.load(Ordering::Relaxed);
-        let sessions = self.sessions.load(Ordering::Relaxed).cast_signed();
+        let queries = self.queries.load(Ordering::Relaxed).cast_signed();
         if client
-            .execute(&statement, &[&self.id(), &is_draining, &sessions])
+            .execute(&statement, &[&self.id(), &is_draining, &queries])
             .await?
             == 0
         {
@@ -185,7 +191,7 @@ impl Membership {
     }
 
     async fn look(&self, client: &Client) -> Result<(), Failed> {
-        let sql = "SELECT id, url, is_draining, sessions FROM node
+        let sql = "SELECT id, url, is_draining, queries FROM node
             WHERE NOT is_dead AND id <> $1 ORDER BY id";
         let statement = client.prepare_cached(sql).await?;
         let mut others = Vec::new();
@@ -194,7 +200,7 @@ impl Membership {
                 id: row.try_get(0)?,
                 url: row.try_get(1)?,
                 is_draining: row.try_get(2)?,
-                sessions: row.try_get::<_, i64>(3)?.cast_unsigned(),
+                queries: row.try_get::<_, i64>(3)?.cast_unsigned(),
             });
         }
         *self.others.lock() = others.into();

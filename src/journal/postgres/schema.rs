@@ -27,7 +27,7 @@ const STEPS: &[&str] = &["
         url text,
         beat timestamptz NOT NULL DEFAULT clock_timestamp(),
         is_draining boolean NOT NULL DEFAULT false,
-        sessions bigint NOT NULL DEFAULT 0,
+        queries bigint NOT NULL DEFAULT 0,
         is_dead boolean NOT NULL DEFAULT false
     ) WITH (fillfactor = 50);
     CREATE TABLE session (

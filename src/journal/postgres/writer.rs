@@ -6,7 +6,15 @@
 //! first: the old statement may still be running, and only another write waits for its locks.
 
 use std::{
-    cmp::Ordering, collections::VecDeque, mem, panic::AssertUnwindSafe, sync::Arc, time::Duration,
+    cmp::Ordering,
+    collections::VecDeque,
+    mem,
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
 };
 
 use deadpool_postgres::{Client, Pool};
@@ -95,19 +103,34 @@ struct Queued<W: Write> {
     reply: oneshot::Sender<Result<W::Answer, Error>>,
 }
 
+/// Statements that were committed, and the requests in them.
+#[derive(Debug, Default)]
+pub(super) struct BatchCounts {
+    pub(super) batches: AtomicU64,
+    pub(super) requests: AtomicU64,
+}
+
+/// Starts queues, whose tasks end with `tasks`.
+pub(super) struct Starting<'a> {
+    pub(super) tasks: &'a mut JoinSet<()>,
+    pub(super) batches: &'a Arc<BatchCounts>,
+}
+
+impl Starting<'_> {
+    pub(super) fn queue<W: Write>(&mut self, link: &Arc<Link>) -> Queue<W> {
+        let (queue, waiting) = mpsc::channel(QUEUE);
+        let (link, batches) = (Arc::clone(link), Arc::clone(self.batches));
+        self.tasks.spawn(serve(link, batches, waiting));
+        Queue { queue }
+    }
+}
+
 /// The queue of one kind of write.
 pub(super) struct Queue<W: Write> {
     queue: mpsc::Sender<Queued<W>>,
 }
 
 impl<W: Write> Queue<W> {
-    /// Starts the task, which ends with `tasks` or with the queue.
-    pub(super) fn start(link: Arc<Link>, tasks: &mut JoinSet<()>) -> Self {
-        let (queue, waiting) = mpsc::channel(QUEUE);
-        tasks.spawn(serve(link, waiting));
-        Self { queue }
-    }
-
     pub(super) fn ask(&self, write: W) -> JournalFuture<'_, W::Answer> {
         Box::pin(async move {
             let ended = || Error::Unavailable("the journal is closed".to_owned());
@@ -119,7 +142,11 @@ impl<W: Write> Queue<W> {
     }
 }
 
-async fn serve<W: Write>(link: Arc<Link>, mut queue: mpsc::Receiver<Queued<W>>) {
+async fn serve<W: Write>(
+    link: Arc<Link>,
+    counts: Arc<BatchCounts>,
+    mut queue: mpsc::Receiver<Queued<W>>,
+) {
     let mut waiting = VecDeque::new();
     loop {
         if waiting.is_empty() {
@@ -144,6 +171,8 @@ async fn serve<W: Write>(link: Arc<Link>, mut queue: mpsc::Receiver<Queued<W>>) 
             }
             let failed = match attempt(&link, &batch).await {
                 Ok(answers) => {
+                    counts.batches.fetch_add(1, Relaxed);
+                    counts.requests.fetch_add(batch.len() as u64, Relaxed);
                     for (queued, answer) in batch.into_iter().zip(answers) {
                         let _ = queued.reply.send(answer);
                     }

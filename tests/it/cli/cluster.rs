@@ -1,7 +1,7 @@
 //! Several `oracle serve` over one database: any takes any request, and a killed one loses nothing.
 //! Passes without a test where PostgreSQL is not installed.
 
-use std::{fs, net::TcpListener, time::Duration};
+use std::{fs, net::TcpListener, sync::Arc, time::Duration};
 
 use futures_util::StreamExt as _;
 use oracle_agent::testkit::postgres::Cluster;
@@ -15,38 +15,60 @@ use super::{
     serve::{DONE, Served, place},
 };
 
+mod chaos;
+
 const KEY: &str = "0123456789abcdef0123456789abcdef";
 const SOON: Duration = Duration::from_secs(60);
 
-struct Node {
-    server: Served,
-    _place: Workspace,
+/// Where a node has its files and its address.
+#[derive(Clone)]
+struct NodePlace {
+    place: Arc<Workspace>,
+    address: String,
 }
 
-impl Node {
-    /// Starts a node whose model takes this many milliseconds for its first reply.
-    fn start(database: &str, delay_ms: u64) -> Self {
-        let turn = |delay_ms| json!({ "reply": DONE, "delay_ms": delay_ms });
-        let mut turns = vec![turn(0); 20];
-        turns[0] = turn(delay_ms);
-        let place = place(&json!(turns));
+impl NodePlace {
+    /// A node whose model takes this many milliseconds for each reply of a conversation.
+    fn new(database: &str, delays: &[u64]) -> Self {
+        let turns = delays.iter();
+        let turns = turns.map(|delay| json!({ "reply": DONE, "delay_ms": delay }));
+        let place = place(&turns.collect());
         // Bound and left at once: nothing else takes it so soon.
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = free.local_addr().unwrap();
-        drop(free);
+        let address = free.local_addr().unwrap().to_string();
         let config = format!(
             "journal.url = {database:?}\n\
              cluster.url = \"http://{address}\"\n\
              cluster.key_env = \"CLUSTER_KEY\"\n"
         );
         fs::write(place.path("node.toml"), config).unwrap();
+        let place = Arc::new(place);
+        Self { place, address }
+    }
+
+    fn start(&self) -> Served {
+        let address = &self.address;
         let line = format!("serve --listen {address} --model scripted/script.json");
-        let run = place.oracle(&line).env("CLUSTER_KEY", KEY);
+        let run = self.place.oracle(&line).env("CLUSTER_KEY", KEY);
         let mut command = run.command();
         command.args(["--config", "node.toml"]);
-        let (server, _) = Served::of(command);
+        Served::of(command).0
+    }
+}
+
+struct Node {
+    server: Served,
+    _place: NodePlace,
+}
+
+impl Node {
+    /// Starts a node whose model takes this many milliseconds for its first reply.
+    fn start(database: &str, delay_ms: u64) -> Self {
+        let mut delays = [0; 20];
+        delays[0] = delay_ms;
+        let place = NodePlace::new(database, &delays);
         Self {
-            server,
+            server: place.start(),
             _place: place,
         }
     }

@@ -311,3 +311,21 @@ fn concurrency_limit_is_lifted_a_minute_after_the_last_refusal() {
     assert!(aimd.lift(at(80)));
     assert_eq!(aimd.limit(), None);
 }
+
+#[test]
+fn configured_limits_are_divided_by_the_nodes() {
+    let settings = GatewaySettings {
+        requests_per_minute: Some(600),
+        tokens_per_minute: Some(2),
+        ..GatewaySettings::default()
+    };
+    let mut limiter = RateLimiter::configured(&settings);
+    for (nodes, requests, tokens) in [(3, 200, 1), (1, 600, 2), (1_000, 1, 1)] {
+        limiter.divide(&settings, nodes);
+        let limits = Limits {
+            requests: Some(requests),
+            tokens: Some(tokens),
+        };
+        assert_eq!(limiter.limits(), limits, "{nodes}");
+    }
+}
