@@ -1,23 +1,29 @@
-//! The SQLite journal compared with the one in memory: the cost of durability on this disk.
+//! The journals in SQLite and in PostgreSQL compared with the one in memory: the cost of durability
+//! on this disk.
 //!
 //! Begins with the disk's own fsync, the baseline for all other figures. `TMPDIR` selects the disk,
-//! `ORACLE_BENCH_SESSIONS` the number of sessions (100,000).
+//! `ORACLE_BENCH_SESSIONS` the number of sessions (100,000). Without PostgreSQL, its figures are left
+//! out; its server has its default settings and shares the machine.
 #![expect(clippy::print_stdout, reason = "its figures are its output")]
 
 use std::{error::Error, path::Path, sync::Arc, time::Duration};
 
 use oracle_agent::{
-    journal::{ALL, Append, Claim, Journal, Memory, SessionStatus, Sqlite, sqlite::Inspection},
+    journal::{
+        ALL, Append, Claim, Journal, Memory, Nodes as _, Postgres, SessionStatus, Sqlite,
+        sqlite::Inspection,
+    },
     model::{
         Attempt, Limits, Message, QueryId, Record, Role, Seq, SessionKey, SessionName, StopReason,
         TenantId, Timestamp, Turn, Usage,
         record::{Accepted, Fact, InboxPosition, QueryFact, Replied, SignalPresence, TurnFact},
     },
+    testkit::postgres::Cluster,
 };
 use tokio::{
     runtime::{Builder, Runtime},
     task::JoinSet,
-    time::Instant,
+    time::{Instant, sleep},
 };
 
 #[path = "common/fsync.rs"]
@@ -43,22 +49,31 @@ fn main() -> BenchResult<()> {
             fsync(directory.path(), block)?
         );
     }
-    for (name, journal) in [
+    let cluster = Cluster::start("").inspect_err(|error| println!("postgres: {error}"));
+    let cluster = cluster.ok();
+    let mut journals = vec![
         ("memory", Arc::new(Memory::new()) as Arc<dyn Journal>),
         ("sqlite", Arc::new(open(&directory.path().join("appends"))?)),
-    ] {
+    ];
+    if let Some(cluster) = &cluster {
+        let journal = runtime
+            .block_on(async { BenchResult::Ok(Postgres::open(&cluster.fresh().await?).await?) });
+        journals.push(("postgres", Arc::new(journal?)));
+    }
+    for (name, journal) in &journals {
         for (sessions, records) in [(1, 1), (1, 3), (64, 1), (64, 3), (256, 3)] {
-            let appends = appends(&runtime, &journal, sessions, records)?;
+            let appends = appends(&runtime, journal, sessions, records)?;
             println!("{name}: {sessions} sessions, {records} records an append: {appends}");
         }
     }
+    drop(journals);
     let sessions = std::env::var("ORACLE_BENCH_SESSIONS");
     let sessions = sessions.ok().and_then(|number| number.parse().ok());
-    start(
-        &runtime,
-        &directory.path().join("many"),
-        sessions.unwrap_or(100_000),
-    )?;
+    let sessions = sessions.unwrap_or(100_000);
+    start(&runtime, &directory.path().join("many"), sessions)?;
+    if let Some(cluster) = &cluster {
+        runtime.block_on(nodes(cluster, sessions))?;
+    }
     long(&runtime, &directory.path().join("long"))?;
     Ok(())
 }
@@ -179,6 +194,83 @@ fn start(runtime: &Runtime, directory: &Path, sessions: u64) -> BenchResult<()> 
         "sqlite: verified in {:.2?}, {} problems",
         before.elapsed(),
         problems.len()
+    );
+    Ok(())
+}
+
+/// Many sessions in PostgreSQL, a thousand of which run a query on a node that dies.
+async fn nodes(cluster: &Cluster, sessions: u64) -> BenchResult<()> {
+    let settings = cluster.fresh().await?;
+    let (doomed, survivor) = (
+        Postgres::open(&settings).await?,
+        Postgres::open(&settings).await?,
+    );
+    let log = "SELECT (pg_current_wal_lsn() - '0/0')::int8";
+    let log_before = Postgres::count(&settings, log).await?;
+    let began = Instant::now();
+    let mut tasks = JoinSet::new();
+    for from in 0..256 {
+        let journal = doomed.clone();
+        tasks.spawn(async move {
+            for number in (from..sessions).step_by(256) {
+                let leaves = match number < 1_000 {
+                    true => SessionStatus::Busy,
+                    false => SessionStatus::Idle,
+                };
+                let key = key(&format!("session-{number}"))?;
+                let records = (1..=3).map(record).collect();
+                let by = journal.begin(key, records, leaves).await?;
+                if leaves == SessionStatus::Idle {
+                    journal.release(by.sid, by.epoch).await?;
+                }
+            }
+            BenchResult::Ok(())
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended??;
+    }
+    let log_bytes = Postgres::count(&settings, log).await? - log_before;
+    let stats = Postgres::stats(&settings).await?;
+    println!(
+        "postgres: {sessions} sessions begun in {:.2?}; for each {} bytes, {} bytes of log",
+        began.elapsed(),
+        stats.database_bytes / sessions,
+        log_bytes / sessions,
+    );
+    let (mut claims, mut lists) = (Times::default(), Times::default());
+    for number in (1_000..sessions).step_by(usize::try_from(sessions / 500 + 1)?) {
+        let name = format!("session-{number}");
+        let before = Instant::now();
+        let by = survivor.claim(key(&name)?).await?;
+        survivor.read(by.sid, Seq(0), usize::MAX).await?;
+        claims.add(before.elapsed());
+        let (tenant, after) = (TenantId::local(), Some(SessionName::new(&name)?));
+        let before = Instant::now();
+        survivor.list(tenant.clone(), after, 100).await?;
+        survivor.newest(tenant.clone(), 20).await?;
+        lists.add(before.elapsed());
+    }
+    println!("postgres: a session of 3 records claimed and read: {claims}");
+    println!("postgres: a page of 100 sessions, and the 20 newest: {lists}");
+    let before = Instant::now();
+    let words = "where names checked".to_owned();
+    let hits = survivor.search(TenantId::local(), words, 20).await?.len();
+    println!(
+        "postgres: search with {hits} hits shown, of a text that every session has: {:.2?}",
+        before.elapsed()
+    );
+    drop(doomed);
+    let dead = "UPDATE node SET is_dead = true
+        WHERE id = (SELECT owner FROM session WHERE name = 'session-0')";
+    let before = Instant::now();
+    Postgres::execute(&settings, dead).await?;
+    while survivor.figures().adopted < 1_000.min(sessions) {
+        sleep(Duration::from_millis(5)).await;
+    }
+    println!(
+        "postgres: 1000 sessions adopted in {:.2?}",
+        before.elapsed()
     );
     Ok(())
 }

@@ -1,6 +1,7 @@
-//! Forwarding to the node that owns a session. Any node takes any request: one that finds its
-//! session on another node is sent there, at most once, with the caller's identity in place of the
-//! key. Responses are passed on as they come, and a client that leaves cancels the request there.
+//! Forwarding to the node that owns a session. Any node accepts any request; one that was forwarded
+//! is not forwarded again. It has the caller's identity in a header, which counts only beside the
+//! cluster's key; the client's own key has been removed by `auth`. Responses are passed on as they
+//! come, and a client that leaves cancels the request there.
 //!
 //! **Invariant:** nobody gets an identity from a request's headers without the cluster's key.
 
@@ -14,7 +15,7 @@ use std::{
 
 use axum::{
     body::{Body, to_bytes},
-    extract::{RawPathParams, Request, State},
+    extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
     middleware::Next,
     response::{IntoResponse as _, Response},
@@ -42,14 +43,16 @@ const SESSION: HeaderName = HeaderName::from_static("x-oracle-session");
 const KEY: HeaderName = HeaderName::from_static("x-oracle-cluster-key");
 const CALLER: HeaderName = HeaderName::from_static("x-oracle-caller");
 
-/// Times that a request looks for its owner, which may change meanwhile, and the pause between.
+/// How often a request looks for its owner, which may change meanwhile, and the pause between.
 const LOOKS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
+/// Between two reports of this node's load.
 const LOOK: Duration = Duration::from_secs(1);
-/// A node is much fuller with this many times another's queries, and this many more.
-const MUCH: u64 = 2;
-const MUCH_MORE: u64 = 64;
-/// Retry hint while a node cannot be reached: others notice its death within this time.
+/// A new session goes to another node if this one runs more queries than this many times the other's
+/// and this many more.
+const LOAD_FACTOR: u64 = 2;
+const LOAD_MARGIN: u64 = 64;
+/// Retry hint while a node cannot be reached. Its sessions move after 10 to 12 s if it is dead.
 const NOTICED: Duration = Duration::from_secs(5);
 
 /// How a server reaches the other nodes of its cluster.
@@ -131,8 +134,8 @@ impl Cluster {
         sent.is_some_and(|sent| bool::from(sent.ct_eq(key)))
     }
 
-    /// The node for a message that this one should not take: it is ending, or the message begins a
-    /// session and another node is much less busy.
+    /// Where a message goes instead, because this node is ending, or because it is much busier and the
+    /// message begins a session.
     fn elsewhere(&self, host: &Host, parts: &Parts) -> Option<String> {
         if parts.method != Method::POST {
             return None;
@@ -144,11 +147,17 @@ impl Cluster {
             .iter()
             .filter(|node| !node.is_draining && node.url.is_some());
         let other = fit.min_by_key(|node| node.queries)?;
-        let is_fuller = host.oracle.busy() as u64 > MUCH * other.queries + MUCH_MORE;
+        let is_fuller = host.oracle.busy() as u64 > LOAD_FACTOR * other.queries + LOAD_MARGIN;
         match host.is_draining() || begins && is_fuller {
             true => other.url.clone(),
             false => None,
         }
+    }
+
+    async fn owner(&self, caller: &Principal, name: &SessionName) -> Option<String> {
+        let (tenant, name) = (caller.tenant.clone(), name.clone());
+        let owner = self.nodes.owner(SessionKey { tenant, name }).await;
+        owner.ok().flatten()?.url
     }
 
     async fn send(
@@ -200,14 +209,15 @@ impl Cluster {
     }
 }
 
-/// Sends a request to the node that owns its session. The body has been read as a whole.
+/// Sends a request to the node that owns its session. The layer around it has read the body, within
+/// its limits.
 ///
 /// A read asks for the owner first, because this node could answer from the journal, but without
 /// what is in progress there. Other requests are tried here, which claims a free session.
 pub(super) async fn forward(
     State(host): State<Host>,
     Caller(caller): Caller,
-    parameters: RawPathParams,
+    parameters: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -215,8 +225,10 @@ pub(super) async fn forward(
     let Some(cluster) = host.cluster().filter(|_| !is_forwarded) else {
         return next.run(request).await;
     };
-    let name = parameters.iter().find(|(name, _)| *name == "id");
-    let name = name.and_then(|(_, name)| SessionName::new(name).ok());
+    let name = parameters.ok().and_then(|parameters| {
+        let (_, name) = parameters.iter().find(|(name, _)| *name == "id")?;
+        SessionName::new(name).ok()
+    });
     let read = name.filter(|_| request.method() == Method::GET);
     let (parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, usize::MAX).await else {
@@ -225,15 +237,10 @@ pub(super) async fn forward(
     };
     for _ in 0..LOOKS {
         let elsewhere = cluster.elsewhere(&host, &parts);
-        let owner = match &read {
-            _ if elsewhere.is_some() => elsewhere,
-            Some(name) => {
-                let tenant = caller.tenant.clone();
-                let name = name.clone();
-                let owner = cluster.nodes.owner(SessionKey { tenant, name }).await;
-                owner.ok().flatten().and_then(|owner| owner.url)
-            }
-            None => None,
+        let owner = match (elsewhere, &read) {
+            (Some(url), _) => Some(url),
+            (None, Some(name)) => cluster.owner(&caller, name).await,
+            (None, None) => None,
         };
         let url = match owner {
             Some(url) => url,
@@ -261,7 +268,7 @@ pub(super) async fn forward(
         .into_response()
 }
 
-/// Keeps each node's share of the limits, and tells the others how much it has to do.
+/// Reports this node's load, and divides the limits by the number of live nodes.
 pub(super) async fn watch(host: Host) {
     let Some(cluster) = host.cluster() else {
         return;

@@ -27,7 +27,7 @@ pub trait Usages: Journal {
     fn set_usages(&self, usages: Vec<(String, DayUsage)>) -> JournalFuture<'_, ()>;
 }
 
-/// What a copy has.
+/// The result of a copy.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Copied {
     /// Number of sessions.
@@ -36,7 +36,8 @@ pub struct Copied {
     pub records: u64,
     /// Records that this run has written.
     pub written: u64,
-    /// SHA-256 over the names and records of all sessions and the usage, equal in both journals.
+    /// SHA-256 over the names, statuses and records of all sessions and the usage, all of which were
+    /// compared in both journals.
     pub checksum: String,
 }
 
@@ -59,6 +60,9 @@ pub enum CopyError {
         /// The first different record.
         seq: Seq,
     },
+    /// The target has usage that the source does not have.
+    #[error("the target has other usage of `{0}`: copy to an empty journal")]
+    Usage(String),
 }
 
 /// Copies a journal to another one and compares them.
@@ -100,8 +104,17 @@ pub async fn copy(from: &dyn Usages, to: &dyn Usages) -> Result<Copied, CopyErro
     }
     let usages = from.usages().await?;
     to.set_usages(usages.clone()).await?;
+    let copied_usages = to.usages().await?;
+    if let Some((payer, _)) = copied_usages.iter().find(|usage| !usages.contains(usage)) {
+        return Err(CopyError::Usage(payer.clone()));
+    }
     for (payer, usage) in usages {
-        digest.update(format!("{payer} {usage:?}"));
+        let DayUsage {
+            day,
+            tokens,
+            nano_usd,
+        } = usage;
+        digest.update(format!("{payer} {} {tokens} {nano_usd}", day.0));
     }
     copied.checksum = hex(&digest.finalize());
     Ok(copied)
@@ -125,6 +138,7 @@ async fn session(
         return Err(differs(last.next()));
     }
     let claim = match there {
+        // Nothing to write, so no claim.
         Some(there) if end == *last => Claim {
             sid: there.sid,
             epoch: Epoch::default(),
@@ -159,11 +173,18 @@ async fn session(
             return Err(differs(entry.seq));
         }
         for Entry { seq, record } in &page {
-            let body = Encoder::default().encode(record).unwrap_or_default();
+            let body = Encoder::default().encode(record).map_err(|error| {
+                let (sid, seq, why) = (known.sid, *seq, error.to_string());
+                Error::Unreadable { sid, seq, why }
+            })?;
             let (at, kind) = (record.at.as_millis(), record.fact.kind());
             digest.update(format!("{seq} {at} {kind} {body}"));
         }
         after = *seq;
+    }
+    let copy = to.find(key.clone()).await?;
+    if copy.is_none_or(|copy| (copy.last, copy.standing) != (*last, known.standing)) {
+        return Err(differs(*last));
     }
     if written > 0 {
         if let Some(snapshot) = from.snapshot(known.sid).await? {

@@ -49,21 +49,21 @@ mod writer;
 pub use error::OpenError;
 pub use settings::Settings;
 
-use error::{Failed, Scope};
+use error::{Failed, Recovery};
 use node::{Membership, Timing};
 use settings::Target;
 use store::is_busy;
 use writer::{BatchCounts, Link, Queue, Starting};
 
 /// Oldest server, as `server_version_num`.
-const OLDEST: i32 = 140_000;
+const MIN_VERSION: i32 = 140_000;
 /// Deadline of a free connection.
 const CONNECTION: Duration = Duration::from_secs(5);
-/// How long a read is tried again while the server is away.
+/// How long a read is tried again while the server is away, and the pause between.
 const INSIST: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 /// Session numbers that are reserved at once.
-const RESERVED: i64 = 64;
+const SID_BLOCK: i64 = 64;
 
 /// A journal in PostgreSQL. Clones share it.
 #[derive(Clone)]
@@ -73,19 +73,18 @@ pub struct Postgres {
 }
 
 struct Inner {
-    /// Connections that read, and one for deletions.
+    /// Connections that read, and one for deletions. Writers and heartbeats have their own.
     pool: Pool,
-    /// Connections that write, and one for this node's heartbeats: readers never wait for them.
-    writers: Pool,
     node: Membership,
     batches: Arc<BatchCounts>,
-    appends: Vec<Queue<store::Append>>,
-    begins: Queue<store::Begin>,
-    claims: Queue<store::ClaimOf>,
-    releases: Queue<store::Release>,
-    saves: Queue<store::Save>,
-    /// Sessions of this node that may run a query: an index over that would cost every append.
-    own: Mutex<BTreeSet<i64>>,
+    appends: Vec<Queue<store::AppendWrite>>,
+    begins: Queue<store::BeginWrite>,
+    claims: Queue<store::ClaimWrite>,
+    releases: Queue<store::ReleaseWrite>,
+    saves: Queue<store::SnapshotWrite>,
+    /// Sessions of this node that may run a query. Kept in memory, because every append would have to
+    /// maintain an index over the status.
+    maybe_busy: Mutex<BTreeSet<i64>>,
     /// Numbers for new sessions.
     sids: tokio::sync::Mutex<Vec<i64>>,
 }
@@ -100,11 +99,12 @@ impl Postgres {
     }
 
     async fn open_timed(settings: &Settings, timing: Timing) -> Result<Self, OpenError> {
-        let writers = pool(settings, settings.writers.max(1) + 1)?;
         let pool = pool(settings, settings.readers.max(1) + 1)?;
-        let mut client = connect(&writers).await?;
+        let mut client = connect(&pool).await?;
         match schema::layout(&**client).await? {
-            0 => drop(schema::migrate(&mut client).await?),
+            0 => {
+                schema::migrate(&mut client).await?;
+            }
             schema::LAYOUT => {}
             older => return Err(OpenError::Older(older)),
         }
@@ -113,7 +113,7 @@ impl Postgres {
         drop(client);
         let mut tasks = JoinSet::new();
         let links: Vec<_> = (0..settings.writers.max(1))
-            .map(|_| Link::of(&writers))
+            .map(|_| Link::of(&pool))
             .collect();
         let batches = Arc::new(BatchCounts::default());
         let mut starting = Starting {
@@ -129,10 +129,9 @@ impl Postgres {
             releases: starting.queue(first),
             saves: starting.queue(first),
             pool,
-            writers,
             node,
             batches: Arc::clone(&batches),
-            own: Mutex::default(),
+            maybe_busy: Mutex::default(),
             sids: tokio::sync::Mutex::default(),
         });
         tasks.spawn(node::run(Arc::clone(&inner)));
@@ -178,7 +177,8 @@ impl Postgres {
     /// # Errors
     /// Returns an [`OpenError`] if the database cannot be read.
     pub async fn verify(settings: &Settings) -> Result<Vec<Problem>, OpenError> {
-        Ok(verify::verify(&inspecting(settings).await?).await?)
+        let client = inspecting(settings).await?;
+        Ok(verify::verify(&client).await?)
     }
 
     /// Counts sessions, records and bytes.
@@ -186,13 +186,17 @@ impl Postgres {
     /// # Errors
     /// Returns an [`OpenError`] if the database cannot be read.
     pub async fn stats(settings: &Settings) -> Result<Stats, OpenError> {
-        Ok(verify::stats(&inspecting(settings).await?).await?)
+        let client = inspecting(settings).await?;
+        Ok(verify::stats(&client).await?)
     }
 
     /// Ends this node: what it still owns may be adopted by others at once.
     pub async fn close(self) {
         let Inner { pool, node, .. } = &*self.inner;
-        let leave = async { node.leave(&pool.get().await?).await };
+        let leave = async {
+            let client = pool.get().await?;
+            node.leave(&client).await
+        };
         if let Err(error) = leave.await {
             tracing::warn!(%error, "other nodes will notice the end of this one only by its lease");
         }
@@ -226,7 +230,7 @@ fn pool(settings: &Settings, size: usize) -> Result<Pool, OpenError> {
         .map_err(|error| OpenError::Database(error.to_string()))
 }
 
-/// The first connection, with the server's settings checked.
+/// Takes a connection, and checks the version and the settings of the server.
 async fn connect(pool: &Pool) -> Result<Client, OpenError> {
     let client = pool.get().await.map_err(Failed::from)?;
     let sql =
@@ -239,18 +243,16 @@ async fn connect(pool: &Pool) -> Result<Client, OpenError> {
         return Err(OpenError::OldServer(setting(1)));
     }
     let refused = |name, found, want| Err(OpenError::Setting { name, found, want });
-    match (&*setting(2), &*setting(3)) {
-        ("UTF8", "off") => refused("synchronous_commit", "off".to_owned(), "`on`"),
-        ("UTF8", _) => {
-            if setting(4) == "off" {
-                tracing::warn!(
-                    "the database has `fsync = off`: it loses records when its machine dies"
-                );
-            }
-            Ok(client)
-        }
-        (encoding, _) => refused("server_encoding", encoding.to_owned(), "`UTF8`"),
+    if setting(2) != "UTF8" {
+        return refused("server_encoding", setting(2), "`UTF8`");
     }
+    if setting(3) == "off" {
+        return refused("synchronous_commit", setting(3), "`on`");
+    }
+    if setting(4) == "off" {
+        tracing::warn!("the database has `fsync = off`: it loses records when its machine dies");
+    }
+    Ok(client)
 }
 
 /// A connection to an existing journal, for statements that may take long.
@@ -267,12 +269,12 @@ async fn inspecting(settings: &Settings) -> Result<Client, OpenError> {
 }
 
 const fn is_supported(version: i32) -> bool {
-    version >= OLDEST
+    version >= MIN_VERSION
 }
 
 impl Inner {
-    /// Runs a read, again while the server is away.
-    async fn read<T, F>(&self, look: impl Fn(Arc<Client>) -> F + Send) -> Result<T, Error>
+    /// Runs what can be repeated, again while the server is away.
+    async fn retry<T, F>(&self, look: impl Fn(Arc<Client>) -> F + Send) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Failed>> + Send,
     {
@@ -284,7 +286,7 @@ impl Inner {
             };
             match found {
                 Err(failed)
-                    if matches!(failed.scope(), Scope::Connection | Scope::Moment)
+                    if matches!(failed.recovery(), Recovery::Reconnect | Recovery::Retry)
                         && since.elapsed() < INSIST =>
                 {
                     sleep(PAUSE).await;
@@ -301,15 +303,25 @@ impl Inner {
 
     async fn claim(&self, key: SessionKey, if_empty: bool) -> Result<Claim, Error> {
         self.node.check()?;
-        let claim = store::ClaimOf {
+        let write = || store::ClaimWrite {
             owner: self.owner(&key),
             node: self.node.id(),
-            key,
+            key: key.clone(),
             if_empty,
         };
-        let claim = self.claims.ask(claim).await?;
-        // Its query may have been cut off.
-        self.own.lock().insert(claim.sid.0.cast_signed());
+        let since = Instant::now();
+        let claim = loop {
+            match self.claims.ask(write()).await? {
+                Some(claim) => break claim,
+                None if since.elapsed() < INSIST => sleep(PAUSE).await,
+                None => {
+                    let why = "the session keeps changing its owner".to_owned();
+                    return Err(Error::Unavailable(why));
+                }
+            }
+        };
+        // The previous owner may have left a query unfinished.
+        self.maybe_busy.lock().insert(claim.sid.0.cast_signed());
         Ok(claim)
     }
 
@@ -326,7 +338,7 @@ impl Inner {
         let key = match key {
             Some(key) => key.clone(),
             None => {
-                let key = self.read(|client| async move { query::key_of(&client, sid).await });
+                let key = self.retry(|client| async move { query::key_of(&client, sid).await });
                 key.await?.ok_or(Error::Unknown { sid })?
             }
         };
@@ -334,7 +346,7 @@ impl Inner {
             return Ok(None);
         }
         let parent = key.with_name(parent.clone());
-        let found = self.read(|client| {
+        let found = self.retry(|client| {
             let parent = parent.clone();
             async move { query::find(&client, &parent).await }
         });
@@ -342,17 +354,17 @@ impl Inner {
         Ok(Some(found.sid.0.cast_signed()))
     }
 
-    async fn append(&self, append: store::Append) -> Result<Seq, Error> {
+    async fn append(&self, append: store::AppendWrite) -> Result<Seq, Error> {
         self.node.check()?;
         let number = append.sid.0.cast_signed();
         let busy = is_busy(append.batch.leaves);
         if busy {
-            self.own.lock().insert(number);
+            self.maybe_busy.lock().insert(number);
         }
         let writer = append.sid.0 as usize % self.appends.len();
         let (end, has_landed) = self.appends[writer].ask(append).await?;
         if has_landed && !busy {
-            self.own.lock().remove(&number);
+            self.maybe_busy.lock().remove(&number);
         }
         Ok(end)
     }
@@ -361,7 +373,7 @@ impl Inner {
         let mut sids = self.sids.lock().await;
         if sids.is_empty() {
             *sids = self
-                .read(|client| async move { query::reserve_sids(&client, RESERVED).await })
+                .retry(|client| async move { query::reserve_sids(&client, SID_BLOCK).await })
                 .await?;
         }
         let sid = sids.pop().unwrap_or_default();
@@ -396,7 +408,7 @@ impl Journal for Postgres {
                     leaves,
                     charges: Vec::new(),
                 });
-                Ok::<_, Error>(store::Append {
+                Ok::<_, Error>(store::AppendWrite {
                     sid,
                     epoch,
                     batch: batch?,
@@ -406,21 +418,21 @@ impl Journal for Postgres {
             let mut first = append(sid, Epoch(1))?;
             first.parent = inner.parent(Some(&key), NEW, &first.batch).await?;
             let parent = first.parent;
-            let begin = store::Begin {
+            let begin = store::BeginWrite {
                 owner: inner.owner(&key),
                 key: key.clone(),
                 append: first,
             };
             if is_busy(leaves) {
-                inner.own.lock().insert(sid.0.cast_signed());
+                inner.maybe_busy.lock().insert(sid.0.cast_signed());
             }
             if let Some(claim) = inner.begins.ask(begin).await? {
                 return Ok(claim);
             }
             // The name is taken, perhaps by a session without records.
-            inner.own.lock().remove(&sid.0.cast_signed());
+            inner.maybe_busy.lock().remove(&sid.0.cast_signed());
             let claim = inner.claim(key, true).await?;
-            let append = store::Append {
+            let append = store::AppendWrite {
                 parent,
                 ..append(claim.sid, claim.epoch)?
             };
@@ -430,7 +442,7 @@ impl Journal for Postgres {
     }
 
     fn release(&self, sid: Sid, epoch: Epoch) -> JournalFuture<'_, ()> {
-        self.inner.releases.ask(store::Release { sid, epoch })
+        self.inner.releases.ask(store::ReleaseWrite { sid, epoch })
     }
 
     fn append(&self, append: Append) -> JournalFuture<'_, Seq> {
@@ -441,7 +453,7 @@ impl Journal for Postgres {
             let (sid, epoch) = (append.sid, append.epoch);
             let batch = Batch::of(append)?;
             let parent = self.inner.parent(None, sid, &batch).await?;
-            let append = store::Append {
+            let append = store::AppendWrite {
                 sid,
                 epoch,
                 batch,
@@ -452,14 +464,14 @@ impl Journal for Postgres {
     }
 
     fn read(&self, sid: Sid, after: Seq, limit: usize) -> JournalFuture<'_, Vec<Entry>> {
-        Box::pin(self.inner.read(move |client| async move {
+        Box::pin(self.inner.retry(move |client| async move {
             let records = query::records(&client, sid, after, limit).await?;
             Ok(records.into_iter().map(|(entry, _)| entry).collect())
         }))
     }
 
     fn find(&self, key: SessionKey) -> JournalFuture<'_, Option<Known>> {
-        Box::pin(self.inner.read(move |client| {
+        Box::pin(self.inner.retry(move |client| {
             let key = key.clone();
             async move { query::find(&client, &key).await }
         }))
@@ -471,21 +483,21 @@ impl Journal for Postgres {
         after: Option<SessionName>,
         limit: usize,
     ) -> JournalFuture<'_, Vec<Known>> {
-        Box::pin(self.inner.read(move |client| {
+        Box::pin(self.inner.retry(move |client| {
             let (tenant, after) = (tenant.clone(), after.clone());
             async move { query::list(&client, &tenant, after.as_ref(), limit).await }
         }))
     }
 
     fn newest(&self, tenant: TenantId, limit: usize) -> JournalFuture<'_, Vec<Known>> {
-        Box::pin(self.inner.read(move |client| {
+        Box::pin(self.inner.retry(move |client| {
             let tenant = tenant.clone();
             async move { query::newest(&client, &tenant, limit).await }
         }))
     }
 
     fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>> {
-        Box::pin(self.inner.read(move |client| {
+        Box::pin(self.inner.retry(move |client| {
             let after = after.clone();
             async move { query::tenants(&client, after.as_ref(), limit).await }
         }))
@@ -497,16 +509,16 @@ impl Journal for Postgres {
         sids: Sids,
         limit: usize,
     ) -> JournalFuture<'_, Vec<Known>> {
-        let own: Arc<[i64]> = self.inner.own.lock().iter().copied().collect();
+        let own: Arc<[i64]> = self.inner.maybe_busy.lock().iter().copied().collect();
         let node = self.inner.node.id();
-        Box::pin(self.inner.read(move |client| {
+        Box::pin(self.inner.retry(move |client| {
             let (of, sids, own) = (of.clone(), sids.clone(), Arc::clone(&own));
             async move { query::unfinished(&client, (&own, node), of.as_ref(), &sids, limit).await }
         }))
     }
 
     fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> JournalFuture<'_, ()> {
-        self.inner.saves.ask(store::Save {
+        self.inner.saves.ask(store::SnapshotWrite {
             sid,
             epoch,
             snapshot,
@@ -516,12 +528,12 @@ impl Journal for Postgres {
     fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>> {
         let read = self
             .inner
-            .read(move |client| async move { query::snapshot(&client, sid).await });
+            .retry(move |client| async move { query::snapshot(&client, sid).await });
         Box::pin(read)
     }
 
     fn usage(&self, payer: Payer, since: Day) -> JournalFuture<'_, Vec<DayUsage>> {
-        Box::pin(self.inner.read(move |client| {
+        Box::pin(self.inner.retry(move |client| {
             let payer = payer.clone();
             async move { query::usage(&client, &payer, since).await }
         }))
@@ -537,7 +549,7 @@ impl Journal for Postgres {
                 .map_err(|error| Failed::from(error).answer())?;
             let gone = deletion::delete(&mut client, self.inner.node.id(), sid, only).await;
             let gone = gone.map_err(|failed| failed.answer())?;
-            let mut own = self.inner.own.lock();
+            let mut own = self.inner.maybe_busy.lock();
             for known in &gone {
                 own.remove(&known.sid.0.cast_signed());
             }
@@ -550,7 +562,7 @@ impl Journal for Postgres {
             let Some(wanted) = SearchQuery::of(&words) else {
                 return Ok(Vec::new());
             };
-            let hits = self.inner.read(|client| {
+            let hits = self.inner.retry(|client| {
                 let (tenant, wanted) = (tenant.clone(), wanted.clone());
                 async move { query::search(&client, &tenant, &wanted, limit).await }
             });
@@ -562,7 +574,7 @@ impl Journal for Postgres {
 impl Nodes for Postgres {
     fn owner(&self, key: SessionKey) -> JournalFuture<'_, Option<Owner>> {
         let node = self.inner.node.id();
-        Box::pin(self.inner.read(move |client| {
+        Box::pin(self.inner.retry(move |client| {
             let key = key.clone();
             async move { query::owner(&client, &key, node).await }
         }))
@@ -591,13 +603,13 @@ impl Usages for Postgres {
     fn usages(&self) -> JournalFuture<'_, Vec<(String, DayUsage)>> {
         Box::pin(
             self.inner
-                .read(|client| async move { query::usages(&client).await }),
+                .retry(|client| async move { query::usages(&client).await }),
         )
     }
 
     fn set_usages(&self, usages: Vec<(String, DayUsage)>) -> JournalFuture<'_, ()> {
         let usages = Arc::new(usages);
-        Box::pin(self.inner.read(move |client| {
+        Box::pin(self.inner.retry(move |client| {
             let usages = Arc::clone(&usages);
             async move { store::set_usages(&client, &usages).await }
         }))

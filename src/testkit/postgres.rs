@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use crate::journal::postgres::{OpenError, Postgres, Settings};
 
-/// The script that runs a cluster in directory `$1`, with options `$2`. It ends with its input.
+/// The script that runs a cluster in directory `$1`, with options `$2`, until its input closes.
 /// PostgreSQL refuses to run as root, so root becomes another user.
 const RUN: &str = r#"
 set -e
@@ -33,6 +33,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
         </dev/null >>"$1/log" 2>&1 && break
     sleep 1
 done
+pg_ctl status --pgdata "$1/data" >/dev/null || { echo "the server does not start"; exit; }
 echo ready
 read -r _ || true
 pg_ctl stop --silent --mode immediate --pgdata "$1/data"

@@ -344,7 +344,11 @@ pub(super) fn cluster(
         return Ok(None);
     };
     let place = (&config.cluster.key_env, &config.cluster.key_file);
-    let key = secret("the key of the cluster", place, environment)?.unwrap_or_default();
+    let missing = || {
+        let why = "the cluster has no key: set `cluster.key_env` or `cluster.key_file`";
+        CliError::usage(why)
+    };
+    let key = secret("the key of the cluster", place, environment)?.ok_or_else(missing)?;
     if key.expose_secret().len() < SHORTEST_KEY {
         return Err(CliError::usage(format_args!(
             "the key of the cluster has fewer than {SHORTEST_KEY} characters: make one with \

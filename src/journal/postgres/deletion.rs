@@ -5,10 +5,11 @@ use deadpool_postgres::{Client, Transaction};
 use super::{
     error::Failed,
     query::{KNOWN, int, known, number, status},
+    store::owner,
 };
 use crate::{
     journal::{Error, Known, Only},
-    model::{Owner, Seq, Sid},
+    model::{Seq, Sid},
 };
 
 pub(super) async fn delete(
@@ -20,7 +21,7 @@ pub(super) async fn delete(
     let transaction = client.transaction().await?;
     let (mut family, mut gone, mut judged) = (vec![int(sid.0)], Vec::new(), 0);
     while let Some(&member) = family.get(judged) {
-        gone.extend(judge(&transaction, member, node, only).await?);
+        gone.extend(lock_and_check(&transaction, member, node, only).await?);
         let children = "SELECT sid FROM session WHERE parent_sid = $1 ORDER BY sid";
         for child in transaction.query(children, &[&member]).await? {
             let child = child.try_get(0)?;
@@ -40,7 +41,7 @@ pub(super) async fn delete(
 }
 
 /// Locks a session and checks the condition; `None` if its name is unreadable.
-async fn judge(
+async fn lock_and_check(
     transaction: &Transaction<'_>,
     member: i64,
     node: i64,
@@ -57,10 +58,7 @@ async fn judge(
     let known = known(&row)?;
     if let (Some(known), true) = (&known, row.try_get(6)?) {
         let session = known.key.name.clone();
-        let by = Owner {
-            url: row.try_get(7)?,
-            ..Owner::default()
-        };
+        let by = owner(&row, 7)?;
         return Err(Error::Owned { session, by }.into());
     }
     only.judge(sid, Seq(number(&row, 3)?), status(row.try_get(5)?))?;

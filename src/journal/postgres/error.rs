@@ -1,4 +1,4 @@
-//! Errors of opening, and the scope of later failures.
+//! Errors of opening, and how the writer goes on after later failures.
 
 use std::error::Error as _;
 
@@ -7,7 +7,7 @@ use tokio_postgres::error::SqlState;
 
 use crate::journal::Error;
 
-/// Why a journal was not opened. Nothing was changed.
+/// Why a journal was not opened, migrated or inspected.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The URL cannot be used.
@@ -39,8 +39,8 @@ pub enum OpenError {
     },
     /// The user lacks a right.
     #[error(
-        "the database refuses it: {0}; grant the right, or run `oracle journal migrate` as the \
-         owner"
+        "the user of the database lacks a right: {0}; grant it, or run `oracle journal migrate` as \
+         the owner"
     )]
     Rights(String),
     /// The schema has tables of another program.
@@ -63,7 +63,7 @@ pub enum OpenError {
     #[error("the journal has the old layout {0}: run `oracle journal migrate`")]
     Older(i32),
     /// The database failed.
-    #[error("cannot open the journal: {0}")]
+    #[error("the database failed: {0}")]
     Database(String),
 }
 
@@ -78,7 +78,9 @@ impl From<Failed> for OpenError {
             Some(&SqlState::PROTOCOL_VIOLATION | &SqlState::FEATURE_NOT_SUPPORTED) => {
                 Self::Pooler(said)
             }
-            Some(code) if !code.code().starts_with("28") && scope(error) != Scope::Connection => {
+            Some(code)
+                if !code.code().starts_with("28") && recovery(error) != Recovery::Reconnect =>
+            {
                 Self::Database(said)
             }
             _ => Self::Connect(said),
@@ -121,11 +123,11 @@ impl From<PoolError> for Failed {
 }
 
 impl Failed {
-    pub(super) fn scope(&self) -> Scope {
+    pub(super) fn recovery(&self) -> Recovery {
         match self {
-            Self::Refused(_) => Scope::Batch,
-            Self::Database(error) => scope(error),
-            Self::Connection(_) => Scope::Connection,
+            Self::Refused(_) => Recovery::GiveUp,
+            Self::Database(error) => recovery(error),
+            Self::Connection(_) => Recovery::Reconnect,
         }
     }
 
@@ -139,43 +141,44 @@ impl Failed {
     }
 }
 
-/// What a failure concerns.
+/// How a writer goes on after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// The connection. What it was doing may have been done.
-    Connection,
-    /// Nothing: the same statement may succeed now.
-    Moment,
-    /// One of the requests of the statement.
-    Request,
-    /// All of them.
-    Batch,
+pub(super) enum Recovery {
+    /// Sends the batch again over another connection. It may have been committed.
+    Reconnect,
+    /// Sends the batch again: it may succeed now.
+    Retry,
+    /// Sends the halves of the batch: one request is the reason.
+    Bisect,
+    /// Refuses the batch.
+    GiveUp,
 }
 
-fn scope(error: &tokio_postgres::Error) -> Scope {
+fn recovery(error: &tokio_postgres::Error) -> Recovery {
     let Some(code) = error.code().filter(|_| !error.is_closed()) else {
         // A value that cannot be sent has no code either, but the connection remains.
         let is_of_value = error.to_string().starts_with("error serializing");
         return if is_of_value {
-            Scope::Request
+            Recovery::Bisect
         } else {
-            Scope::Connection
+            Recovery::Reconnect
         };
     };
     match code.code() {
         // Deadlock, serialization, a lock or a statement that took too long.
-        "40P01" | "40001" | "55P03" | "57014" => Scope::Moment,
+        "40P01" | "40001" | "55P03" | "57014" => Recovery::Retry,
         // Out of memory or connections; a standby, whose primary may be elsewhere by now.
-        "53200" | "53300" | "25006" => Scope::Connection,
+        "53200" | "53300" | "25006" => Recovery::Reconnect,
+        // Of connections and operators; of cardinality, data, constraints and program limits.
         code => match &code[..2] {
-            "08" | "57" => Scope::Connection,
-            "21" | "22" | "23" | "54" => Scope::Request,
-            _ => Scope::Batch,
+            "08" | "57" => Recovery::Reconnect,
+            "21" | "22" | "23" | "54" => Recovery::Bisect,
+            _ => Recovery::GiveUp,
         },
     }
 }
 
-/// With the reason, which the error itself leaves out.
+/// The error with its cause, which tokio-postgres leaves out.
 pub(super) fn describe(error: &tokio_postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
         return format!("{} ({})", said.message(), said.code().code());

@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use deadpool_postgres::Client;
+use deadpool_postgres::ClientWrapper;
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::{sleep, timeout};
@@ -26,7 +26,8 @@ use uuid::Uuid;
 use super::{
     Inner,
     error::Failed,
-    store::{NOBODY, fold},
+    store::{ORPHANED, fold_charges},
+    writer::connect,
 };
 use crate::journal::{Error, Node};
 
@@ -50,10 +51,10 @@ impl Default for Timing {
 }
 
 /// Sessions that are adopted at once, and the pause before the next ones.
-const ROUND: i64 = 32;
-const BETWEEN: Duration = Duration::from_millis(100);
+const ADOPTION_BATCH: i64 = 32;
+const ADOPTION_PAUSE: Duration = Duration::from_millis(100);
 /// Idle sessions of a dead node that are released at once, and charges that are added up.
-const SWEEP: i64 = 1_000;
+const CLEANUP_BATCH: i64 = 1_000;
 
 /// What a node knows of its own heartbeats, by a clock that counts the time asleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +74,7 @@ impl Beats {
     }
 
     /// Whether this node may declare others dead.
-    fn may_judge(&self, now: Duration, timing: &Timing) -> bool {
+    fn may_declare_dead(&self, now: Duration, timing: &Timing) -> bool {
         now.saturating_sub(self.last) < timing.beat * 2
             && now.saturating_sub(self.since) >= timing.lease
     }
@@ -105,7 +106,7 @@ impl Membership {
         let now = now();
         Self {
             timing,
-            id: AtomicI64::new(NOBODY),
+            id: AtomicI64::new(ORPHANED),
             url,
             is_draining: AtomicBool::new(false),
             queries: AtomicU64::new(0),
@@ -154,7 +155,7 @@ impl Membership {
         Err(Error::Unavailable(why))
     }
 
-    pub(super) async fn register(&self, client: &Client) -> Result<(), Failed> {
+    pub(super) async fn register(&self, client: &ClientWrapper) -> Result<(), Failed> {
         let random = Uuid::now_v7().as_u64_pair().1;
         let id = (random >> 1).cast_signed();
         let sent = now();
@@ -171,7 +172,7 @@ impl Membership {
     }
 
     /// Sends a heartbeat, and registers anew if this node was declared dead.
-    async fn beat(&self, client: &Client) -> Result<(), Failed> {
+    async fn beat(&self, client: &ClientWrapper) -> Result<(), Failed> {
         let sent = now();
         let sql = "UPDATE node SET beat = clock_timestamp(), is_draining = $2, queries = $3
             WHERE id = $1 AND NOT is_dead";
@@ -190,7 +191,7 @@ impl Membership {
         Ok(())
     }
 
-    async fn look(&self, client: &Client) -> Result<(), Failed> {
+    async fn refresh_others(&self, client: &ClientWrapper) -> Result<(), Failed> {
         let sql = "SELECT id, url, is_draining, queries FROM node
             WHERE NOT is_dead AND id <> $1 ORDER BY id";
         let statement = client.prepare_cached(sql).await?;
@@ -208,8 +209,8 @@ impl Membership {
     }
 
     /// Declares nodes dead whose heartbeats are older than a lease.
-    async fn judge(&self, client: &Client) -> Result<(), Failed> {
-        if !self.beats.lock().may_judge(now(), &self.timing) {
+    async fn declare_dead(&self, client: &ClientWrapper) -> Result<(), Failed> {
+        if !self.beats.lock().may_declare_dead(now(), &self.timing) {
             return Ok(());
         }
         let sql = "UPDATE node d SET is_dead = true WHERE NOT d.is_dead AND d.id <> $1
@@ -234,10 +235,10 @@ impl Membership {
     }
 
     /// Adopts unfinished sessions of dead nodes, each with its sub-agents.
-    async fn adopt(&self, client: &Client) -> Result<Vec<i64>, Failed> {
+    async fn adopt(&self, client: &ClientWrapper) -> Result<Vec<i64>, Failed> {
         let sql = format!(
             "WITH RECURSIVE dead AS MATERIALIZED (
-                SELECT ARRAY(SELECT id FROM node WHERE is_dead) || {NOBODY}::int8 AS ids
+                SELECT ARRAY(SELECT id FROM node WHERE is_dead) || {ORPHANED}::int8 AS ids
             ),
             pick AS (
                 SELECT s.sid FROM session s
@@ -257,7 +258,10 @@ impl Membership {
         );
         let statement = client.prepare_cached(&sql).await?;
         let mut busy = Vec::new();
-        for row in client.query(&statement, &[&self.id(), &ROUND]).await? {
+        for row in client
+            .query(&statement, &[&self.id(), &ADOPTION_BATCH])
+            .await?
+        {
             let (sid, status): (i64, i16) = (row.try_get(0)?, row.try_get(1)?);
             busy.extend((status == 1).then_some(sid));
         }
@@ -267,7 +271,7 @@ impl Membership {
 
     /// Releases idle sessions of dead nodes, and fences them: such a node may not know yet that it
     /// is dead. Forgets dead nodes that own nothing any more.
-    async fn bury(&self, client: &Client) -> Result<(), Failed> {
+    async fn clean_up(&self, client: &ClientWrapper) -> Result<(), Failed> {
         let sql = "WITH pick AS (
                 SELECT s.sid FROM session s
                 WHERE s.owner = ANY(ARRAY(SELECT id FROM node WHERE is_dead)) AND s.busy <> 1
@@ -275,7 +279,7 @@ impl Membership {
             )
             UPDATE session s SET owner = NULL, epoch = s.epoch + 1 FROM pick p WHERE s.sid = p.sid";
         let statement = client.prepare_cached(sql).await?;
-        client.execute(&statement, &[&SWEEP]).await?;
+        client.execute(&statement, &[&CLEANUP_BATCH]).await?;
         let sql = "DELETE FROM node d WHERE is_dead
             AND beat < clock_timestamp() - interval '1 hour'
             AND NOT EXISTS (SELECT FROM session s WHERE s.owner = d.id)";
@@ -285,7 +289,7 @@ impl Membership {
     }
 
     /// Ends in order: what this node still owns may be adopted at once.
-    pub(super) async fn leave(&self, client: &Client) -> Result<(), Failed> {
+    pub(super) async fn leave(&self, client: &ClientWrapper) -> Result<(), Failed> {
         let sql = "UPDATE node SET is_dead = true WHERE id = $1";
         client.execute(sql, &[&self.id()]).await?;
         Ok(())
@@ -302,8 +306,8 @@ pub(super) async fn run(inner: Arc<Inner>) {
     let (mut client, mut pause) = (None, timing.look);
     loop {
         sleep(pause).await;
-        pause = match timeout(timing.beat, turn(&inner, &mut client)).await {
-            Ok(Ok(true)) => BETWEEN.min(timing.look),
+        pause = match timeout(timing.beat, tick(&inner, &mut client)).await {
+            Ok(Ok(true)) => ADOPTION_PAUSE.min(timing.look),
             Ok(Ok(false)) => timing.look,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "this node cannot reach the database");
@@ -320,24 +324,24 @@ pub(super) async fn run(inner: Arc<Inner>) {
 }
 
 /// Returns whether there may be more to adopt.
-async fn turn(inner: &Inner, client: &mut Option<Client>) -> Result<bool, Failed> {
+async fn tick(inner: &Inner, client: &mut Option<ClientWrapper>) -> Result<bool, Failed> {
     let connected = match client.take().filter(|client| !client.is_closed()) {
         Some(client) => client,
-        None => inner.writers.get().await?,
+        None => connect(&inner.pool).await?,
     };
     let client = client.insert(connected);
     let node = &inner.node;
     if node.lease_age() + node.timing.look > node.timing.beat {
         node.beat(client).await?;
-        node.look(client).await?;
-        node.judge(client).await?;
+        node.refresh_others(client).await?;
+        node.declare_dead(client).await?;
     }
     let adopted = node.adopt(client).await?;
     if adopted.is_empty() {
-        node.bury(client).await?;
-        fold(client, SWEEP).await?;
+        node.clean_up(client).await?;
+        fold_charges(client, CLEANUP_BATCH).await?;
     }
-    inner.own.lock().extend(&adopted);
+    inner.maybe_busy.lock().extend(&adopted);
     Ok(!adopted.is_empty())
 }
 
@@ -350,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_node_without_a_gap_for_a_lease_may_judge() {
+    fn only_a_node_without_a_gap_for_a_lease_may_declare_dead() {
         let timing = Timing::default();
         let started = Beats {
             last: at(0),
@@ -373,7 +377,7 @@ mod tests {
             for &sent in sent {
                 beats.answered(at(sent), &timing);
             }
-            assert_eq!(beats.may_judge(at(now), &timing), may, "{name}");
+            assert_eq!(beats.may_declare_dead(at(now), &timing), may, "{name}");
         }
     }
 }

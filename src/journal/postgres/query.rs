@@ -2,10 +2,10 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use deadpool_postgres::Client;
+use deadpool_postgres::ClientWrapper;
 use tokio_postgres::Row;
 
-use super::error::Failed;
+use super::{error::Failed, store};
 use crate::{
     journal::{
         Entry, Error, Hit, Known, SessionStatus, Sids, Snapshot,
@@ -56,8 +56,9 @@ pub(super) const fn status_number(status: SessionStatus) -> i16 {
 
 /// `None` for a session whose name is damaged, so that it hides no other session.
 pub(super) fn known(row: &Row) -> Result<Option<Known>, Failed> {
-    let names = TenantId::new(row.try_get(1)?)
-        .and_then(|tenant| Ok((tenant, SessionName::new(row.get(2))?)));
+    let name: &str = row.try_get(2)?;
+    let names =
+        TenantId::new(row.try_get(1)?).and_then(|tenant| Ok((tenant, SessionName::new(name)?)));
     let Ok((tenant, name)) = names else {
         return Ok(None);
     };
@@ -78,7 +79,10 @@ fn all_known(rows: &[Row]) -> Result<Vec<Known>, Failed> {
         .collect()
 }
 
-pub(super) async fn find(client: &Client, key: &SessionKey) -> Result<Option<Known>, Failed> {
+pub(super) async fn find(
+    client: &ClientWrapper,
+    key: &SessionKey,
+) -> Result<Option<Known>, Failed> {
     let sql = format!("SELECT {KNOWN} FROM session s WHERE tenant = $1 AND name = $2");
     let statement = client.prepare_cached(&sql).await?;
     let found = client
@@ -88,7 +92,7 @@ pub(super) async fn find(client: &Client, key: &SessionKey) -> Result<Option<Kno
 }
 
 pub(super) async fn list(
-    client: &Client,
+    client: &ClientWrapper,
     tenant: &TenantId,
     after: Option<&SessionName>,
     limit: usize,
@@ -109,7 +113,7 @@ pub(super) async fn list(
 
 /// Sorts only the sessions that are recent enough by `recent`, which has an index.
 pub(super) async fn newest(
-    client: &Client,
+    client: &ClientWrapper,
     tenant: &TenantId,
     limit: usize,
 ) -> Result<Vec<Known>, Failed> {
@@ -134,7 +138,7 @@ pub(super) async fn newest(
 
 /// Steps through the index, because `DISTINCT` would read all sessions.
 pub(super) async fn tenants(
-    client: &Client,
+    client: &ClientWrapper,
     after: Option<&TenantId>,
     limit: usize,
 ) -> Result<Vec<TenantId>, Failed> {
@@ -161,7 +165,7 @@ pub(super) async fn tenants(
 /// The unfinished sessions of a tenant on all nodes, or those among `own` that no other live node
 /// owns: those of dead nodes are listed once they are adopted.
 pub(super) async fn unfinished(
-    client: &Client,
+    client: &ClientWrapper,
     (own, node): (&[i64], i64),
     of: Option<&TenantId>,
     sids: &Sids,
@@ -199,7 +203,7 @@ pub(super) async fn unfinished(
 
 /// Reads records with their epochs, in order and without a gap.
 pub(super) async fn records(
-    client: &Client,
+    client: &ClientWrapper,
     sid: Sid,
     after: Seq,
     limit: usize,
@@ -252,13 +256,13 @@ pub(super) fn stored(row: &Row, first: usize) -> Result<Stored<'_>, Failed> {
 /// Finds the replies whose texts other records of a session repeat. Remembers the last one, so that
 /// reading in order needs no further query.
 struct Replies<'a> {
-    client: &'a Client,
+    client: &'a ClientWrapper,
     sid: Sid,
     last: Option<Entry>,
 }
 
 impl<'a> Replies<'a> {
-    const fn of(client: &'a Client, sid: Sid) -> Self {
+    const fn of(client: &'a ClientWrapper, sid: Sid) -> Self {
         let last = None;
         Self { client, sid, last }
     }
@@ -295,7 +299,7 @@ impl<'a> Replies<'a> {
 }
 
 /// A damaged snapshot counts as missing.
-pub(super) async fn snapshot(client: &Client, sid: Sid) -> Result<Option<Snapshot>, Failed> {
+pub(super) async fn snapshot(client: &ClientWrapper, sid: Sid) -> Result<Option<Snapshot>, Failed> {
     let sql = "SELECT p.seq, p.body, p.sum FROM session s LEFT JOIN snapshot p USING (sid)
         WHERE s.sid = $1";
     let statement = client.prepare_cached(sql).await?;
@@ -311,7 +315,7 @@ pub(super) async fn snapshot(client: &Client, sid: Sid) -> Result<Option<Snapsho
 }
 
 pub(super) async fn usage(
-    client: &Client,
+    client: &ClientWrapper,
     payer: &Payer,
     since: Day,
 ) -> Result<Vec<DayUsage>, Failed> {
@@ -330,7 +334,7 @@ pub(super) async fn usage(
 }
 
 /// The usage of all payers.
-pub(super) async fn usages(client: &Client) -> Result<Vec<(String, DayUsage)>, Failed> {
+pub(super) async fn usages(client: &ClientWrapper) -> Result<Vec<(String, DayUsage)>, Failed> {
     let sql = format!(
         "SELECT day, least(sum(tokens), {MOST})::int8, least(sum(nano_usd), {MOST})::int8, payer
         FROM (SELECT * FROM usage UNION ALL SELECT * FROM charge) c
@@ -351,7 +355,7 @@ fn day_usage(row: &Row) -> Result<DayUsage, Failed> {
 }
 
 pub(super) async fn search(
-    client: &Client,
+    client: &ClientWrapper,
     tenant: &TenantId,
     wanted: &SearchQuery,
     limit: usize,
@@ -386,7 +390,7 @@ pub(super) async fn search(
 }
 
 /// Tenant and name of a session.
-pub(super) async fn key_of(client: &Client, sid: Sid) -> Result<Option<SessionKey>, Failed> {
+pub(super) async fn key_of(client: &ClientWrapper, sid: Sid) -> Result<Option<SessionKey>, Failed> {
     let sql = format!("SELECT {KNOWN} FROM session s WHERE sid = $1");
     let statement = client.prepare_cached(&sql).await?;
     let found = client.query_opt(&statement, &[&int(sid.0)]).await?;
@@ -399,7 +403,7 @@ pub(super) async fn key_of(client: &Client, sid: Sid) -> Result<Option<SessionKe
 
 /// The owner of a session if that is another live node than this one.
 pub(super) async fn owner(
-    client: &Client,
+    client: &ClientWrapper,
     key: &SessionKey,
     node: i64,
 ) -> Result<Option<Owner>, Failed> {
@@ -410,17 +414,11 @@ pub(super) async fn owner(
     let found = client
         .query_opt(&statement, &[&names.0, &names.1, &node])
         .await?;
-    let owner = |row: Row| {
-        Ok(Owner {
-            url: row.try_get(0)?,
-            ..Owner::default()
-        })
-    };
-    found.map(owner).transpose()
+    found.map(|row| store::owner(&row, 0)).transpose()
 }
 
 /// Numbers for new sessions, the lowest last.
-pub(super) async fn reserve_sids(client: &Client, many: i64) -> Result<Vec<i64>, Failed> {
+pub(super) async fn reserve_sids(client: &ClientWrapper, many: i64) -> Result<Vec<i64>, Failed> {
     let sql = "SELECT nextval('session_sid') FROM generate_series(1, $1::int8)";
     let rows = client.query(sql, &[&many]).await?;
     let mut sids: Vec<i64> = rows

@@ -8,13 +8,14 @@ use tokio_postgres::GenericClient;
 
 use super::error::{Failed, OpenError};
 
-/// Any number: the same for all nodes.
+/// The advisory lock of migrations; any number, the same for all nodes.
 const LOCK: i64 = 0x4f52_434a;
 
-/// - `session.owner` is the node that owns the session while it is not dead; 0 while its query runs
-///   and nobody owns it. `parent_sid` is the session to which a sub-agent's belongs. `recent` is
-///   `at` in units of 65 s: an index over `at` itself would make each append write all indexes.
-///   The same holds for `busy` and `last`.
+/// - `session.owner` is NULL if nobody owns the session, 0 if its query is unfinished and no node owns
+///   it, or else a node's id, which counts while that node is not dead. `parent_sid` is the session to
+///   which a sub-agent's belongs. `busy` is its status, in the numbers of `query.rs`. `recent` is `at`
+///   in units of 65,536 ms: an index over `at`, `busy` or `last` itself would make each append write
+///   all indexes.
 /// - `record.sum` is a checksum over the rest of the row.
 /// - `thread` has the words of questions and answers for search. `pos` is their order.
 /// - `charge` has the usage of single appends, so that no append waits for a counter; from time to
@@ -66,7 +67,7 @@ const STEPS: &[&str] = &["
     CREATE TABLE thread (
         sid bigint NOT NULL,
         seq bigint NOT NULL,
-        pos bigint GENERATED ALWAYS AS IDENTITY,
+        pos bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
         words tsvector NOT NULL,
         PRIMARY KEY (sid, seq)
     );

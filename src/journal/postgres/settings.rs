@@ -12,11 +12,11 @@ use super::error::{OpenError, describe};
 /// Deadline of connecting, and of a server that has stopped answering (half of a lease).
 const UNREACHABLE: Duration = Duration::from_secs(5);
 
-/// Options of every session. A URL's own `options` follow, so they take precedence.
+/// PostgreSQL's options of each connection. A URL's own `options` follow, so they take precedence.
 const OPTIONS: &str = "-c statement_timeout=10s -c lock_timeout=5s \
                        -c idle_in_transaction_session_timeout=5s -c tcp_user_timeout=5s";
 
-/// A journal in PostgreSQL.
+/// How to reach the database of a journal, and where other nodes reach this one.
 #[derive(Clone)]
 pub struct Settings {
     /// `postgresql://USER@HOST:PORT/DATABASE`, with parameters as in libpq's URLs; several hosts may
@@ -74,7 +74,7 @@ impl Target {
         if !matches!(url.scheme(), "postgres" | "postgresql") {
             return Err(refused(&"it does not begin with postgresql://"));
         }
-        // The modes of libpq, which tokio-postgres does not have.
+        // tokio-postgres does not know libpq's modes that verify.
         let query = url.query().unwrap_or_default().to_owned();
         let of_mode = |pair: &&str| pair.starts_with("sslmode=");
         let (modes, rest): (Vec<&str>, Vec<&str>) = query.split('&').partition(of_mode);

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use deadpool_postgres::Client;
+use deadpool_postgres::ClientWrapper;
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
@@ -22,15 +22,16 @@ use crate::{
     model::{DayUsage, Epoch, Owner, Seq, SessionKey, Sid},
 };
 
-/// The owner of a session whose query runs and that nobody owns. No node has this id.
-pub(super) const NOBODY: i64 = 0;
+/// The owner of a session whose query is unfinished and that no node owns: one of them will adopt
+/// it. No node has this id.
+pub(super) const ORPHANED: i64 = 0;
 
 /// Longest text of words that is indexed: PostgreSQL's limit for the words of one text, with room for
 /// the tenant. Words behind it are not found.
 const WORDS: usize = (1 << 20) - 1_024;
 
-/// Whether nobody owns a session, or `$node` does, or a dead node.
-pub(super) const FREE: &str = "(s.owner IS NULL OR s.owner = c.node
+/// Whether the session `s` may be claimed by `c.node`: nobody owns it, or that node or a dead one.
+const FREE: &str = "(s.owner IS NULL OR s.owner = c.node
     OR NOT EXISTS (SELECT FROM node n WHERE n.id = s.owner AND NOT n.is_dead))";
 
 /// Inserts what belongs to the sessions of `l`: records, words and usage. Parameters 1 to 13.
@@ -88,7 +89,7 @@ const BEGIN: &str = "
 type Parameter<'a> = &'a (dyn ToSql + Sync);
 
 /// Records to append.
-pub(super) struct Append {
+pub(super) struct AppendWrite {
     pub(super) sid: Sid,
     pub(super) epoch: Epoch,
     pub(super) batch: Batch,
@@ -96,7 +97,7 @@ pub(super) struct Append {
     pub(super) parent: Option<i64>,
 }
 
-impl Append {
+impl AppendWrite {
     fn end(&self) -> Seq {
         Seq(self
             .batch
@@ -130,10 +131,10 @@ struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    fn of(appends: impl Iterator<Item = &'a Append>) -> Self {
+    fn of(appends: impl Iterator<Item = &'a AppendWrite>) -> Self {
         let mut content = Self::default();
         for append in appends {
-            let Append {
+            let AppendWrite {
                 sid, epoch, batch, ..
             } = append;
             let mut seq = batch.after;
@@ -201,7 +202,7 @@ fn each<'a, W, T>(batch: &[&'a W], value: impl Fn(&'a W) -> T) -> Vec<T> {
     batch.iter().map(|write| value(write)).collect()
 }
 
-impl Write for Append {
+impl Write for AppendWrite {
     /// The last record, and whether the append has landed just now.
     type Answer = (Seq, bool);
 
@@ -216,7 +217,7 @@ impl Write for Append {
     }
 
     async fn write(
-        client: &Client,
+        client: &ClientWrapper,
         batch: &[&Self],
     ) -> Result<Vec<Result<(Seq, bool), Error>>, Failed> {
         let statement = client.prepare_cached(&format!("{APPEND}{CONTENT}")).await?;
@@ -245,7 +246,9 @@ impl Write for Append {
                 true => Ok((append.end(), true)),
                 false => {
                     let head = heads.get(&append.sid).copied();
-                    judge(client, append, head).await?.map(|end| (end, false))
+                    explain_refusal(client, append, head)
+                        .await?
+                        .map(|end| (end, false))
                 }
             });
         }
@@ -258,7 +261,7 @@ fn sids(rows: &[Row]) -> Result<HashSet<Sid>, Failed> {
 }
 
 /// Epoch and last record of sessions.
-async fn heads(client: &Client, sids: &[Sid]) -> Result<HashMap<Sid, (Epoch, Seq)>, Failed> {
+async fn heads(client: &ClientWrapper, sids: &[Sid]) -> Result<HashMap<Sid, (Epoch, Seq)>, Failed> {
     if sids.is_empty() {
         return Ok(HashMap::new());
     }
@@ -276,9 +279,9 @@ async fn heads(client: &Client, sids: &[Sid]) -> Result<HashMap<Sid, (Epoch, Seq
 }
 
 /// Why an append has not landed now: it may have landed before.
-async fn judge(
-    client: &Client,
-    append: &Append,
+async fn explain_refusal(
+    client: &ClientWrapper,
+    append: &AppendWrite,
     head: Option<(Epoch, Seq)>,
 ) -> Result<Result<Seq, Error>, Failed> {
     let sid = append.sid;
@@ -316,13 +319,13 @@ async fn judge(
 }
 
 /// A session that begins with records. Its answer is `None` if the name is taken.
-pub(super) struct Begin {
+pub(super) struct BeginWrite {
     pub(super) key: SessionKey,
     pub(super) owner: Option<i64>,
-    pub(super) append: Append,
+    pub(super) append: AppendWrite,
 }
 
-impl Write for Begin {
+impl Write for BeginWrite {
     type Answer = Option<Claim>;
 
     fn order(&self, other: &Self) -> Ordering {
@@ -334,7 +337,7 @@ impl Write for Begin {
     }
 
     async fn write(
-        client: &Client,
+        client: &ClientWrapper,
         batch: &[&Self],
     ) -> Result<Vec<Result<Option<Claim>, Error>>, Failed> {
         let statement = client.prepare_cached(&format!("{BEGIN}{CONTENT}")).await?;
@@ -364,7 +367,7 @@ impl Write for Begin {
             there.extend(heads.into_keys());
         }
         let answer = |begin: &&Self| {
-            let Append { sid, epoch, .. } = begin.append;
+            let AppendWrite { sid, epoch, .. } = begin.append;
             let last = begin.append.end();
             Ok(there.contains(&sid).then_some(Claim { sid, epoch, last }))
         };
@@ -373,7 +376,7 @@ impl Write for Begin {
 }
 
 /// A claim. Refused if another live node owns the session.
-pub(super) struct ClaimOf {
+pub(super) struct ClaimWrite {
     pub(super) key: SessionKey,
     /// The claimant; `None` for Oracle's own logs, which every process writes.
     pub(super) owner: Option<i64>,
@@ -408,14 +411,18 @@ const HOLDER: &str = "
     LEFT JOIN node n ON n.id = s.owner AND NOT n.is_dead AND n.id <> $3
     WHERE s.tenant = $1 AND s.name = $2";
 
-impl Write for ClaimOf {
-    type Answer = Claim;
+impl Write for ClaimWrite {
+    /// `None` if what prevented the claim has just ended.
+    type Answer = Option<Claim>;
 
     fn order(&self, other: &Self) -> Ordering {
         self.key.cmp(&other.key)
     }
 
-    async fn write(client: &Client, batch: &[&Self]) -> Result<Vec<Result<Claim, Error>>, Failed> {
+    async fn write(
+        client: &ClientWrapper,
+        batch: &[&Self],
+    ) -> Result<Vec<Result<Option<Claim>, Error>>, Failed> {
         let statement = client
             .prepare_cached(&CLAIM.replace("{FREE}", FREE))
             .await?;
@@ -448,44 +455,45 @@ impl Write for ClaimOf {
         for claim in batch {
             let names = (claim.key.tenant.as_str(), claim.key.name.as_str());
             answers.push(match claims.get(&names) {
-                Some(claim) => Ok(*claim),
-                None => Err(holder(client, claim).await?),
+                Some(claim) => Ok(Some(*claim)),
+                None => obstacle(client, claim).await?.map_or(Ok(None), Err),
             });
         }
         Ok(answers)
     }
 }
 
-async fn holder(client: &Client, claim: &ClaimOf) -> Result<Error, Failed> {
+async fn obstacle(client: &ClientWrapper, claim: &ClaimWrite) -> Result<Option<Error>, Failed> {
     let statement = client.prepare_cached(HOLDER).await?;
     let names = (claim.key.tenant.as_str(), claim.key.name.as_str());
     let found = client
         .query_opt(&statement, &[&names.0, &names.1, &claim.node])
         .await?;
-    // What prevented it has just ended.
-    let moment = || Failed::Connection("the session has just changed its owner".to_owned());
-    let row = found.ok_or_else(moment)?;
+    let Some(row) = found else { return Ok(None) };
     if row.try_get(3)? {
         let session = claim.key.name.clone();
-        let url = row.try_get(4)?;
-        let by = Owner {
-            url,
-            ..Owner::default()
-        };
-        return Ok(Error::Owned { session, by });
+        let by = owner(&row, 4)?;
+        return Ok(Some(Error::Owned { session, by }));
     }
-    match Seq(number(&row, 1)?) {
-        last if claim.if_empty && last != Seq(0) => Ok(Error::StatusConflict {
-            sid: Sid(number(&row, 0)?),
-            last,
-            standing: status(row.try_get(2)?),
-        }),
-        _ => Err(moment()),
-    }
+    let last = Seq(number(&row, 1)?);
+    let is_taken = claim.if_empty && last != Seq(0);
+    Ok(is_taken.then_some(Error::StatusConflict {
+        sid: Sid(number(&row, 0)?),
+        last,
+        standing: status(row.try_get(2)?),
+    }))
+}
+
+/// The node at a URL, as an owner.
+pub(super) fn owner(row: &Row, url: usize) -> Result<Owner, Failed> {
+    Ok(Owner {
+        url: row.try_get(url)?,
+        ..Owner::default()
+    })
 }
 
 /// The end of an ownership.
-pub(super) struct Release {
+pub(super) struct ReleaseWrite {
     pub(super) sid: Sid,
     pub(super) epoch: Epoch,
 }
@@ -495,14 +503,17 @@ const RELEASE: &str = "
     FROM unnest($1::int8[], $2::int8[]) AS a (sid, epoch)
     WHERE s.sid = a.sid AND s.epoch = a.epoch RETURNING s.sid";
 
-impl Write for Release {
+impl Write for ReleaseWrite {
     type Answer = ();
 
     fn order(&self, other: &Self) -> Ordering {
         self.sid.cmp(&other.sid)
     }
 
-    async fn write(client: &Client, batch: &[&Self]) -> Result<Vec<Result<(), Error>>, Failed> {
+    async fn write(
+        client: &ClientWrapper,
+        batch: &[&Self],
+    ) -> Result<Vec<Result<(), Error>>, Failed> {
         let statement = client.prepare_cached(RELEASE).await?;
         let (sid, epoch) = (
             each(batch, |it| int(it.sid.0)),
@@ -514,7 +525,7 @@ impl Write for Release {
 }
 
 /// A snapshot to keep.
-pub(super) struct Save {
+pub(super) struct SnapshotWrite {
     pub(super) sid: Sid,
     pub(super) epoch: Epoch,
     pub(super) snapshot: Snapshot,
@@ -534,7 +545,7 @@ const SAVE: &str = "
     )
     SELECT sid FROM o";
 
-impl Write for Save {
+impl Write for SnapshotWrite {
     type Answer = ();
 
     fn order(&self, other: &Self) -> Ordering {
@@ -545,7 +556,10 @@ impl Write for Save {
         64 + self.snapshot.body.len()
     }
 
-    async fn write(client: &Client, batch: &[&Self]) -> Result<Vec<Result<(), Error>>, Failed> {
+    async fn write(
+        client: &ClientWrapper,
+        batch: &[&Self],
+    ) -> Result<Vec<Result<(), Error>>, Failed> {
         let statement = client.prepare_cached(SAVE).await?;
         let columns = (
             each(batch, |it| int(it.sid.0)),
@@ -567,7 +581,7 @@ impl Write for Save {
 
 /// The answers of a statement that returned the sessions whose owners have these epochs.
 async fn owned(
-    client: &Client,
+    client: &ClientWrapper,
     done: &[Row],
     asked: &[(Sid, Epoch)],
 ) -> Result<Vec<Result<(), Error>>, Failed> {
@@ -584,7 +598,7 @@ async fn owned(
 }
 
 /// Adds charges to the usage of their payers and days, as many as `limit`.
-pub(super) async fn fold(client: &Client, limit: i64) -> Result<(), Failed> {
+pub(super) async fn fold_charges(client: &ClientWrapper, limit: i64) -> Result<(), Failed> {
     let sql = format!(
         "WITH gone AS (
             DELETE FROM charge WHERE ctid = ANY(ARRAY(
@@ -606,7 +620,7 @@ pub(super) async fn fold(client: &Client, limit: i64) -> Result<(), Failed> {
 
 /// Replaces the usage of payers on days.
 pub(super) async fn set_usages(
-    client: &Client,
+    client: &ClientWrapper,
     usages: &[(String, DayUsage)],
 ) -> Result<(), Failed> {
     let sql = "

@@ -3,7 +3,7 @@
 
 use std::{collections::HashSet, pin::pin, sync::Arc};
 
-use deadpool_postgres::Client;
+use deadpool_postgres::ClientWrapper;
 use futures_util::TryStreamExt as _;
 use tokio_postgres::{Row, types::ToSql};
 
@@ -27,7 +27,7 @@ use crate::{
 /// Sessions that are looked up at once.
 const PAGE: i64 = 1_000;
 
-pub(super) async fn verify(client: &Client) -> Result<Vec<Problem>, Failed> {
+pub(super) async fn verify(client: &ClientWrapper) -> Result<Vec<Problem>, Failed> {
     let mut found = Problems::default();
     let mut after = i64::MIN;
     loop {
@@ -59,7 +59,11 @@ pub(super) async fn verify(client: &Client) -> Result<Vec<Problem>, Failed> {
     Ok(found.problems)
 }
 
-async fn check_session(client: &Client, sid: i64, found: &mut Problems) -> Result<(), Failed> {
+async fn check_session(
+    client: &ClientWrapper,
+    sid: i64,
+    found: &mut Problems,
+) -> Result<(), Failed> {
     let sql = format!(
         "SELECT {RECORD}, tsvector_to_array(t.words), s.tenant, s.name, s.epoch, s.last, s.at,
             s.busy, p.name, s.sum, k.seq, k.body, k.sum
@@ -141,7 +145,7 @@ fn is_same(indexed: Option<Vec<String>>, want: Option<String>) -> bool {
     }
 }
 
-pub(super) async fn stats(client: &Client) -> Result<Stats, Failed> {
+pub(super) async fn stats(client: &ClientWrapper) -> Result<Stats, Failed> {
     let sql =
         "SELECT kind, count(*), min(at), max(at) FROM record GROUP BY kind ORDER BY 2 DESC, 1";
     let (mut kinds, mut times) = (Vec::new(), Vec::new());

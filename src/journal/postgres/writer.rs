@@ -2,8 +2,8 @@
 //! as one statement, which PostgreSQL commits by itself. So a client that stops holds no lock, and
 //! a batch is one transaction, with one flush.
 //!
-//! A batch whose connection is lost may have been committed. It is sent again, never looked up
-//! first: the old statement may still be running, and only another write waits for its locks.
+//! A batch whose connection is lost may have been committed. It is sent again rather than looked up:
+//! the first statement may still be running, and only a write waits for its row locks.
 
 use std::{
     cmp::Ordering,
@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use deadpool_postgres::{Client, Pool};
+use deadpool_postgres::{ClientWrapper, Object, Pool};
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use tokio::{
@@ -26,7 +26,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::error::{Failed, Scope};
+use super::error::{Failed, Recovery};
 use crate::journal::{Error, JournalFuture};
 
 /// Requests that wait; further ones wait for room.
@@ -55,17 +55,23 @@ pub(super) trait Write: Send + Sync + Sized + 'static {
         64
     }
 
-    /// Writes all in one statement, or none. Returns an answer for each, in order.
+    /// Writes the batch in one statement, all or nothing, and returns an answer for each, in order. An
+    /// error may follow a commit, so that it has to be possible to write the same again.
     fn write(
-        client: &Client,
+        client: &ClientWrapper,
         batch: &[&Self],
     ) -> impl Future<Output = Result<Vec<Result<Self::Answer, Error>>, Failed>> + Send;
+}
+
+/// Takes a connection out of the pool, so that it closes when it is dropped.
+pub(super) async fn connect(pool: &Pool) -> Result<ClientWrapper, Failed> {
+    Ok(Object::take(pool.get().await?))
 }
 
 /// A connection for writing. It is replaced when it is lost.
 pub(super) struct Link {
     pool: Pool,
-    client: Mutex<Option<Arc<Client>>>,
+    client: Mutex<Option<Arc<ClientWrapper>>>,
 }
 
 impl Link {
@@ -76,25 +82,24 @@ impl Link {
         })
     }
 
-    async fn client(&self) -> Result<Arc<Client>, Failed> {
-        let open = |client: &mut Option<Arc<Client>>| {
-            client.as_ref().filter(|it| !it.is_closed()).cloned()
+    async fn client(&self) -> Result<Arc<ClientWrapper>, Failed> {
+        let open = |client: &Option<Arc<ClientWrapper>>| {
+            let open = client.as_ref().filter(|client| !client.is_closed());
+            open.cloned()
         };
-        if let Some(client) = open(&mut self.client.lock()) {
+        if let Some(client) = open(&self.client.lock()) {
             return Ok(client);
         }
-        let new = Arc::new(self.pool.get().await?);
+        let new = Arc::new(connect(&self.pool).await?);
         let mut client = self.client.lock();
-        // Another task may have been faster.
-        Ok(open(&mut client).unwrap_or_else(|| Arc::clone(client.insert(new))))
+        // Another queue may have been faster.
+        Ok(open(&client).unwrap_or_else(|| Arc::clone(client.insert(new))))
     }
 
-    /// Closes this connection, unless it has been replaced.
-    fn lose(&self, lost: &Arc<Client>) {
+    /// Drops a failed connection, unless it has been replaced.
+    fn lose(&self, lost: &Arc<ClientWrapper>) {
         let mut client = self.client.lock();
-        if let Some(open) = client.take_if(|open| Arc::ptr_eq(open, lost)) {
-            drop(open);
-        }
+        drop(client.take_if(|client| Arc::ptr_eq(client, lost)));
     }
 }
 
@@ -164,7 +169,7 @@ async fn serve<W: Write>(
         let since = Instant::now();
         let mut pause = PAUSE;
         while let Some(mut batch) = due.pop() {
-            // Nobody needs the answer, and whoever continues the session claims it first.
+            // Requests without a caller: who continues their sessions claims them, and so fences them.
             batch.retain(|queued| !queued.reply.is_closed());
             if batch.is_empty() {
                 continue;
@@ -180,14 +185,14 @@ async fn serve<W: Write>(
                 }
                 Err(failed) => failed,
             };
-            match failed.scope() {
-                Scope::Connection | Scope::Moment if since.elapsed() < INSIST => {
+            match failed.recovery() {
+                Recovery::Reconnect | Recovery::Retry if since.elapsed() < INSIST => {
                     tracing::debug!(error = %failed, requests = batch.len(), "sends again");
                     sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                     due.push(batch);
                 }
-                Scope::Request if batch.len() > 1 => {
+                Recovery::Bisect if batch.len() > 1 => {
                     let rest = batch.split_off(batch.len() / 2);
                     due.extend([rest, batch]);
                 }
@@ -201,7 +206,8 @@ async fn serve<W: Write>(
     }
 }
 
-/// The first requests, without those that are equal to an earlier one, which stay.
+/// Takes the next batch, in the order of locks. Leaves what exceeds [`BATCH_BYTES`], and requests
+/// that are equal to an earlier one.
 fn take<W: Write>(waiting: &mut VecDeque<Queued<W>>) -> Vec<Queued<W>> {
     let (mut batch, mut bytes): (Vec<Queued<W>>, usize) = (Vec::new(), 0);
     for queued in mem::take(waiting) {
@@ -235,7 +241,7 @@ async fn attempt<W: Write>(
     };
     if written
         .as_ref()
-        .is_err_and(|failed| failed.scope() == Scope::Connection)
+        .is_err_and(|failed| failed.recovery() == Recovery::Reconnect)
     {
         link.lose(&client);
     }

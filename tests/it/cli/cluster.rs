@@ -167,8 +167,8 @@ async fn query_of_a_killed_node_continues_on_another() {
     let killed = Instant::now();
     doomed.server.signal("KILL");
     loop {
-        let unreachable = survivor.url("/api/sessions/cut-off/events?limit=500");
-        let page = client.get(unreachable).send().await.unwrap();
+        let url = survivor.url("/api/sessions/cut-off/events?limit=500");
+        let page = client.get(url).send().await.unwrap();
         if page.status() == StatusCode::OK {
             let page: Value = serde_json::from_slice(&page.bytes().await.unwrap()).unwrap();
             let events = page["events"].as_array().unwrap();

@@ -71,7 +71,7 @@ async fn missing_rights_standbys_and_asynchronous_commits_are_refused() {
     let url = cluster.url("public").replace("user=oracle", "user=guest");
     let said = refused(&Settings::new(url)).await;
     assert!(said.contains("permission denied"), "{said}");
-    assert!(said.contains("grant the right"), "{said}");
+    assert!(said.contains("grant it"), "{said}");
 
     for (option, why) in [
         ("synchronous_commit%3Doff", "`synchronous_commit = off`"),

@@ -36,8 +36,9 @@ const FAULTS: u64 = 50;
 /// Kills of the database, and times that it stands still for longer than a lease.
 const DATABASE_KILLS: u64 = 10;
 const FREEZES: u64 = 3;
-/// Longer than a lease, and shorter than what a node may miss of it.
+/// Longer than a lease.
 const LONG_STOP: Duration = Duration::from_secs(14);
+/// Short enough for a node to keep its sessions.
 const SHORT_STOP: Duration = Duration::from_secs(4);
 const SETTLED: Duration = Duration::from_secs(180);
 
@@ -157,7 +158,7 @@ async fn hand_in(
     Ok((number("query"), number("seq")))
 }
 
-/// The process may have ended.
+/// Sends a signal to a process, which may have ended.
 fn signal(pid: u32, name: &str) {
     let mut kill = Command::new("kill");
     let kill = kill.args([name, &pid.to_string()]).stderr(Stdio::null());
@@ -170,10 +171,10 @@ struct Restarting {
     running: Option<Served>,
 }
 
-/// Does something to a node; returns whether it is dead for the others.
+/// Stops, drains or kills a node; returns whether it is dead for the others.
 async fn fault(node: &mut Restarting, dice: &mut Dice) -> bool {
     let server = node.running.take().unwrap();
-    let is_death = match dice.below(4) {
+    match dice.below(4) {
         0 => {
             signal(server.process(), "-STOP");
             let is_long = dice.below(3) == 0;
@@ -187,19 +188,17 @@ async fn fault(node: &mut Restarting, dice: &mut Dice) -> bool {
             let ended = tokio::task::spawn_blocking(|| server.end());
             let (said, code) = ended.await.unwrap();
             assert_eq!(code, Some(0), "{said:?}");
-            true
         }
         _ => {
             signal(server.process(), "-KILL");
             let _ = tokio::task::spawn_blocking(|| server.end()).await;
-            true
         }
-    };
+    }
     sleep(Duration::from_millis(dice.below(3_000))).await;
     let place = node.place.clone();
     let started = tokio::task::spawn_blocking(move || place.start());
     node.running = Some(started.await.unwrap());
-    is_death
+    true
 }
 
 /// The server's process and those that serve its connections.
