@@ -137,11 +137,14 @@ impl Cluster {
     /// Where a message goes instead, because this node is ending, or because it is much busier and the
     /// message begins a session.
     fn elsewhere(&self, host: &Host, parts: &Parts) -> Option<String> {
-        if parts.method != Method::POST {
+        let path = parts.uri.path();
+        let begins = matches!(
+            path,
+            "/api/sessions" | "/v1/chat/completions" | "/v1/responses"
+        ) && !parts.headers.contains_key(SESSION);
+        if parts.method != Method::POST || !begins && !path.ends_with("/messages") {
             return None;
         }
-        let begins = matches!(parts.uri.path(), "/api/sessions" | "/v1/chat/completions")
-            && !parts.headers.contains_key(SESSION);
         let others = self.nodes.others();
         let fit = others
             .iter()
@@ -183,11 +186,14 @@ impl Cluster {
         let secret = HeaderValue::from_str(self.key.expose_secret());
         let caller = serde_json::to_vec(caller).unwrap_or_default();
         let caller = HeaderValue::from_bytes(&caller);
-        let (Ok(secret), Ok(caller)) = (secret, caller) else {
+        let (Ok(mut secret), Ok(caller)) = (secret, caller) else {
             let what = "the cluster's key or the caller's name cannot be sent in a header";
             return Err(Problem::new(StatusCode::BAD_GATEWAY, "not_forwarded", what));
         };
-        headers.extend([(KEY, secret), (CALLER, caller)]);
+        secret.set_sensitive(true);
+        // In place of what a client may have sent under these names.
+        headers.insert(KEY, secret);
+        headers.insert(CALLER, caller);
         self.forwarded.fetch_add(1, Relaxed);
         let request = self.client.request(parts.method.clone(), &url);
         let response = request.headers(headers).body(body).send().await;
@@ -235,9 +241,9 @@ pub(super) async fn forward(
         let what = "the request body ended early: send it again";
         return Problem::new(StatusCode::BAD_REQUEST, "broken_body", what).into_response();
     };
+    let mut elsewhere = cluster.elsewhere(&host, &parts);
     for _ in 0..LOOKS {
-        let elsewhere = cluster.elsewhere(&host, &parts);
-        let owner = match (elsewhere, &read) {
+        let owner = match (elsewhere.take(), &read) {
             (Some(url), _) => Some(url),
             (None, Some(name)) => cluster.owner(&caller, name).await,
             (None, None) => None,
@@ -276,7 +282,9 @@ pub(super) async fn watch(host: Host) {
     loop {
         let queries = host.oracle.busy() as u64;
         cluster.nodes.report(host.is_draining(), queries);
-        host.oracle.divide_limits(1 + cluster.nodes.others().len());
+        let others = cluster.nodes.others();
+        let serving = others.iter().filter(|node| node.url.is_some()).count();
+        host.oracle.divide_limits(1 + serving);
         tokio::time::sleep(LOOK).await;
     }
 }

@@ -10,7 +10,6 @@
 //! - Deleted rows stay in the server's files until it vacuums them, and in its backups.
 
 use std::{
-    collections::BTreeSet,
     fmt,
     sync::{Arc, atomic::Ordering},
     time::Duration,
@@ -20,10 +19,11 @@ use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod, R
 use parking_lot::Mutex;
 use tokio::{
     task::JoinSet,
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 use tokio_postgres::NoTls;
 use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Node, NodeFigures, Nodes,
@@ -50,7 +50,7 @@ pub use error::OpenError;
 pub use settings::Settings;
 
 use error::{Failed, Recovery};
-use node::{Membership, Timing};
+use node::{MaybeBusy, Membership, Timing};
 use settings::Target;
 use store::is_busy;
 use writer::{BatchCounts, Link, Queue, Starting};
@@ -59,6 +59,8 @@ use writer::{BatchCounts, Link, Queue, Starting};
 const MIN_VERSION: i32 = 140_000;
 /// Deadline of a free connection.
 const CONNECTION: Duration = Duration::from_secs(5);
+/// Deadline of a read. It is longer than the server's own.
+const ANSWER: Duration = Duration::from_secs(12);
 /// How long a read is tried again while the server is away, and the pause between.
 const INSIST: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -84,7 +86,9 @@ struct Inner {
     saves: Queue<store::SnapshotWrite>,
     /// Sessions of this node that may run a query. Kept in memory, because every append would have to
     /// maintain an index over the status.
-    maybe_busy: Mutex<BTreeSet<i64>>,
+    maybe_busy: Mutex<MaybeBusy>,
+    adopts: bool,
+    ending: CancellationToken,
     /// Numbers for new sessions.
     sids: tokio::sync::Mutex<Vec<i64>>,
 }
@@ -109,7 +113,7 @@ impl Postgres {
             older => return Err(OpenError::Older(older)),
         }
         let node = Membership::new(timing, settings.node_url.clone());
-        node.register(&client).await?;
+        node.enter(&client).await?;
         drop(client);
         let mut tasks = JoinSet::new();
         let links: Vec<_> = (0..settings.writers.max(1))
@@ -132,6 +136,8 @@ impl Postgres {
             node,
             batches: Arc::clone(&batches),
             maybe_busy: Mutex::default(),
+            adopts: settings.adopts,
+            ending: CancellationToken::new(),
             sids: tokio::sync::Mutex::default(),
         });
         tasks.spawn(node::run(Arc::clone(&inner)));
@@ -192,7 +198,10 @@ impl Postgres {
 
     /// Ends this node: what it still owns may be adopted by others at once.
     pub async fn close(self) {
-        let Inner { pool, node, .. } = &*self.inner;
+        let Inner {
+            pool, node, ending, ..
+        } = &*self.inner;
+        ending.cancel();
         let leave = async {
             let client = pool.get().await?;
             node.leave(&client).await
@@ -272,16 +281,32 @@ const fn is_supported(version: i32) -> bool {
     version >= MIN_VERSION
 }
 
+/// Closes the connection if the server does not answer.
+async fn in_time<T, F>(
+    client: Arc<Client>,
+    look: &(impl Fn(Arc<Client>) -> F + Sync),
+) -> Result<T, Failed>
+where
+    F: Future<Output = Result<T, Failed>> + Send,
+{
+    let found = timeout(ANSWER, look(Arc::clone(&client))).await;
+    found.unwrap_or_else(|_| {
+        drop(Arc::into_inner(client).map(Client::take));
+        let why = format!("the database has not answered for {ANSWER:?}");
+        Err(Failed::Connection(why))
+    })
+}
+
 impl Inner {
     /// Runs what can be repeated, again while the server is away.
-    async fn retry<T, F>(&self, look: impl Fn(Arc<Client>) -> F + Send) -> Result<T, Error>
+    async fn retry<T, F>(&self, look: impl Fn(Arc<Client>) -> F + Send + Sync) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Failed>> + Send,
     {
         let since = Instant::now();
         loop {
             let found = match self.pool.get().await {
-                Ok(client) => look(Arc::new(client)).await,
+                Ok(client) => in_time(Arc::new(client), &look).await,
                 Err(error) => Err(error.into()),
             };
             match found {
@@ -364,7 +389,7 @@ impl Inner {
         let writer = append.sid.0 as usize % self.appends.len();
         let (end, has_landed) = self.appends[writer].ask(append).await?;
         if has_landed && !busy {
-            self.maybe_busy.lock().remove(&number);
+            self.maybe_busy.lock().remove(number);
         }
         Ok(end)
     }
@@ -430,7 +455,7 @@ impl Journal for Postgres {
                 return Ok(claim);
             }
             // The name is taken, perhaps by a session without records.
-            inner.maybe_busy.lock().remove(&sid.0.cast_signed());
+            inner.maybe_busy.lock().remove(sid.0.cast_signed());
             let claim = inner.claim(key, true).await?;
             let append = store::AppendWrite {
                 parent,
@@ -509,7 +534,7 @@ impl Journal for Postgres {
         sids: Sids,
         limit: usize,
     ) -> JournalFuture<'_, Vec<Known>> {
-        let own: Arc<[i64]> = self.inner.maybe_busy.lock().iter().copied().collect();
+        let own = self.inner.maybe_busy.lock().all();
         let node = self.inner.node.id();
         Box::pin(self.inner.retry(move |client| {
             let (of, sids, own) = (of.clone(), sids.clone(), Arc::clone(&own));
@@ -547,11 +572,18 @@ impl Journal for Postgres {
                 .get()
                 .await
                 .map_err(|error| Failed::from(error).answer())?;
-            let gone = deletion::delete(&mut client, self.inner.node.id(), sid, only).await;
-            let gone = gone.map_err(|failed| failed.answer())?;
+            let since = Instant::now();
+            let gone = loop {
+                match deletion::delete(&mut client, self.inner.node.id(), sid, only).await {
+                    // Others lock the same sessions in another order.
+                    Err(failed)
+                        if failed.recovery() == Recovery::Retry && since.elapsed() < INSIST => {}
+                    gone => break gone.map_err(|failed| failed.answer())?,
+                }
+            };
             let mut own = self.inner.maybe_busy.lock();
             for known in &gone {
-                own.remove(&known.sid.0.cast_signed());
+                own.remove(known.sid.0.cast_signed());
             }
             Ok(gone)
         })

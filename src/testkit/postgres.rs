@@ -36,7 +36,7 @@ done
 pg_ctl status --pgdata "$1/data" >/dev/null || { echo "the server does not start"; exit; }
 echo ready
 read -r _ || true
-pg_ctl stop --silent --mode immediate --pgdata "$1/data"
+pg_ctl stop --silent --mode immediate --timeout 5 --pgdata "$1/data"
 "#;
 
 /// A running cluster.

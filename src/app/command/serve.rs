@@ -55,7 +55,7 @@ pub(super) fn serve(more: &[Setting], context: CommandContext<'_>) -> Result<(),
         };
         // Bound first, so that a process that finds the address taken opens no journal.
         let listener = Listener::bind(&settings, auth).map_err(bind_failed)?;
-        let stored = storage.open().await?;
+        let stored = storage.open_to_serve(config).await?;
         let journal = stored.journal();
         let mut system = builder.journal(Arc::clone(&journal)).start().await?;
         let oracle = system.oracle().clone();

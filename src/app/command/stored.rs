@@ -28,6 +28,7 @@ use crate::{
 };
 #[cfg(feature = "postgres")]
 use crate::{
+    config::Database,
     journal::{Postgres, postgres},
     llm,
 };
@@ -155,7 +156,7 @@ impl Storage {
         Ok(Self {
             folder,
             #[cfg(feature = "postgres")]
-            database: database(config, environment)?,
+            database: database(&config.journal, environment)?,
         })
     }
 
@@ -213,6 +214,23 @@ impl Storage {
         (!is_absent).then_some(self)
     }
 
+    /// Opens the journal for a server, which continues the unfinished queries of others.
+    #[cfg(feature = "server")]
+    pub(super) async fn open_to_serve(&self, config: &Config) -> Result<Stored, CliError> {
+        #[cfg(feature = "postgres")]
+        if let Some(settings) = &self.database {
+            let settings = postgres::Settings {
+                node_url: config.cluster.url.clone(),
+                adopts: true,
+                ..settings.clone()
+            };
+            return Ok(Stored::Postgres(Postgres::open(&settings).await?));
+        }
+        let _ = config;
+        self.open().await
+    }
+
+    /// Opens the journal for a command.
     pub(super) async fn open(&self) -> Result<Stored, CliError> {
         #[cfg(feature = "postgres")]
         if let Some(settings) = &self.database {
@@ -269,10 +287,9 @@ impl Stored {
 
 #[cfg(feature = "postgres")]
 fn database(
-    config: &Config,
+    config: &Database,
     environment: &Environment,
 ) -> Result<Option<postgres::Settings>, CliError> {
-    let (node_url, config) = (config.cluster.url.clone(), &config.journal);
     let Some(url) = &config.url else {
         return Ok(None);
     };
@@ -289,7 +306,7 @@ fn database(
         tls: Some(tls),
         writers: config.writers,
         readers: config.readers,
-        node_url,
+        adopts: false,
         ..postgres::Settings::new(url.clone())
     }))
 }

@@ -10,6 +10,8 @@
 //! them. A sub-agent's session belongs to the node of its parent, as long as that runs.
 
 use std::{
+    collections::BTreeSet,
+    mem,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
@@ -55,6 +57,9 @@ const ADOPTION_BATCH: i64 = 32;
 const ADOPTION_PAUSE: Duration = Duration::from_millis(100);
 /// Idle sessions of a dead node that are released at once, and charges that are added up.
 const CLEANUP_BATCH: i64 = 1_000;
+
+/// Between two looks for the busy sessions; longer than a write may take to land.
+const RENEWAL: Duration = Duration::from_secs(30);
 
 /// What a node knows of its own heartbeats, by a clock that counts the time asleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,13 +160,19 @@ impl Membership {
         Err(Error::Unavailable(why))
     }
 
-    pub(super) async fn register(&self, client: &ClientWrapper) -> Result<(), Failed> {
+    /// Registers at the start of a process. Nothing else can listen at its address: a node that did
+    /// has ended.
+    pub(super) async fn enter(&self, client: &ClientWrapper) -> Result<(), Failed> {
+        let sql = "UPDATE node SET is_dead = true WHERE url = $1 AND NOT is_dead";
+        client.execute(sql, &[&self.url]).await?;
+        self.register(client).await
+    }
+
+    async fn register(&self, client: &ClientWrapper) -> Result<(), Failed> {
         let random = Uuid::now_v7().as_u64_pair().1;
         let id = (random >> 1).cast_signed();
         let sent = now();
-        // Nothing else can listen at this node's address: a node that did has ended.
-        let sql = "WITH gone AS (UPDATE node SET is_dead = true WHERE url = $2 AND NOT is_dead)
-            INSERT INTO node (id, url) VALUES ($1, $2)";
+        let sql = "INSERT INTO node (id, url) VALUES ($1, $2)";
         client.execute(sql, &[&id, &self.url]).await?;
         self.id.store(id, Ordering::Relaxed);
         *self.beats.lock() = Beats {
@@ -234,7 +245,8 @@ impl Membership {
         Ok(())
     }
 
-    /// Adopts unfinished sessions of dead nodes, each with its sub-agents.
+    /// Adopts unfinished sessions of dead nodes, each with its unfinished sub-agents. One whose parent
+    /// is busy belongs to the parent's node.
     async fn adopt(&self, client: &ClientWrapper) -> Result<Vec<i64>, Failed> {
         let sql = format!(
             "WITH RECURSIVE dead AS MATERIALIZED (
@@ -243,7 +255,8 @@ impl Membership {
             pick AS (
                 SELECT s.sid FROM session s
                 WHERE s.owner = ANY((SELECT ids FROM dead)::int8[]) AND s.busy = 1
-                    AND NOT EXISTS (SELECT FROM session p WHERE p.sid = s.parent_sid AND p.busy = 1)
+                    AND NOT EXISTS (SELECT FROM session p WHERE p.sid = s.parent_sid
+                        AND p.busy = 1 AND p.owner IS DISTINCT FROM $1)
                     AND EXISTS (SELECT FROM node WHERE id = $1 AND NOT is_dead)
                 ORDER BY s.owner, s.sid LIMIT $2 FOR UPDATE OF s SKIP LOCKED
             ),
@@ -253,8 +266,8 @@ impl Membership {
                 SELECT c.sid FROM family f JOIN session c ON c.parent_sid = f.sid
             )
             UPDATE session s SET owner = $1, epoch = s.epoch + 1 FROM family f
-            WHERE s.sid = f.sid AND s.owner = ANY((SELECT ids FROM dead)::int8[])
-            RETURNING s.sid, s.busy"
+            WHERE s.sid = f.sid AND s.busy = 1 AND s.owner = ANY((SELECT ids FROM dead)::int8[])
+            RETURNING s.sid"
         );
         let statement = client.prepare_cached(&sql).await?;
         let mut busy = Vec::new();
@@ -262,11 +275,18 @@ impl Membership {
             .query(&statement, &[&self.id(), &ADOPTION_BATCH])
             .await?
         {
-            let (sid, status): (i64, i16) = (row.try_get(0)?, row.try_get(1)?);
-            busy.extend((status == 1).then_some(sid));
+            busy.push(row.try_get(0)?);
         }
         self.adopted.fetch_add(busy.len() as u64, Ordering::Relaxed);
         Ok(busy)
+    }
+
+    /// The sessions of this node that run a query.
+    async fn busy(&self, client: &ClientWrapper) -> Result<Vec<i64>, Failed> {
+        let sql = "SELECT sid FROM session WHERE owner = $1 AND busy = 1";
+        let statement = client.prepare_cached(sql).await?;
+        let rows = client.query(&statement, &[&self.id()]).await?;
+        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }
 
     /// Releases idle sessions of dead nodes, and fences them: such a node may not know yet that it
@@ -300,15 +320,51 @@ fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
+/// The sessions of this node that may run a query. An answer may have been lost, so they are read
+/// from time to time; what was known before then counts until the next time.
+#[derive(Debug, Default)]
+pub(super) struct MaybeBusy {
+    known: BTreeSet<i64>,
+    before: BTreeSet<i64>,
+}
+
+impl MaybeBusy {
+    pub(super) fn insert(&mut self, sid: i64) {
+        self.known.insert(sid);
+    }
+
+    pub(super) fn remove(&mut self, sid: i64) {
+        self.known.remove(&sid);
+        self.before.remove(&sid);
+    }
+
+    pub(super) fn all(&self) -> Arc<[i64]> {
+        self.known.union(&self.before).copied().collect()
+    }
+
+    fn renew(&mut self, busy: Vec<i64>) {
+        self.before = mem::replace(&mut self.known, busy.into_iter().collect());
+    }
+}
+
 /// Keeps this node alive, and adopts the sessions of dead ones.
 pub(super) async fn run(inner: Arc<Inner>) {
     let timing = inner.node.timing;
-    let (mut client, mut pause) = (None, timing.look);
+    let (mut client, mut pause, mut renewed) = (None, timing.look, now());
     loop {
         sleep(pause).await;
-        pause = match timeout(timing.beat, tick(&inner, &mut client)).await {
-            Ok(Ok(true)) => ADOPTION_PAUSE.min(timing.look),
-            Ok(Ok(false)) => timing.look,
+        if inner.ending.is_cancelled() {
+            return;
+        }
+        let is_due = client.is_none() || now().saturating_sub(renewed) > RENEWAL;
+        pause = match timeout(timing.lease / 2, tick(&inner, &mut client, is_due)).await {
+            Ok(Ok(may_adopt_more)) => {
+                renewed = if is_due { now() } else { renewed };
+                match may_adopt_more {
+                    true => ADOPTION_PAUSE.min(timing.look),
+                    false => timing.look,
+                }
+            }
             Ok(Err(error)) => {
                 tracing::warn!(%error, "this node cannot reach the database");
                 client = None;
@@ -323,25 +379,39 @@ pub(super) async fn run(inner: Arc<Inner>) {
     }
 }
 
-/// Returns whether there may be more to adopt.
-async fn tick(inner: &Inner, client: &mut Option<ClientWrapper>) -> Result<bool, Failed> {
+/// Returns whether there may be more to adopt. `renews` reads which sessions are busy.
+async fn tick(
+    inner: &Inner,
+    client: &mut Option<ClientWrapper>,
+    renews: bool,
+) -> Result<bool, Failed> {
     let connected = match client.take().filter(|client| !client.is_closed()) {
         Some(client) => client,
         None => connect(&inner.pool).await?,
     };
     let client = client.insert(connected);
     let node = &inner.node;
+    // With the next tick it would be late.
     if node.lease_age() + node.timing.look > node.timing.beat {
         node.beat(client).await?;
         node.refresh_others(client).await?;
         node.declare_dead(client).await?;
     }
-    let adopted = node.adopt(client).await?;
+    if renews {
+        let busy = node.busy(client).await?;
+        inner.maybe_busy.lock().renew(busy);
+    }
+    let adopts = inner.adopts && !node.is_draining.load(Ordering::Relaxed);
+    let adopted = match adopts {
+        true => node.adopt(client).await?,
+        false => Vec::new(),
+    };
     if adopted.is_empty() {
         node.clean_up(client).await?;
         fold_charges(client, CLEANUP_BATCH).await?;
     }
-    inner.maybe_busy.lock().extend(&adopted);
+    let mut maybe_busy = inner.maybe_busy.lock();
+    adopted.iter().for_each(|&sid| maybe_busy.insert(sid));
     Ok(!adopted.is_empty())
 }
 

@@ -2,7 +2,6 @@
 
 use std::{fmt, str::FromStr as _, time::Duration};
 
-use reqwest::Url;
 use rustls::ClientConfig;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio_postgres::config::{Config, Host, SslMode, TargetSessionAttrs};
@@ -31,8 +30,12 @@ pub struct Settings {
     pub writers: usize,
     /// Connections that read.
     pub readers: usize,
-    /// The URL at which other nodes reach this one's server.
+    /// The URL at which other nodes reach this one's server. A live node with the same URL is taken
+    /// for an earlier process at this address, which has ended.
     pub node_url: Option<String>,
+    /// Whether this node adopts the unfinished sessions of dead ones. Only a system that recovers
+    /// queries should: adopted sessions wait for it.
+    pub adopts: bool,
 }
 
 impl Settings {
@@ -45,6 +48,7 @@ impl Settings {
             writers: 1,
             readers: 2,
             node_url: None,
+            adopts: true,
         }
     }
 }
@@ -70,17 +74,15 @@ impl Target {
     pub(super) fn of(settings: &Settings) -> Result<Self, OpenError> {
         let refused = |why: &dyn fmt::Display| OpenError::Url(why.to_string());
         let url = settings.url.expose_secret();
-        let mut url = Url::parse(url).map_err(|error| refused(&error))?;
-        if !matches!(url.scheme(), "postgres" | "postgresql") {
+        if !url.starts_with("postgresql://") && !url.starts_with("postgres://") {
             return Err(refused(&"it does not begin with postgresql://"));
         }
         // tokio-postgres does not know libpq's modes that verify.
-        let query = url.query().unwrap_or_default().to_owned();
+        let (place, query) = url.split_once('?').unwrap_or((url, ""));
         let of_mode = |pair: &&str| pair.starts_with("sslmode=");
         let (modes, rest): (Vec<&str>, Vec<&str>) = query.split('&').partition(of_mode);
-        url.set_query(Some(&rest.join("&")));
-        let mut config =
-            Config::from_str(url.as_str()).map_err(|error| refused(&describe(&error)))?;
+        let url = format!("{place}?{}", rest.join("&"));
+        let mut config = Config::from_str(&url).map_err(|error| refused(&describe(&error)))?;
         let local = config.get_hosts().iter().all(|host| match host {
             Host::Unix(_) => true,
             Host::Tcp(name) => matches!(name.as_str(), "localhost" | "127.0.0.1" | "::1"),

@@ -30,7 +30,7 @@ pub(super) const ORPHANED: i64 = 0;
 /// the tenant. Words behind it are not found.
 const WORDS: usize = (1 << 20) - 1_024;
 
-/// Whether the session `s` may be claimed by `c.node`: nobody owns it, or that node or a dead one.
+/// Whether `c.node` may claim the session `s`: it has no owner, or its owner is that node or dead.
 const FREE: &str = "(s.owner IS NULL OR s.owner = c.node
     OR NOT EXISTS (SELECT FROM node n WHERE n.id = s.owner AND NOT n.is_dead))";
 
@@ -59,7 +59,7 @@ const CONTENT: &str = "
     )
     SELECT sid FROM l";
 
-/// The fence is in the condition of the update. A session that nobody owns gets an owner with a
+/// The fence is in the condition of the update. A session without an owner gets one with a
 /// query, so that it is found if the query is cut off.
 const APPEND: &str = "
     WITH a AS (

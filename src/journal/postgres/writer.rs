@@ -1,6 +1,6 @@
-//! Group commit. Each kind of write has a queue and a task: the task takes what waits, and sends it
-//! as one statement, which PostgreSQL commits by itself. So a client that stops holds no lock, and
-//! a batch is one transaction, with one flush.
+//! Group commit. Each kind of write has a queue and a task, which sends all requests that wait as one
+//! statement, outside of any transaction block: a batch is committed with one flush, and a client that
+//! stops holds no locks.
 //!
 //! A batch whose connection is lost may have been committed. It is sent again rather than looked up:
 //! the first statement may still be running, and only a write waits for its row locks.
@@ -36,7 +36,7 @@ const BATCH: usize = 256;
 const BATCH_BYTES: usize = 2 << 20;
 /// Deadline of a statement. It is longer than the server's own.
 const STATEMENT: Duration = Duration::from_secs(15);
-/// How long a batch is sent again before its callers are told that the database is away.
+/// How long a batch is sent again before it is refused.
 const INSIST: Duration = Duration::from_secs(20);
 /// First and longest pause before a batch is sent again.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -169,7 +169,7 @@ async fn serve<W: Write>(
         let since = Instant::now();
         let mut pause = PAUSE;
         while let Some(mut batch) = due.pop() {
-            // Requests without a caller: who continues their sessions claims them, and so fences them.
+            // The caller is gone; the session's next claim fences the request.
             batch.retain(|queued| !queued.reply.is_closed());
             if batch.is_empty() {
                 continue;

@@ -137,17 +137,19 @@ async fn any_node_takes_any_request() {
     };
     timeout(SOON, arrives).await.unwrap();
 
-    // Nobody gets an identity without the key of the cluster.
-    let url = other.url("/api/sessions/talk");
-    let forged = client
-        .get(url)
-        .header("x-oracle-cluster-key", "guessed")
-        .header(
-            "x-oracle-caller",
-            r#"{"name":"x","tenant":"acme","role":"admin","profiles":[]}"#,
-        );
-    let seen = forged.send().await.unwrap();
-    assert_eq!(seen.status(), StatusCode::OK, "the caller is the local one");
+    // Nobody gets another identity without the key of the cluster, here or at the owner.
+    let caller = r#"{"name":"x","tenant":"acme","role":"admin","profiles":[]}"#;
+    for node in [&one, &other] {
+        for key in ["", "guessed"] {
+            let url = node.url("/api/sessions/talk");
+            let forged = client
+                .get(url)
+                .header("x-oracle-cluster-key", key)
+                .header("x-oracle-caller", caller);
+            let seen = forged.send().await.unwrap();
+            assert_eq!(seen.status(), StatusCode::OK, "{key}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

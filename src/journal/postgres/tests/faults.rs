@@ -70,7 +70,8 @@ async fn frozen_database_makes_no_node_look_dead() {
         held.push((node, begun.unwrap()));
     }
     sleep(TIMING.lease * 2).await;
-    let frozen = backends(&cluster);
+    let mut frozen = backends(&cluster);
+    frozen.push(cluster.pid().unwrap());
     frozen.iter().for_each(|&pid| signal(pid, "-STOP"));
     sleep(TIMING.lease * 2).await;
     let refused = nodes[0].claim(key("new")).await.unwrap_err();

@@ -15,7 +15,10 @@ async fn refused(settings: &Settings) -> String {
 async fn unusable_urls_are_refused_with_a_reason() {
     for (url, why) in [
         ("mysql://u@h/d", "it does not begin with postgresql://"),
-        ("postgresql://u:hunter2@h:x/d", "invalid port number"),
+        (
+            "postgresql://u:hunter2@h:x/d",
+            "invalid value for option `port`",
+        ),
         ("postgresql://u@h/d?sslmode=prefer", "use `verify-full`"),
         ("postgresql://u@h/d?sslmode=require", "needs TLS"),
         ("postgresql://u@h/d", "needs TLS"),

@@ -265,6 +265,7 @@ async fn nothing_is_lost_while_nodes_and_database_fail() {
         }
     }
     let settings = Settings::new(database.clone());
+    assert!(!chaos.acknowledged.lock().is_empty());
     chaos.ends.store(true, Ordering::Relaxed);
     while let Some(ended) = senders.join_next().await {
         ended.unwrap();
@@ -312,6 +313,7 @@ async fn nothing_is_lost_while_nodes_and_database_fail() {
     while let Some(followed) = followers.join_next().await {
         let (session, seen) = followed.unwrap();
         let whole: Vec<u64> = (1..=seen.len() as u64).collect();
+        assert!(!seen.is_empty(), "{session}");
         assert_eq!(seen, whole, "{session}");
     }
     let sql = "SELECT count(*) FROM node WHERE is_dead";
