@@ -571,6 +571,8 @@ fn file_with_unbounded_vocabulary_keeps_the_index_small() {
         ..CodeSearchSettings::default()
     };
     let tree = Tree::within(&[("b.rs", "fn cookie() {}\n")], settings, Duration::ZERO);
+    // Before the other file, so that the index has it.
+    assert_eq!(tree.files("cookie"), ["b.rs"]);
     let words: String = (0..60_000)
         .map(|at| format!("w{at:x}q v{at:x}z\n"))
         .collect();
