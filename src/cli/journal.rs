@@ -98,8 +98,8 @@ pub fn migrated((before, after): (i32, i32), terminal: &mut Terminal) -> Result<
         return terminal.out.json(&steps);
     }
     match before == after {
-        true => writeln!(terminal.out, "the layout is {after} already")?,
-        false => writeln!(terminal.out, "the layout is {after} now, after {before}")?,
+        true => writeln!(terminal.out, "the layout is up to date: {after}")?,
+        false => writeln!(terminal.out, "migrated the layout from {before} to {after}")?,
     }
     Ok(())
 }

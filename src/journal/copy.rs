@@ -3,7 +3,7 @@
 //! A copy that was cut off continues where it ended. Every session is read back and compared, so a
 //! second run only verifies. The journals must not be in use: what arrives meanwhile is not copied.
 
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use sha2::{Digest as _, Sha256};
@@ -104,9 +104,10 @@ pub async fn copy(from: &dyn Usages, to: &dyn Usages) -> Result<Copied, CopyErro
     }
     let usages = from.usages().await?;
     to.set_usages(usages.clone()).await?;
-    let copied_usages = to.usages().await?;
-    if let Some((payer, _)) = copied_usages.iter().find(|usage| !usages.contains(usage)) {
-        return Err(CopyError::Usage(payer.clone()));
+    let wanted = usages.iter().map(Some).chain(iter::repeat(None));
+    let there = to.usages().await?;
+    if let Some((other, _)) = there.iter().zip(wanted).find(|(a, b)| Some(*a) != *b) {
+        return Err(CopyError::Usage(other.0.clone()));
     }
     for (payer, usage) in usages {
         let DayUsage {

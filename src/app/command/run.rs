@@ -273,6 +273,8 @@ pub(super) fn with_system<T>(
             if let Some(stored) = stored {
                 stored.close().await;
             }
+        } else if let Some(stored) = stored {
+            stored.sign_off().await;
         }
         done
     }))

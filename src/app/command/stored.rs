@@ -35,6 +35,10 @@ use crate::{
 #[cfg(feature = "postgres")]
 use secrecy::{ExposeSecret as _, SecretString};
 
+/// An interrupted command waits no longer for the database.
+#[cfg(feature = "postgres")]
+const SIGN_OFF: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// Characters of a cluster's key, as 16 bytes in hexadecimal digits.
 #[cfg(all(feature = "postgres", feature = "server"))]
 const SHORTEST_KEY: usize = 32;
@@ -273,6 +277,14 @@ impl Stored {
             Self::Sqlite(journal) => journal.announce(socket),
             #[cfg(feature = "postgres")]
             Self::Postgres(_) => Ok(()),
+        }
+    }
+
+    /// Ends the ownership of sessions although the system still runs. SQLite's ends with the process.
+    pub(super) async fn sign_off(self) {
+        #[cfg(feature = "postgres")]
+        if let Self::Postgres(journal) = self {
+            let _ = tokio::time::timeout(SIGN_OFF, journal.close()).await;
         }
     }
 

@@ -75,9 +75,7 @@ impl From<Failed> for OpenError {
         let said = describe(error);
         match error.code() {
             Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Self::Rights(said),
-            Some(&SqlState::PROTOCOL_VIOLATION | &SqlState::FEATURE_NOT_SUPPORTED) => {
-                Self::Pooler(said)
-            }
+            Some(&SqlState::PROTOCOL_VIOLATION) => Self::Pooler(said),
             Some(code)
                 if !code.code().starts_with("28") && recovery(error) != Recovery::Reconnect =>
             {

@@ -391,8 +391,8 @@ async fn tick(
     };
     let client = client.insert(connected);
     let node = &inner.node;
-    // With the next tick it would be late.
-    if node.lease_age() + node.timing.look > node.timing.beat {
+    // At the tick that is nearest.
+    if node.lease_age() + node.timing.look / 2 >= node.timing.beat {
         node.beat(client).await?;
         node.refresh_others(client).await?;
         node.declare_dead(client).await?;

@@ -83,10 +83,13 @@ impl Target {
         let (modes, rest): (Vec<&str>, Vec<&str>) = query.split('&').partition(of_mode);
         let url = format!("{place}?{}", rest.join("&"));
         let mut config = Config::from_str(&url).map_err(|error| refused(&describe(&error)))?;
-        let local = config.get_hosts().iter().all(|host| match host {
+        let mut hosts = config.get_hosts().iter();
+        let mut addresses = config.get_hostaddrs().iter();
+        let is_local = |host: &Host| match host {
             Host::Unix(_) => true,
             Host::Tcp(name) => matches!(name.as_str(), "localhost" | "127.0.0.1" | "::1"),
-        });
+        };
+        let local = hosts.all(is_local) && addresses.all(|address| address.is_loopback());
         let mode = modes.last().and_then(|pair| pair.strip_prefix("sslmode="));
         let is_off = match mode {
             None => local,

@@ -1,6 +1,6 @@
 //! The index of a project in memory, kept consistent with its files.
 //!
-//! A file belongs to one of [`SHARDS`] by its path. A shard with changed files is replaced by one
+//! A file belongs to one of [`SHARDS`] by its path in the project. A shard with changed files is replaced by one
 //! that reuses the unchanged parts; a running search keeps the shards that it began with.
 //!
 //! **Invariants:** one refresh runs at a time, on its own thread; a caller waits for it only until
@@ -215,7 +215,8 @@ impl Shared {
         let mut files: Vec<BTreeMap<PathBuf, FileStamp>> = vec![BTreeMap::new(); SHARDS];
         for found in listing.files {
             let mut hasher = DefaultHasher::new();
-            found.path.hash(&mut hasher);
+            // Not the whole path: where the project is must not change what fits into the index.
+            found.shown.hash(&mut hasher);
             files[hasher.finish() as usize % SHARDS].insert(found.path, found.stamp);
         }
         let mut shards: Vec<Arc<Shard>> = match before {

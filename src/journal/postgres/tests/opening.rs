@@ -22,6 +22,8 @@ async fn unusable_urls_are_refused_with_a_reason() {
         ("postgresql://u@h/d?sslmode=prefer", "use `verify-full`"),
         ("postgresql://u@h/d?sslmode=require", "needs TLS"),
         ("postgresql://u@h/d", "needs TLS"),
+        ("postgresql://u@localhost,h/d", "needs TLS"),
+        ("postgresql://u@localhost/d?hostaddr=10.0.0.1", "needs TLS"),
         ("postgresql://u@h/d?colour=red", "colour"),
         (
             "postgresql:///d?host=/nowhere&user=u",
