@@ -175,6 +175,7 @@ pub(super) fn mask_secret(path: &str, key: &str, rule: Option<Rule>, raw: &str) 
             ["name", "dialect", "stream"].contains(&key)
                 || key == "base_url" && !raw.contains(['@', '?', '#'])
         }
+        Some("journal" | "cluster") => !raw.contains('@'),
         Some("profiles") => rule.is_some() && key != "instructions",
         Some("mcp") => {
             !matches!(rule, None | Some(Rule::Words | Rule::Map(..)))

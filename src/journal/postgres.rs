@@ -75,8 +75,10 @@ pub struct Postgres {
 }
 
 struct Inner {
-    /// Connections that read, and one for deletions. Writers and heartbeats have their own.
+    /// Connections that read, and one for deletions.
     pool: Pool,
+    /// From which writers and heartbeats take connections of their own, however many reads wait.
+    own: Pool,
     node: Membership,
     batches: Arc<BatchCounts>,
     appends: Vec<Queue<store::AppendWrite>>,
@@ -103,8 +105,9 @@ impl Postgres {
     }
 
     async fn open_timed(settings: &Settings, timing: Timing) -> Result<Self, OpenError> {
+        let own = pool(settings, 2)?;
         let pool = pool(settings, settings.readers.max(1) + 1)?;
-        let mut client = connect(&pool).await?;
+        let mut client = connect(&own).await?;
         match schema::layout(&**client).await? {
             0 => {
                 schema::migrate(&mut client).await?;
@@ -117,7 +120,7 @@ impl Postgres {
         drop(client);
         let mut tasks = JoinSet::new();
         let links: Vec<_> = (0..settings.writers.max(1))
-            .map(|_| Link::of(&pool))
+            .map(|_| Link::of(&own))
             .collect();
         let batches = Arc::new(BatchCounts::default());
         let mut starting = Starting {
@@ -133,6 +136,7 @@ impl Postgres {
             releases: starting.queue(first),
             saves: starting.queue(first),
             pool,
+            own,
             node,
             batches: Arc::clone(&batches),
             maybe_busy: Mutex::default(),
@@ -199,11 +203,11 @@ impl Postgres {
     /// Ends this node: what it still owns may be adopted by others at once.
     pub async fn close(self) {
         let Inner {
-            pool, node, ending, ..
+            own, node, ending, ..
         } = &*self.inner;
         ending.cancel();
         let leave = async {
-            let client = pool.get().await?;
+            let client = own.get().await?;
             node.leave(&client).await
         };
         if let Err(error) = leave.await {

@@ -335,7 +335,9 @@ fn broken(why: &str) {
 fn read(path: &Path) -> Result<Vec<u8>, CliError> {
     std::fs::read(path).map_err(|error| {
         let path = path.display();
-        CliError::usage(format_args!("cannot read `{path}`: {error}"))
+        CliError::usage(format_args!(
+            "cannot read `{path}`: {error}; check `[journal]` and `[cluster]`"
+        ))
     })
 }
 

@@ -23,6 +23,7 @@ use deadpool_postgres::ClientWrapper;
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::{sleep, timeout};
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::{
@@ -182,24 +183,20 @@ impl Membership {
         Ok(())
     }
 
-    /// Sends a heartbeat, and registers anew if this node was declared dead.
-    async fn beat(&self, client: &ClientWrapper) -> Result<(), Failed> {
+    /// Sends a heartbeat. Returns whether this node is alive.
+    async fn beat(&self, client: &ClientWrapper) -> Result<bool, Failed> {
         let sent = now();
         let sql = "UPDATE node SET beat = clock_timestamp(), is_draining = $2, queries = $3
             WHERE id = $1 AND NOT is_dead";
         let statement = client.prepare_cached(sql).await?;
         let is_draining = self.is_draining.load(Ordering::Relaxed);
         let queries = self.queries.load(Ordering::Relaxed).cast_signed();
-        if client
-            .execute(&statement, &[&self.id(), &is_draining, &queries])
-            .await?
-            == 0
-        {
-            tracing::warn!("this node was declared dead: it continues under another id");
-            return self.register(client).await;
+        let values: [&(dyn ToSql + Sync); 3] = [&self.id(), &is_draining, &queries];
+        let is_alive = client.execute(&statement, &values).await? == 1;
+        if is_alive {
+            self.beats.lock().answered(sent, &self.timing);
         }
-        self.beats.lock().answered(sent, &self.timing);
-        Ok(())
+        Ok(is_alive)
     }
 
     async fn refresh_others(&self, client: &ClientWrapper) -> Result<(), Failed> {
@@ -387,13 +384,20 @@ async fn tick(
 ) -> Result<bool, Failed> {
     let connected = match client.take().filter(|client| !client.is_closed()) {
         Some(client) => client,
-        None => connect(&inner.pool).await?,
+        None => connect(&inner.own).await?,
     };
     let client = client.insert(connected);
     let node = &inner.node;
     // At the tick that is nearest.
     if node.lease_age() + node.timing.look / 2 >= node.timing.beat {
-        node.beat(client).await?;
+        if !node.beat(client).await? {
+            // It may have ended just now.
+            if inner.ending.is_cancelled() {
+                return Ok(false);
+            }
+            tracing::warn!("this node was declared dead: it continues under another id");
+            node.register(client).await?;
+        }
         node.refresh_others(client).await?;
         node.declare_dead(client).await?;
     }

@@ -142,6 +142,11 @@ fn each_problem_is_one_line() {
             "oracle.toml:2: unknown key `data.colour` (set to `'red'`); `[data]` has dir",
         ),
         (
+            "a password in the URL of the database",
+            "[journal]\nurl = 'postgresql://u:hunter2@h/d'",
+            "oracle.toml:2: `journal.url` is `…`, expected a postgresql:// URL without password",
+        ),
+        (
             "a secret in the wrong place",
             "[model]\napi_key = 'sk-123'",
             "oracle.toml:2: unknown key `model.api_key` (set to `…`); `[model]` has chain, \

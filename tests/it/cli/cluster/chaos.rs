@@ -243,12 +243,16 @@ async fn nothing_is_lost_while_nodes_and_database_fail() {
     let mut followers = JoinSet::new();
     (0..FOLLOWERS).for_each(|number| drop(followers.spawn(Arc::clone(&chaos).follow(number))));
 
+    let settings = Settings::new(database.clone());
     let mut deaths = 0;
     for number in 0..faults {
         sleep(Duration::from_millis(500 + dice.below(2_000))).await;
         let node = usize::try_from(dice.below(NODES as u64)).unwrap();
         let is_death = fault(&mut nodes[node], &mut dice).await;
         deaths += u64::from(is_death);
+        let sql = "SELECT count(*) FROM node WHERE is_dead";
+        let dead = Postgres::count(&settings, sql).await;
+        println!("fault {number}: {deaths} deaths, {dead:?} declared");
         let is_due = |times: u64| number % (faults / times).max(1) == 0;
         if is_due(DATABASE_KILLS) {
             processes(&cluster)
@@ -264,7 +268,6 @@ async fn nothing_is_lost_while_nodes_and_database_fail() {
             all.iter().for_each(|&pid| signal(pid, "-CONT"));
         }
     }
-    let settings = Settings::new(database.clone());
     assert!(!chaos.acknowledged.lock().is_empty());
     chaos.ends.store(true, Ordering::Relaxed);
     while let Some(ended) = senders.join_next().await {
