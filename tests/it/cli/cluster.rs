@@ -18,6 +18,8 @@ use super::{
 mod chaos;
 
 const KEY: &str = "0123456789abcdef0123456789abcdef";
+/// Less than the time after which a follower looks into the journal by itself.
+const AT_ONCE: Duration = Duration::from_secs(10);
 const SOON: Duration = Duration::from_secs(60);
 
 /// Where a node has its files and its address.
@@ -135,7 +137,7 @@ async fn any_node_takes_any_request() {
             text.push_str(&String::from_utf8_lossy(&piece));
         }
     };
-    timeout(SOON, arrives).await.unwrap();
+    timeout(AT_ONCE, arrives).await.unwrap();
 
     // Nobody gets another identity without the key of the cluster, here or at the owner.
     let caller = r#"{"name":"x","tenant":"acme","role":"admin","profiles":[]}"#;
