@@ -370,6 +370,12 @@ pub trait Journal: Send + Sync + 'static {
         leaves: SessionStatus,
     ) -> JournalFuture<'_, Claim>;
 
+    /// How often this process has lost the sessions that it owned, all at once, because the others
+    /// took it for dead.
+    fn losses(&self) -> u64 {
+        0
+    }
+
     /// Allows other processes to claim the session. This claim stays valid until one does.
     fn release(&self, sid: Sid, epoch: Epoch) -> JournalFuture<'_, ()>;
 

@@ -149,6 +149,10 @@ impl Journal for JournalRouter {
         })
     }
 
+    fn losses(&self) -> u64 {
+        self.durable.losses()
+    }
+
     fn release(&self, sid: Sid, epoch: Epoch) -> JournalFuture<'_, ()> {
         self.of(sid).release(sid, epoch)
     }

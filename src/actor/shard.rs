@@ -104,6 +104,8 @@ pub(super) struct ShardState {
     by_actor: HashMap<ActorId, SessionKey>,
     /// Number of the last pause before a restart.
     rests: u64,
+    /// Times that this process had lost its sessions at the last sweep.
+    losses: u64,
     /// Set at the end of the system, when no session is started any more: callers that wait for all
     /// actors to end.
     parked: Option<Vec<RpcReplyPort<()>>>,
@@ -184,6 +186,7 @@ impl ShardState {
     fn new(me: Mailbox<ShardMsg>, args: ShardArgs) -> Self {
         Self {
             ledger: args.services.router.ledger.clone(),
+            losses: args.services.router.journal.losses(),
             settings: args.settings,
             services: args.services,
             me,

@@ -3,6 +3,9 @@
 //! cluster's key; the client's own key has been removed by `auth`. Responses are passed on as they
 //! come, and a client that leaves cancels the request there.
 //!
+//! A watch of all sessions merges those of the nodes. The events of a session are in order, because
+//! one node has it; whenever a node joins or leaves, `lost` says that some may be missing.
+//!
 //! **Invariant:** nobody gets an identity from a request's headers without the cluster's key.
 
 use std::{
@@ -29,12 +32,14 @@ use reqwest::Client;
 use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
 
-use super::{Caller, Host, Problem};
+use super::{Caller, Host, Problem, access_log::is_stream, auth::RevocationEvent};
 use crate::{
     journal::{NodeFigures, Nodes},
     llm::{cause, node_client},
     model::{Principal, SessionKey, SessionName},
 };
+
+mod merged;
 
 /// The URL of the node that owns the session of a refused request.
 pub(super) const OWNER: HeaderName = HeaderName::from_static("x-oracle-owner");
@@ -52,6 +57,12 @@ const LOOK: Duration = Duration::from_secs(1);
 /// and this many more.
 const LOAD_FACTOR: u64 = 2;
 const LOAD_MARGIN: u64 = 64;
+/// The part of a lease in which a node acts.
+const LEASE: Duration = Duration::from_secs(8);
+/// Connections to each node: the streams of one are limited.
+const CONNECTIONS: usize = 8;
+/// Deadline of another node's answer to a watch.
+const JOIN: Duration = Duration::from_secs(2);
 /// Retry hint while a node cannot be reached. Its sessions move after 10 to 12 s if it is dead.
 const NOTICED: Duration = Duration::from_secs(5);
 
@@ -59,7 +70,7 @@ const NOTICED: Duration = Duration::from_secs(5);
 pub struct Cluster {
     nodes: Arc<dyn Nodes>,
     key: SecretString,
-    client: Client,
+    clients: Vec<Client>,
     forwarded: AtomicU64,
 }
 
@@ -76,7 +87,9 @@ impl Cluster {
         Ok(Self {
             nodes,
             key,
-            client: node_client()?,
+            clients: (0..CONNECTIONS)
+                .map(|_| node_client())
+                .collect::<Result<_, _>>()?,
             forwarded: AtomicU64::new(0),
         })
     }
@@ -118,6 +131,11 @@ impl Cluster {
         ] {
             registry.register(name, help, ConstCounter::new(count));
         }
+    }
+
+    /// Whether this node may act for its sessions.
+    pub(super) fn has_lease(&self) -> bool {
+        self.nodes.figures().lease_age < LEASE
     }
 
     /// The caller of a request from another node; `None` for other requests.
@@ -194,8 +212,9 @@ impl Cluster {
         // In place of what a client may have sent under these names.
         headers.insert(KEY, secret);
         headers.insert(CALLER, caller);
-        self.forwarded.fetch_add(1, Relaxed);
-        let request = self.client.request(parts.method.clone(), &url);
+        let number = self.forwarded.fetch_add(1, Relaxed) as usize;
+        let client = &self.clients[number % self.clients.len()];
+        let request = client.request(parts.method.clone(), &url);
         let response = request.headers(headers).body(body).send().await;
         let response = response.map_err(|error| {
             let what = format!(
@@ -211,8 +230,24 @@ impl Cluster {
             headers.remove(own);
         }
         let body = Body::from_stream(response.bytes_stream());
-        Ok((status, headers, body).into_response())
+        let mut response = (status, headers, body).into_response();
+        if is_stream(&response) {
+            response
+                .extensions_mut()
+                .insert(last_event(parts.uri.path()));
+        }
+        Ok(response)
     }
+}
+
+/// The end of a stream whose key is revoked.
+fn last_event(path: &str) -> RevocationEvent {
+    let name = match path {
+        "/v1/responses" => Some("error"),
+        path if path.starts_with("/api/") => Some("end"),
+        _ => None,
+    };
+    RevocationEvent::new(name, &Problem::no_key().body())
 }
 
 /// Sends a request to the node that owns its session. The layer around it has read the body, within
@@ -241,9 +276,11 @@ pub(super) async fn forward(
         let what = "the request body ended early: send it again";
         return Problem::new(StatusCode::BAD_REQUEST, "broken_body", what).into_response();
     };
+    // The refusal of a tool call has no headers.
+    let asked_first = read.or_else(|| session_of_tool_call(&parts, &body));
     let mut elsewhere = cluster.elsewhere(&host, &parts);
     for _ in 0..LOOKS {
-        let owner = match (elsewhere.take(), &read) {
+        let owner = match (elsewhere.take(), &asked_first) {
             (Some(url), _) => Some(url),
             (None, Some(name)) => cluster.owner(&caller, name).await,
             (None, None) => None,
@@ -256,6 +293,9 @@ pub(super) async fn forward(
                 let owner = response.headers().get(OWNER).cloned();
                 match owner.as_ref().map(|url| url.to_str().map(str::to_owned)) {
                     Some(Ok(url)) => url,
+                    _ if is_watch_of_all(&parts) && is_stream(&response) => {
+                        return merged::response(host.clone(), parts, caller, response);
+                    }
                     _ => return response,
                 }
             }
@@ -272,6 +312,22 @@ pub(super) async fn forward(
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "owner_unreachable", what)
         .retry_after(NOTICED)
         .into_response()
+}
+
+/// The session that a tool call over MCP continues.
+fn session_of_tool_call(parts: &Parts, body: &[u8]) -> Option<SessionName> {
+    if parts.uri.path() != "/mcp" {
+        return None;
+    }
+    let call: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let session = call.pointer("/params/arguments/session")?;
+    SessionName::new(session.as_str()?).ok()
+}
+
+fn is_watch_of_all(parts: &Parts) -> bool {
+    let query = parts.uri.query().unwrap_or_default();
+    let mut names = query.split('&').filter_map(|pair| pair.split('=').next());
+    parts.uri.path() == "/api/control/watch" && !names.any(|name| name == "session")
 }
 
 /// Reports this node's load, and divides the limits by the number of live nodes.

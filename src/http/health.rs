@@ -125,6 +125,9 @@ async fn journal(host: &Host) -> Result<(), &'static str> {
     if host.oracle.metrics().journal_fails() {
         return Err("not writable");
     }
+    if host.cluster().is_some_and(|cluster| !cluster.has_lease()) {
+        return Err("not reachable: the lease of this node has run out");
+    }
     let read = host.journal.find(SessionKey::local(SessionName::system()));
     match tokio::time::timeout(PATIENCE, read).await {
         Ok(Ok(_)) => Ok(()),

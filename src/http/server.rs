@@ -43,7 +43,11 @@ impl Server {
         let address = listener.address();
         let (router, _) = routes(host.clone());
         let most = host.settings.max_connections;
-        let ending = host.drain().beginning.clone();
+        // The other nodes of a cluster still need the sessions that are here.
+        let ending = match host.cluster() {
+            Some(_) => host.drain().ending.clone(),
+            None => host.drain().beginning.clone(),
+        };
         Self {
             address,
             accepting: spawn(accept::accept(listener, most, router, host.clone(), ending)),
@@ -60,7 +64,7 @@ impl Server {
     }
 
     /// Shuts down the server and the system gracefully within `server.drain_deadline`: rejects
-    /// connections and queries, lets queries run for four fifths of that time (except those that
+    /// connections (in a cluster, only after the queries) and queries, lets queries run for four fifths of that time (except those that
     /// wait for approval), then ends streams and stops. Queries that still run are recovered at the
     /// next start.
     pub async fn shut_down(mut self, system: System) {
@@ -68,14 +72,13 @@ impl Server {
         let deadline = Instant::now() + within;
         self.host.drain().begin();
         self.host.oracle.reject_new();
-        let connections = (&mut self.accepting).await;
         let patience = Instant::now() + within.mul_f64(0.8);
         let oracle = &self.host.oracle;
         while oracle.running() > oracle.awaiting_person() && Instant::now() < patience {
             tokio::time::sleep(LOOK).await;
         }
         self.host.drain().finish();
-        let mut connections = connections.unwrap_or_default();
+        let mut connections = (&mut self.accepting).await.unwrap_or_default();
         all_ended(&mut connections, deadline).await;
         // Remaining connections wait for the system and end with it.
         let ended = system.shut_down(Duration::ZERO);

@@ -19,7 +19,7 @@ use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod, R
 use parking_lot::Mutex;
 use tokio::{
     task::JoinSet,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep},
 };
 use tokio_postgres::NoTls;
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -36,6 +36,7 @@ use crate::model::{
     Day, DayUsage, Epoch, Owner, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId,
 };
 
+mod client;
 mod deletion;
 mod error;
 mod node;
@@ -49,6 +50,7 @@ mod writer;
 pub use error::OpenError;
 pub use settings::Settings;
 
+use client::{INSIST, PAUSE};
 use error::{Failed, Recovery};
 use node::{MaybeBusy, Membership, Timing};
 use settings::Target;
@@ -59,11 +61,6 @@ use writer::{BatchCounts, Link, Queue, Starting};
 const MIN_VERSION: i32 = 140_000;
 /// Deadline of a free connection.
 const CONNECTION: Duration = Duration::from_secs(5);
-/// Deadline of a read. It is longer than the server's own.
-const ANSWER: Duration = Duration::from_secs(12);
-/// How long a read is tried again while the server is away, and the pause between.
-const INSIST: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(50);
 /// Session numbers that are reserved at once.
 const SID_BLOCK: i64 = 64;
 
@@ -116,7 +113,7 @@ impl Postgres {
             older => return Err(OpenError::Older(older)),
         }
         let node = Membership::new(timing, settings.node_url.clone());
-        node.enter(&client).await?;
+        node.enter(&*client).await?;
         drop(client);
         let mut tasks = JoinSet::new();
         let links: Vec<_> = (0..settings.writers.max(1))
@@ -200,17 +197,17 @@ impl Postgres {
         Ok(verify::stats(&client).await?)
     }
 
+    fn pool(&self) -> &Pool {
+        &self.inner.pool
+    }
+
     /// Ends this node: what it still owns may be adopted by others at once.
     pub async fn close(self) {
         let Inner {
             own, node, ending, ..
         } = &*self.inner;
         ending.cancel();
-        let leave = async {
-            let client = own.get().await?;
-            node.leave(&client).await
-        };
-        if let Err(error) = leave.await {
+        if let Err(error) = node.leave(own).await {
             tracing::warn!(%error, "other nodes will notice the end of this one only by its lease");
         }
     }
@@ -285,46 +282,7 @@ const fn is_supported(version: i32) -> bool {
     version >= MIN_VERSION
 }
 
-/// Closes the connection if the server does not answer.
-async fn in_time<T, F>(
-    client: Arc<Client>,
-    look: &(impl Fn(Arc<Client>) -> F + Sync),
-) -> Result<T, Failed>
-where
-    F: Future<Output = Result<T, Failed>> + Send,
-{
-    let found = timeout(ANSWER, look(Arc::clone(&client))).await;
-    found.unwrap_or_else(|_| {
-        drop(Arc::into_inner(client).map(Client::take));
-        let why = format!("the database has not answered for {ANSWER:?}");
-        Err(Failed::Connection(why))
-    })
-}
-
 impl Inner {
-    /// Runs what can be repeated, again while the server is away.
-    async fn retry<T, F>(&self, look: impl Fn(Arc<Client>) -> F + Send + Sync) -> Result<T, Error>
-    where
-        F: Future<Output = Result<T, Failed>> + Send,
-    {
-        let since = Instant::now();
-        loop {
-            let found = match self.pool.get().await {
-                Ok(client) => in_time(Arc::new(client), &look).await,
-                Err(error) => Err(error.into()),
-            };
-            match found {
-                Err(failed)
-                    if matches!(failed.recovery(), Recovery::Reconnect | Recovery::Retry)
-                        && since.elapsed() < INSIST =>
-                {
-                    sleep(PAUSE).await;
-                }
-                found => return found.map_err(|failed| failed.answer()),
-            }
-        }
-    }
-
     /// The owner that a claim names; none for Oracle's own logs.
     fn owner(&self, key: &SessionKey) -> Option<i64> {
         (!key.name.is_reserved()).then(|| self.node.id())
@@ -367,19 +325,16 @@ impl Inner {
         let key = match key {
             Some(key) => key.clone(),
             None => {
-                let key = self.retry(|client| async move { query::key_of(&client, sid).await });
-                key.await?.ok_or(Error::Unknown { sid })?
+                let key = query::key_of(&self.pool, sid).await?;
+                key.ok_or(Error::Unknown { sid })?
             }
         };
         if key.name != *name {
             return Ok(None);
         }
         let parent = key.with_name(parent.clone());
-        let found = self.retry(|client| {
-            let parent = parent.clone();
-            async move { query::find(&client, &parent).await }
-        });
-        let found = found.await?.ok_or(Error::Unknown { sid })?;
+        let found = query::find(&self.pool, &parent).await?;
+        let found = found.ok_or(Error::Unknown { sid })?;
         Ok(Some(found.sid.0.cast_signed()))
     }
 
@@ -401,9 +356,7 @@ impl Inner {
     async fn next_sid(&self) -> Result<Sid, Error> {
         let mut sids = self.sids.lock().await;
         if sids.is_empty() {
-            *sids = self
-                .retry(|client| async move { query::reserve_sids(&client, SID_BLOCK).await })
-                .await?;
+            *sids = query::reserve_sids(&self.pool, SID_BLOCK).await?;
         }
         let sid = sids.pop().unwrap_or_default();
         Ok(Sid(sid.cast_unsigned()))
@@ -470,6 +423,10 @@ impl Journal for Postgres {
         })
     }
 
+    fn losses(&self) -> u64 {
+        self.inner.node.losses()
+    }
+
     fn release(&self, sid: Sid, epoch: Epoch) -> JournalFuture<'_, ()> {
         self.inner.releases.ask(store::ReleaseWrite { sid, epoch })
     }
@@ -493,17 +450,14 @@ impl Journal for Postgres {
     }
 
     fn read(&self, sid: Sid, after: Seq, limit: usize) -> JournalFuture<'_, Vec<Entry>> {
-        Box::pin(self.inner.retry(move |client| async move {
-            let records = query::records(&client, sid, after, limit).await?;
+        Box::pin(async move {
+            let records = query::records(self.pool(), sid, after, limit).await?;
             Ok(records.into_iter().map(|(entry, _)| entry).collect())
-        }))
+        })
     }
 
     fn find(&self, key: SessionKey) -> JournalFuture<'_, Option<Known>> {
-        Box::pin(self.inner.retry(move |client| {
-            let key = key.clone();
-            async move { query::find(&client, &key).await }
-        }))
+        Box::pin(async move { Ok(query::find(self.pool(), &key).await?) })
     }
 
     fn list(
@@ -512,24 +466,18 @@ impl Journal for Postgres {
         after: Option<SessionName>,
         limit: usize,
     ) -> JournalFuture<'_, Vec<Known>> {
-        Box::pin(self.inner.retry(move |client| {
-            let (tenant, after) = (tenant.clone(), after.clone());
-            async move { query::list(&client, &tenant, after.as_ref(), limit).await }
-        }))
+        Box::pin(async move {
+            let after = after.as_ref();
+            Ok(query::list(self.pool(), &tenant, after, limit).await?)
+        })
     }
 
     fn newest(&self, tenant: TenantId, limit: usize) -> JournalFuture<'_, Vec<Known>> {
-        Box::pin(self.inner.retry(move |client| {
-            let tenant = tenant.clone();
-            async move { query::newest(&client, &tenant, limit).await }
-        }))
+        Box::pin(async move { Ok(query::newest(self.pool(), &tenant, limit).await?) })
     }
 
     fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>> {
-        Box::pin(self.inner.retry(move |client| {
-            let after = after.clone();
-            async move { query::tenants(&client, after.as_ref(), limit).await }
-        }))
+        Box::pin(async move { Ok(query::tenants(self.pool(), after.as_ref(), limit).await?) })
     }
 
     fn unfinished(
@@ -538,12 +486,18 @@ impl Journal for Postgres {
         sids: Sids,
         limit: usize,
     ) -> JournalFuture<'_, Vec<Known>> {
-        let own = self.inner.maybe_busy.lock().all();
-        let node = self.inner.node.id();
-        Box::pin(self.inner.retry(move |client| {
-            let (of, sids, own) = (of.clone(), sids.clone(), Arc::clone(&own));
-            async move { query::unfinished(&client, (&own, node), of.as_ref(), &sids, limit).await }
-        }))
+        Box::pin(async move {
+            let pool = self.pool();
+            let found = match of {
+                Some(tenant) => query::unfinished_of(pool, &tenant, &sids, limit).await,
+                None => {
+                    let own = self.inner.maybe_busy.lock().all();
+                    let node = self.inner.node.id();
+                    query::unfinished(pool, (&own, node), &sids, limit).await
+                }
+            };
+            Ok(found?)
+        })
     }
 
     fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> JournalFuture<'_, ()> {
@@ -555,34 +509,23 @@ impl Journal for Postgres {
     }
 
     fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>> {
-        let read = self
-            .inner
-            .retry(move |client| async move { query::snapshot(&client, sid).await });
-        Box::pin(read)
+        Box::pin(async move { Ok(query::snapshot(self.pool(), sid).await?) })
     }
 
     fn usage(&self, payer: Payer, since: Day) -> JournalFuture<'_, Vec<DayUsage>> {
-        Box::pin(self.inner.retry(move |client| {
-            let payer = payer.clone();
-            async move { query::usage(&client, &payer, since).await }
-        }))
+        Box::pin(async move { Ok(query::usage(self.pool(), &payer, since).await?) })
     }
 
     fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {
         Box::pin(async move {
-            let mut client = self
-                .inner
-                .pool
-                .get()
-                .await
-                .map_err(|error| Failed::from(error).answer())?;
+            let mut client = self.pool().get().await.map_err(Failed::from)?;
             let since = Instant::now();
             let gone = loop {
                 match deletion::delete(&mut client, self.inner.node.id(), sid, only).await {
                     // Others lock the same sessions in another order.
                     Err(failed)
                         if failed.recovery() == Recovery::Retry && since.elapsed() < INSIST => {}
-                    gone => break gone.map_err(|failed| failed.answer())?,
+                    gone => break gone?,
                 }
             };
             let mut own = self.inner.maybe_busy.lock();
@@ -598,11 +541,7 @@ impl Journal for Postgres {
             let Some(wanted) = SearchQuery::of(&words) else {
                 return Ok(Vec::new());
             };
-            let hits = self.inner.retry(|client| {
-                let (tenant, wanted) = (tenant.clone(), wanted.clone());
-                async move { query::search(&client, &tenant, &wanted, limit).await }
-            });
-            hits.await
+            Ok(query::search(self.pool(), &tenant, &wanted, limit).await?)
         })
     }
 }
@@ -610,10 +549,7 @@ impl Journal for Postgres {
 impl Nodes for Postgres {
     fn owner(&self, key: SessionKey) -> JournalFuture<'_, Option<Owner>> {
         let node = self.inner.node.id();
-        Box::pin(self.inner.retry(move |client| {
-            let key = key.clone();
-            async move { query::owner(&client, &key, node).await }
-        }))
+        Box::pin(async move { Ok(query::owner(self.pool(), &key, node).await?) })
     }
 
     fn others(&self) -> Arc<[Node]> {
@@ -637,18 +573,11 @@ impl Nodes for Postgres {
 
 impl Usages for Postgres {
     fn usages(&self) -> JournalFuture<'_, Vec<(String, DayUsage)>> {
-        Box::pin(
-            self.inner
-                .retry(|client| async move { query::usages(&client).await }),
-        )
+        Box::pin(async move { Ok(query::usages(self.pool()).await?) })
     }
 
     fn set_usages(&self, usages: Vec<(String, DayUsage)>) -> JournalFuture<'_, ()> {
-        let usages = Arc::new(usages);
-        Box::pin(self.inner.retry(move |client| {
-            let usages = Arc::clone(&usages);
-            async move { store::set_usages(&client, &usages).await }
-        }))
+        Box::pin(async move { Ok(store::set_usages(self.pool(), &usages).await?) })
     }
 }
 

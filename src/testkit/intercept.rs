@@ -106,6 +106,10 @@ impl<A: InterceptedJournal> Journal for A {
         self.intercept(call, done)
     }
 
+    fn losses(&self) -> u64 {
+        self.inner().losses()
+    }
+
     fn release(&self, sid: Sid, epoch: Epoch) -> JournalFuture<'_, ()> {
         self.inner().release(sid, epoch)
     }

@@ -8,6 +8,8 @@
 //! actor has ended or reports that it stays. So no request is lost, and no two actors of a session
 //! coexist.
 
+use std::mem;
+
 use ractor::{ActorId, RpcReplyPort};
 
 use super::{
@@ -31,7 +33,7 @@ const TIMES: usize = 100;
 
 impl ShardState {
     /// Kills stalled sessions, quarantines those that do not end when killed, and passivates idle
-    /// ones.
+    /// ones, or all if this process has lost them.
     pub(super) fn sweep(&mut self) {
         let now = self.now();
         let limit = millis(self.settings.stall_limit);
@@ -46,7 +48,20 @@ impl ShardState {
         {
             self.end_for(&key, self.stall());
         }
+        let losses = self.services.router.journal.losses();
+        if mem::replace(&mut self.losses, losses) != losses {
+            self.give_up_durable();
+        }
         self.passivate_idle(now);
+    }
+
+    /// Ends the sessions in the journal, which others may own by now.
+    fn give_up_durable(&mut self) {
+        for key in self.keys_of(|_| true) {
+            if !key.name.is_ephemeral() {
+                self.ask_to_leave(&key, SessionMsg::Park);
+            }
+        }
     }
 
     fn keys_of(&self, which: impl Fn(&Live) -> bool) -> Vec<SessionKey> {
@@ -85,7 +100,7 @@ impl ShardState {
         }
         let limit = self.settings.stall_limit;
         let reason = format!("it was killed but did not end within {limit:?}");
-        for request in std::mem::take(&mut ending.waiting) {
+        for request in mem::take(&mut ending.waiting) {
             request.refuse(Refusal::Quarantined(reason.clone()));
         }
         self.quarantine(key, reason);
@@ -93,7 +108,11 @@ impl ShardState {
     }
 
     fn passivate_idle(&mut self, now: u64) {
-        let limit = millis(self.settings.idle_timeout);
+        // When the system drains, others may take the idle sessions at once.
+        let limit = match self.services.router.is_draining() {
+            true => 0,
+            false => millis(self.settings.idle_timeout),
+        };
         let live = self.slots.values().filter_map(Slot::live);
         let live = live.filter(|live| live.ending.is_none()).count();
         let shards = self.services.router.shards.size();

@@ -19,6 +19,10 @@ pub(super) async fn delete(
     only: Only,
 ) -> Result<Vec<Known>, Failed> {
     let transaction = client.transaction().await?;
+    // A session may have many records.
+    transaction
+        .batch_execute("SET LOCAL statement_timeout = '5min'")
+        .await?;
     let (mut family, mut gone, mut judged) = (vec![int(sid.0)], Vec::new(), 0);
     while let Some(&member) = family.get(judged) {
         gone.extend(lock_and_check(&transaction, member, node, only).await?);

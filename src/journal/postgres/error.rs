@@ -1,6 +1,6 @@
 //! Errors of opening, and how the writer goes on after later failures.
 
-use std::error::Error as _;
+use std::{error::Error as _, time::Duration};
 
 use deadpool_postgres::PoolError;
 use tokio_postgres::error::SqlState;
@@ -120,7 +120,23 @@ impl From<PoolError> for Failed {
     }
 }
 
+impl From<Failed> for Error {
+    fn from(failed: Failed) -> Self {
+        failed.answer()
+    }
+}
+
 impl Failed {
+    /// The server did not answer in time.
+    pub(super) fn unanswered(limit: Duration) -> Self {
+        Self::Connection(format!("the database has not answered for {limit:?}"))
+    }
+
+    /// Whether the same request may succeed later.
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(self.recovery(), Recovery::Reconnect | Recovery::Retry)
+    }
+
     pub(super) fn recovery(&self) -> Recovery {
         match self {
             Self::Refused(_) => Recovery::GiveUp,

@@ -23,14 +23,13 @@ use deadpool_postgres::ClientWrapper;
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::{sleep, timeout};
-use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::{
     Inner,
+    client::{Run, Value, connect},
     error::Failed,
     store::{ORPHANED, fold_charges},
-    writer::connect,
 };
 use crate::journal::{Error, Node};
 
@@ -53,9 +52,10 @@ impl Default for Timing {
     }
 }
 
-/// Sessions that are adopted at once, and the pause before the next ones.
+/// Sessions that are adopted at once.
 const ADOPTION_BATCH: i64 = 32;
-const ADOPTION_PAUSE: Duration = Duration::from_millis(100);
+/// Between two looks while there is more to do.
+const SHORT_PAUSE: Duration = Duration::from_millis(100);
 /// Idle sessions of a dead node that are released at once, and charges that are added up.
 const CLEANUP_BATCH: i64 = 1_000;
 
@@ -105,6 +105,7 @@ pub(super) struct Membership {
     beats: Mutex<Beats>,
     others: Mutex<Arc<[Node]>>,
     adopted: AtomicU64,
+    losses: AtomicU64,
 }
 
 impl Membership {
@@ -122,6 +123,7 @@ impl Membership {
             }),
             others: Mutex::new(Arc::from([])),
             adopted: AtomicU64::new(0),
+            losses: AtomicU64::new(0),
         }
     }
 
@@ -141,6 +143,11 @@ impl Membership {
     /// Sessions that this node has adopted.
     pub(super) fn adopted(&self) -> u64 {
         self.adopted.load(Ordering::Relaxed)
+    }
+
+    /// How often this node was declared dead.
+    pub(super) fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Relaxed)
     }
 
     /// Time since the last heartbeat that was answered.
@@ -163,18 +170,18 @@ impl Membership {
 
     /// Registers at the start of a process. Nothing else can listen at its address: a node that did
     /// has ended.
-    pub(super) async fn enter(&self, client: &ClientWrapper) -> Result<(), Failed> {
+    pub(super) async fn enter(&self, client: &impl Run) -> Result<(), Failed> {
         let sql = "UPDATE node SET is_dead = true WHERE url = $1 AND NOT is_dead";
-        client.execute(sql, &[&self.url]).await?;
+        client.rows(sql, &[&self.url]).await?;
         self.register(client).await
     }
 
-    async fn register(&self, client: &ClientWrapper) -> Result<(), Failed> {
+    async fn register(&self, client: &impl Run) -> Result<(), Failed> {
         let random = Uuid::now_v7().as_u64_pair().1;
         let id = (random >> 1).cast_signed();
         let sent = now();
         let sql = "INSERT INTO node (id, url) VALUES ($1, $2)";
-        client.execute(sql, &[&id, &self.url]).await?;
+        client.rows(sql, &[&id, &self.url]).await?;
         self.id.store(id, Ordering::Relaxed);
         *self.beats.lock() = Beats {
             last: sent,
@@ -184,27 +191,25 @@ impl Membership {
     }
 
     /// Sends a heartbeat. Returns whether this node is alive.
-    async fn beat(&self, client: &ClientWrapper) -> Result<bool, Failed> {
+    async fn beat(&self, client: &impl Run) -> Result<bool, Failed> {
         let sent = now();
         let sql = "UPDATE node SET beat = clock_timestamp(), is_draining = $2, queries = $3
-            WHERE id = $1 AND NOT is_dead";
-        let statement = client.prepare_cached(sql).await?;
+            WHERE id = $1 AND NOT is_dead RETURNING id";
         let is_draining = self.is_draining.load(Ordering::Relaxed);
         let queries = self.queries.load(Ordering::Relaxed).cast_signed();
-        let values: [&(dyn ToSql + Sync); 3] = [&self.id(), &is_draining, &queries];
-        let is_alive = client.execute(&statement, &values).await? == 1;
+        let values: [Value<'_>; 3] = [&self.id(), &is_draining, &queries];
+        let is_alive = client.row(sql, &values).await?.is_some();
         if is_alive {
             self.beats.lock().answered(sent, &self.timing);
         }
         Ok(is_alive)
     }
 
-    async fn refresh_others(&self, client: &ClientWrapper) -> Result<(), Failed> {
+    async fn refresh_others(&self, client: &impl Run) -> Result<(), Failed> {
         let sql = "SELECT id, url, is_draining, queries FROM node
             WHERE NOT is_dead AND id <> $1 ORDER BY id";
-        let statement = client.prepare_cached(sql).await?;
         let mut others = Vec::new();
-        for row in client.query(&statement, &[&self.id()]).await? {
+        for row in client.rows(sql, &[&self.id()]).await? {
             others.push(Node {
                 id: row.try_get(0)?,
                 url: row.try_get(1)?,
@@ -217,7 +222,7 @@ impl Membership {
     }
 
     /// Declares nodes dead whose heartbeats are older than a lease.
-    async fn declare_dead(&self, client: &ClientWrapper) -> Result<(), Failed> {
+    async fn declare_dead(&self, client: &impl Run) -> Result<(), Failed> {
         if !self.beats.lock().may_declare_dead(now(), &self.timing) {
             return Ok(());
         }
@@ -226,12 +231,8 @@ impl Membership {
             AND EXISTS (SELECT FROM node m WHERE m.id = $1 AND NOT m.is_dead
                 AND m.beat > clock_timestamp() - $3::int8 * interval '1 ms')
             RETURNING d.id, d.url";
-        let statement = client.prepare_cached(sql).await?;
         let (lease, late) = (millis(self.timing.lease), millis(self.timing.beat * 2));
-        for dead in client
-            .query(&statement, &[&self.id(), &lease, &late])
-            .await?
-        {
+        for dead in client.rows(sql, &[&self.id(), &lease, &late]).await? {
             let (id, url): (i64, Option<String>) = (dead.try_get(0)?, dead.try_get(1)?);
             tracing::warn!(
                 id,
@@ -244,7 +245,7 @@ impl Membership {
 
     /// Adopts unfinished sessions of dead nodes, each with its unfinished sub-agents. One whose parent
     /// is busy belongs to the parent's node.
-    async fn adopt(&self, client: &ClientWrapper) -> Result<Vec<i64>, Failed> {
+    async fn adopt(&self, client: &impl Run) -> Result<Vec<i64>, Failed> {
         let sql = format!(
             "WITH RECURSIVE dead AS MATERIALIZED (
                 SELECT ARRAY(SELECT id FROM node WHERE is_dead) || {ORPHANED}::int8 AS ids
@@ -266,12 +267,8 @@ impl Membership {
             WHERE s.sid = f.sid AND s.busy = 1 AND s.owner = ANY((SELECT ids FROM dead)::int8[])
             RETURNING s.sid"
         );
-        let statement = client.prepare_cached(&sql).await?;
         let mut busy = Vec::new();
-        for row in client
-            .query(&statement, &[&self.id(), &ADOPTION_BATCH])
-            .await?
-        {
+        for row in client.rows(&sql, &[&self.id(), &ADOPTION_BATCH]).await? {
             busy.push(row.try_get(0)?);
         }
         self.adopted.fetch_add(busy.len() as u64, Ordering::Relaxed);
@@ -279,36 +276,33 @@ impl Membership {
     }
 
     /// The sessions of this node that run a query.
-    async fn busy(&self, client: &ClientWrapper) -> Result<Vec<i64>, Failed> {
+    async fn busy(&self, client: &impl Run) -> Result<Vec<i64>, Failed> {
         let sql = "SELECT sid FROM session WHERE owner = $1 AND busy = 1";
-        let statement = client.prepare_cached(sql).await?;
-        let rows = client.query(&statement, &[&self.id()]).await?;
+        let rows = client.rows(sql, &[&self.id()]).await?;
         rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }
 
     /// Releases idle sessions of dead nodes, and fences them: such a node may not know yet that it
     /// is dead. Forgets dead nodes that own nothing any more.
-    async fn clean_up(&self, client: &ClientWrapper) -> Result<(), Failed> {
+    async fn clean_up(&self, client: &impl Run) -> Result<(), Failed> {
         let sql = "WITH pick AS (
                 SELECT s.sid FROM session s
                 WHERE s.owner = ANY(ARRAY(SELECT id FROM node WHERE is_dead)) AND s.busy <> 1
                 ORDER BY s.owner, s.sid LIMIT $1 FOR UPDATE OF s SKIP LOCKED
             )
             UPDATE session s SET owner = NULL, epoch = s.epoch + 1 FROM pick p WHERE s.sid = p.sid";
-        let statement = client.prepare_cached(sql).await?;
-        client.execute(&statement, &[&CLEANUP_BATCH]).await?;
+        client.rows(sql, &[&CLEANUP_BATCH]).await?;
         let sql = "DELETE FROM node d WHERE is_dead
             AND beat < clock_timestamp() - interval '1 hour'
             AND NOT EXISTS (SELECT FROM session s WHERE s.owner = d.id)";
-        let statement = client.prepare_cached(sql).await?;
-        client.execute(&statement, &[]).await?;
+        client.rows(sql, &[]).await?;
         Ok(())
     }
 
     /// Ends in order: what this node still owns may be adopted at once.
-    pub(super) async fn leave(&self, client: &ClientWrapper) -> Result<(), Failed> {
+    pub(super) async fn leave(&self, client: &impl Run) -> Result<(), Failed> {
         let sql = "UPDATE node SET is_dead = true WHERE id = $1";
-        client.execute(sql, &[&self.id()]).await?;
+        client.rows(sql, &[&self.id()]).await?;
         Ok(())
     }
 }
@@ -355,10 +349,11 @@ pub(super) async fn run(inner: Arc<Inner>) {
         }
         let is_due = client.is_none() || now().saturating_sub(renewed) > RENEWAL;
         pause = match timeout(timing.lease / 2, tick(&inner, &mut client, is_due)).await {
-            Ok(Ok(may_adopt_more)) => {
+            Ok(Ok(is_more)) => {
                 renewed = if is_due { now() } else { renewed };
-                match may_adopt_more {
-                    true => ADOPTION_PAUSE.min(timing.look),
+                // A node that drains releases its sessions one after the other.
+                match is_more || inner.node.others().iter().any(|node| node.is_draining) {
+                    true => SHORT_PAUSE.min(timing.look),
                     false => timing.look,
                 }
             }
@@ -376,7 +371,7 @@ pub(super) async fn run(inner: Arc<Inner>) {
     }
 }
 
-/// Returns whether there may be more to adopt. `renews` reads which sessions are busy.
+/// Returns whether there may be more to do. `renews` reads which sessions are busy.
 async fn tick(
     inner: &Inner,
     client: &mut Option<ClientWrapper>,
@@ -397,6 +392,7 @@ async fn tick(
             }
             tracing::warn!("this node was declared dead: it continues under another id");
             node.register(client).await?;
+            node.losses.fetch_add(1, Ordering::Relaxed);
         }
         node.refresh_others(client).await?;
         node.declare_dead(client).await?;
@@ -410,13 +406,13 @@ async fn tick(
         true => node.adopt(client).await?,
         false => Vec::new(),
     };
-    if adopted.is_empty() {
-        node.clean_up(client).await?;
-        fold_charges(client, CLEANUP_BATCH).await?;
+    if !adopted.is_empty() {
+        let mut maybe_busy = inner.maybe_busy.lock();
+        adopted.iter().for_each(|&sid| maybe_busy.insert(sid));
+        return Ok(true);
     }
-    let mut maybe_busy = inner.maybe_busy.lock();
-    adopted.iter().for_each(|&sid| maybe_busy.insert(sid));
-    Ok(!adopted.is_empty())
+    node.clean_up(client).await?;
+    Ok(fold_charges(client, CLEANUP_BATCH).await? == CLEANUP_BATCH)
 }
 
 #[cfg(test)]

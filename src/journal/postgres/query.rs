@@ -2,10 +2,13 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use deadpool_postgres::ClientWrapper;
 use tokio_postgres::Row;
 
-use super::{error::Failed, store};
+use super::{
+    client::{Run, Value},
+    error::Failed,
+    store,
+};
 use crate::{
     journal::{
         Entry, Error, Hit, Known, SessionStatus, Sids, Snapshot,
@@ -79,20 +82,16 @@ fn all_known(rows: &[Row]) -> Result<Vec<Known>, Failed> {
         .collect()
 }
 
-pub(super) async fn find(
-    client: &ClientWrapper,
-    key: &SessionKey,
-) -> Result<Option<Known>, Failed> {
+pub(super) async fn find(client: &impl Run, key: &SessionKey) -> Result<Option<Known>, Failed> {
     let sql = format!("SELECT {KNOWN} FROM session s WHERE tenant = $1 AND name = $2");
-    let statement = client.prepare_cached(&sql).await?;
     let found = client
-        .query_opt(&statement, &[&key.tenant.as_str(), &key.name.as_str()])
+        .row(&sql, &[&key.tenant.as_str(), &key.name.as_str()])
         .await?;
     found.map_or(Ok(None), |row| known(&row))
 }
 
 pub(super) async fn list(
-    client: &ClientWrapper,
+    client: &impl Run,
     tenant: &TenantId,
     after: Option<&SessionName>,
     limit: usize,
@@ -100,20 +99,16 @@ pub(super) async fn list(
     let sql = format!(
         "SELECT {KNOWN} FROM session s WHERE tenant = $1 AND name > $2 ORDER BY name LIMIT $3"
     );
-    let statement = client.prepare_cached(&sql).await?;
     let after = after.map_or("", SessionName::as_str);
     let rows = client
-        .query(
-            &statement,
-            &[&tenant.as_str(), &after, &bound(limit as u64)],
-        )
+        .rows(&sql, &[&tenant.as_str(), &after, &bound(limit as u64)])
         .await?;
     all_known(&rows)
 }
 
 /// Sorts only the sessions that are recent enough by `recent`, which has an index.
 pub(super) async fn newest(
-    client: &ClientWrapper,
+    client: &impl Run,
     tenant: &TenantId,
     limit: usize,
 ) -> Result<Vec<Known>, Failed> {
@@ -125,20 +120,19 @@ pub(super) async fn newest(
         ORDER BY at DESC NULLS LAST, sid DESC LIMIT $3",
         -i64::MAX
     );
-    let statement = client.prepare_cached(&sql).await?;
     // A sum with it must not overflow.
     let limit = bound(limit as u64).min(i64::from(i32::MAX));
     let reserved = SessionName::reserved();
     let reserved: Vec<&str> = reserved.iter().map(SessionName::as_str).collect();
     let rows = client
-        .query(&statement, &[&tenant.as_str(), &reserved, &limit])
+        .rows(&sql, &[&tenant.as_str(), &reserved, &limit])
         .await?;
     all_known(&rows)
 }
 
 /// Steps through the index, because `DISTINCT` would read all sessions.
 pub(super) async fn tenants(
-    client: &ClientWrapper,
+    client: &impl Run,
     after: Option<&TenantId>,
     limit: usize,
 ) -> Result<Vec<TenantId>, Failed> {
@@ -150,11 +144,8 @@ pub(super) async fn tenants(
             FROM t WHERE t.tenant IS NOT NULL
         )
         SELECT tenant FROM t WHERE tenant IS NOT NULL LIMIT $2";
-    let statement = client.prepare_cached(sql).await?;
     let after = after.map_or("", TenantId::as_str);
-    let rows = client
-        .query(&statement, &[&after, &bound(limit as u64)])
-        .await?;
+    let rows = client.rows(sql, &[&after, &bound(limit as u64)]).await?;
     let mut tenants = Vec::new();
     for row in &rows {
         tenants.extend(TenantId::new(row.try_get(0)?).ok());
@@ -162,48 +153,44 @@ pub(super) async fn tenants(
     Ok(tenants)
 }
 
-/// The unfinished sessions of a tenant on all nodes, or those among `own` that no other live node
-/// owns: those of dead nodes are listed once they are adopted.
-pub(super) async fn unfinished(
-    client: &ClientWrapper,
-    (own, node): (&[i64], i64),
-    of: Option<&TenantId>,
+/// The unfinished sessions of a tenant on all nodes: those of dead nodes are listed once they are
+/// adopted.
+pub(super) async fn unfinished_of(
+    client: &impl Run,
+    tenant: &TenantId,
     sids: &Sids,
     limit: usize,
 ) -> Result<Vec<Known>, Failed> {
-    let (first, last) = (bound(sids.start().0), bound(sids.end().0));
-    let most = bound(limit as u64);
     let sql = format!(
-        "SELECT {KNOWN} FROM session s
-        WHERE busy = 1 AND sid BETWEEN $1 AND $2 AND %% ORDER BY sid LIMIT $3"
+        "SELECT {KNOWN} FROM session s WHERE busy = 1 AND sid BETWEEN $1 AND $2
+            AND owner IS NOT NULL AND tenant = $4 ORDER BY sid LIMIT $3"
     );
-    let rows = match of {
-        Some(tenant) => {
-            let sql = sql.replace("%%", "owner IS NOT NULL AND tenant = $4");
-            let statement = client.prepare_cached(&sql).await?;
-            let tenant = tenant.as_str();
-            client
-                .query(&statement, &[&first, &last, &most, &tenant])
-                .await?
-        }
-        None => {
-            let sql = sql.replace(
-                "%%",
-                "sid = ANY($4) AND NOT EXISTS (SELECT FROM node n
-                    WHERE n.id = s.owner AND NOT n.is_dead AND n.id <> $5)",
-            );
-            let statement = client.prepare_cached(&sql).await?;
-            client
-                .query(&statement, &[&first, &last, &most, &own, &node])
-                .await?
-        }
-    };
-    all_known(&rows)
+    let (first, last) = (bound(sids.start().0), bound(sids.end().0));
+    let values: [Value<'_>; 4] = [&first, &last, &bound(limit as u64), &tenant.as_str()];
+    all_known(&client.rows(&sql, &values).await?)
+}
+
+/// The unfinished ones among a node's `own` sessions, unless another live node owns them.
+pub(super) async fn unfinished(
+    client: &impl Run,
+    (own, node): (&[i64], i64),
+    sids: &Sids,
+    limit: usize,
+) -> Result<Vec<Known>, Failed> {
+    let sql = format!(
+        "SELECT {KNOWN} FROM session s WHERE busy = 1 AND sid BETWEEN $1 AND $2
+            AND sid = ANY($4) AND NOT EXISTS (SELECT FROM node n
+                WHERE n.id = s.owner AND NOT n.is_dead AND n.id <> $5)
+        ORDER BY sid LIMIT $3"
+    );
+    let (first, last) = (bound(sids.start().0), bound(sids.end().0));
+    let values: [Value<'_>; 5] = [&first, &last, &bound(limit as u64), &own, &node];
+    all_known(&client.rows(&sql, &values).await?)
 }
 
 /// Reads records with their epochs, in order and without a gap.
 pub(super) async fn records(
-    client: &ClientWrapper,
+    client: &impl Run,
     sid: Sid,
     after: Seq,
     limit: usize,
@@ -214,11 +201,8 @@ pub(super) async fn records(
             SELECT * FROM record WHERE sid = s.sid AND seq > $2 ORDER BY seq LIMIT $3
         ) r ON true WHERE s.sid = $1 ORDER BY r.seq"
     );
-    let statement = client.prepare_cached(&sql).await?;
     let (behind, most) = (bound(after.0), bound(limit as u64));
-    let rows = client
-        .query(&statement, &[&int(sid.0), &behind, &most])
-        .await?;
+    let rows = client.rows(&sql, &[&int(sid.0), &behind, &most]).await?;
     let first = rows.first().ok_or(Error::Unknown { sid })?;
     let last = Seq(number(first, 0)?);
     let is_empty = first.try_get::<_, Option<i64>>(1)?.is_none();
@@ -255,14 +239,14 @@ pub(super) fn stored(row: &Row, first: usize) -> Result<Stored<'_>, Failed> {
 
 /// Finds the replies whose texts other records of a session repeat. Remembers the last one, so that
 /// reading in order needs no further query.
-struct Replies<'a> {
-    client: &'a ClientWrapper,
+struct Replies<'a, R> {
+    client: &'a R,
     sid: Sid,
     last: Option<Entry>,
 }
 
-impl<'a> Replies<'a> {
-    const fn of(client: &'a ClientWrapper, sid: Sid) -> Self {
+impl<'a, R: Run> Replies<'a, R> {
+    const fn of(client: &'a R, sid: Sid) -> Self {
         let last = None;
         Self { client, sid, last }
     }
@@ -286,11 +270,7 @@ impl<'a> Replies<'a> {
             return Ok(Arc::clone(&last.record));
         }
         let sql = format!("SELECT {RECORD} FROM record r WHERE sid = $1 AND seq = $2");
-        let statement = self.client.prepare_cached(&sql).await?;
-        let found = self
-            .client
-            .query_opt(&statement, &[&int(sid.0), &int(seq.0)])
-            .await?;
+        let found = self.client.row(&sql, &[&int(sid.0), &int(seq.0)]).await?;
         let row = found.ok_or_else(|| missing(sid, seq))?;
         // A reply's text is in its own message, so it needs no other record.
         let entry = stored(&row, 0)?.check(sid)?.decode(None)?;
@@ -299,11 +279,10 @@ impl<'a> Replies<'a> {
 }
 
 /// A damaged snapshot counts as missing.
-pub(super) async fn snapshot(client: &ClientWrapper, sid: Sid) -> Result<Option<Snapshot>, Failed> {
+pub(super) async fn snapshot(client: &impl Run, sid: Sid) -> Result<Option<Snapshot>, Failed> {
     let sql = "SELECT p.seq, p.body, p.sum FROM session s LEFT JOIN snapshot p USING (sid)
         WHERE s.sid = $1";
-    let statement = client.prepare_cached(sql).await?;
-    let row = client.query_opt(&statement, &[&int(sid.0)]).await?;
+    let row = client.row(sql, &[&int(sid.0)]).await?;
     let row = row.ok_or(Error::Unknown { sid })?;
     let Some(seq) = row.try_get::<_, Option<i64>>(0)? else {
         return Ok(None);
@@ -315,7 +294,7 @@ pub(super) async fn snapshot(client: &ClientWrapper, sid: Sid) -> Result<Option<
 }
 
 pub(super) async fn usage(
-    client: &ClientWrapper,
+    client: &impl Run,
     payer: &Payer,
     since: Day,
 ) -> Result<Vec<DayUsage>, Failed> {
@@ -326,22 +305,19 @@ pub(super) async fn usage(
         ) c GROUP BY day ORDER BY day",
         MOST = i64::MAX
     );
-    let statement = client.prepare_cached(&sql).await?;
-    let rows = client
-        .query(&statement, &[&payer.to_string(), &since.0])
-        .await?;
+    let rows = client.rows(&sql, &[&payer.to_string(), &since.0]).await?;
     rows.iter().map(day_usage).collect()
 }
 
 /// The usage of all payers.
-pub(super) async fn usages(client: &ClientWrapper) -> Result<Vec<(String, DayUsage)>, Failed> {
+pub(super) async fn usages(client: &impl Run) -> Result<Vec<(String, DayUsage)>, Failed> {
     let sql = format!(
         "SELECT day, least(sum(tokens), {MOST})::int8, least(sum(nano_usd), {MOST})::int8, payer
         FROM (SELECT * FROM usage UNION ALL SELECT * FROM charge) c
         GROUP BY payer, day ORDER BY payer COLLATE \"C\", day",
         MOST = i64::MAX
     );
-    let rows = client.query(&sql, &[]).await?;
+    let rows = client.rows(&sql, &[]).await?;
     let of_payer = |row: &Row| Ok((row.try_get(3)?, day_usage(row)?));
     rows.iter().map(of_payer).collect()
 }
@@ -355,7 +331,7 @@ fn day_usage(row: &Row) -> Result<DayUsage, Failed> {
 }
 
 pub(super) async fn search(
-    client: &ClientWrapper,
+    client: &impl Run,
     tenant: &TenantId,
     wanted: &SearchQuery,
     limit: usize,
@@ -366,14 +342,11 @@ pub(super) async fn search(
             ORDER BY pos DESC LIMIT $2
         ) t JOIN record r USING (sid, seq) JOIN session s USING (sid) ORDER BY t.pos DESC"
     );
-    let statement = client.prepare_cached(&sql).await?;
     let mut words = format!("'{}'", word_of_tenant(tenant.as_str()));
     for word in wanted.words() {
         let _ = write!(words, " & '{word}'");
     }
-    let rows = client
-        .query(&statement, &[&words, &bound(limit as u64)])
-        .await?;
+    let rows = client.rows(&sql, &[&words, &bound(limit as u64)]).await?;
     let mut hits = Vec::new();
     for row in &rows {
         let sid = Sid(number(row, 1)?);
@@ -390,10 +363,9 @@ pub(super) async fn search(
 }
 
 /// Tenant and name of a session.
-pub(super) async fn key_of(client: &ClientWrapper, sid: Sid) -> Result<Option<SessionKey>, Failed> {
+pub(super) async fn key_of(client: &impl Run, sid: Sid) -> Result<Option<SessionKey>, Failed> {
     let sql = format!("SELECT {KNOWN} FROM session s WHERE sid = $1");
-    let statement = client.prepare_cached(&sql).await?;
-    let found = client.query_opt(&statement, &[&int(sid.0)]).await?;
+    let found = client.row(&sql, &[&int(sid.0)]).await?;
     Ok(found
         .map(|row| known(&row))
         .transpose()?
@@ -403,24 +375,21 @@ pub(super) async fn key_of(client: &ClientWrapper, sid: Sid) -> Result<Option<Se
 
 /// The owner of a session if that is another live node than this one.
 pub(super) async fn owner(
-    client: &ClientWrapper,
+    client: &impl Run,
     key: &SessionKey,
     node: i64,
 ) -> Result<Option<Owner>, Failed> {
     let sql = "SELECT n.url FROM session s JOIN node n ON n.id = s.owner
         WHERE s.tenant = $1 AND s.name = $2 AND NOT n.is_dead AND n.id <> $3";
-    let statement = client.prepare_cached(sql).await?;
     let names = (key.tenant.as_str(), key.name.as_str());
-    let found = client
-        .query_opt(&statement, &[&names.0, &names.1, &node])
-        .await?;
+    let found = client.row(sql, &[&names.0, &names.1, &node]).await?;
     found.map(|row| store::owner(&row, 0)).transpose()
 }
 
 /// Numbers for new sessions, the lowest last.
-pub(super) async fn reserve_sids(client: &ClientWrapper, many: i64) -> Result<Vec<i64>, Failed> {
+pub(super) async fn reserve_sids(client: &impl Run, many: i64) -> Result<Vec<i64>, Failed> {
     let sql = "SELECT nextval('session_sid') FROM generate_series(1, $1::int8)";
-    let rows = client.query(sql, &[&many]).await?;
+    let rows = client.rows(sql, &[&many]).await?;
     let mut sids: Vec<i64> = rows
         .iter()
         .map(|row| row.try_get(0))

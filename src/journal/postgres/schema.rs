@@ -94,7 +94,11 @@ pub(super) const LAYOUT: i32 = STEPS.len() as i32;
 /// Applies the steps that are missing. Returns the layout before them; 0 for a new journal.
 pub(super) async fn migrate(client: &mut Client) -> Result<i32, OpenError> {
     let transaction = client.transaction().await.map_err(Failed::from)?;
-    let lock = format!("SELECT pg_advisory_xact_lock({LOCK})");
+    // A step may rewrite a table, and another node may be at it.
+    let lock = format!(
+        "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
+        SELECT pg_advisory_xact_lock({LOCK})"
+    );
     transaction
         .batch_execute(&lock)
         .await

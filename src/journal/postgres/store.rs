@@ -7,9 +7,10 @@ use std::{
 };
 
 use deadpool_postgres::ClientWrapper;
-use tokio_postgres::{Row, types::ToSql};
+use tokio_postgres::Row;
 
 use super::{
+    client::{Run, Value},
     error::Failed,
     query::{self, int, number, status, status_number},
     writer::Write,
@@ -85,8 +86,6 @@ const BEGIN: &str = "
         ON CONFLICT (tenant, name) DO NOTHING
         RETURNING sid, tenant
     ),";
-
-type Parameter<'a> = &'a (dyn ToSql + Sync);
 
 /// Records to append.
 pub(super) struct AppendWrite {
@@ -166,8 +165,8 @@ impl<'a> Content<'a> {
         content
     }
 
-    fn parameters<'b>(&'b self, more: &[Parameter<'b>]) -> Vec<Parameter<'b>> {
-        let mut all: Vec<Parameter<'b>> = vec![
+    fn parameters<'b>(&'b self, more: &[Value<'b>]) -> Vec<Value<'b>> {
+        let mut all: Vec<Value<'b>> = vec![
             &self.sid,
             &self.seq,
             &self.epoch,
@@ -220,7 +219,6 @@ impl Write for AppendWrite {
         client: &ClientWrapper,
         batch: &[&Self],
     ) -> Result<Vec<Result<(Seq, bool), Error>>, Failed> {
-        let statement = client.prepare_cached(&format!("{APPEND}{CONTENT}")).await?;
         let landed = {
             let content = Content::of(batch.iter().copied());
             let columns = (
@@ -234,7 +232,9 @@ impl Write for AppendWrite {
             );
             let (sid, epoch, after, last, at, busy, parent) = &columns;
             let parameters = content.parameters(&[sid, epoch, after, last, at, busy, parent]);
-            client.query(&statement, &parameters).await?
+            client
+                .rows(&format!("{APPEND}{CONTENT}"), &parameters)
+                .await?
         };
         let landed = sids(&landed)?;
         let missing = batch.iter().filter(|append| !landed.contains(&append.sid));
@@ -267,8 +267,7 @@ async fn heads(client: &ClientWrapper, sids: &[Sid]) -> Result<HashMap<Sid, (Epo
     }
     let sids: Vec<i64> = sids.iter().map(|sid| int(sid.0)).collect();
     let sql = "SELECT sid, epoch, last FROM session WHERE sid = ANY($1)";
-    let statement = client.prepare_cached(sql).await?;
-    let rows = client.query(&statement, &[&sids]).await?;
+    let rows = client.rows(sql, &[&sids]).await?;
     let head = |row: &Row| {
         Ok((
             Sid(number(row, 0)?),
@@ -340,7 +339,6 @@ impl Write for BeginWrite {
         client: &ClientWrapper,
         batch: &[&Self],
     ) -> Result<Vec<Result<Option<Claim>, Error>>, Failed> {
-        let statement = client.prepare_cached(&format!("{BEGIN}{CONTENT}")).await?;
         let landed = {
             let content = Content::of(batch.iter().map(|begin| &begin.append));
             let columns = (
@@ -357,8 +355,10 @@ impl Write for BeginWrite {
                 }),
             );
             let (sid, tenant, name, owner, last, at, busy, parent, sum) = &columns;
-            let own: [Parameter<'_>; 9] = [sid, tenant, name, owner, last, at, busy, parent, sum];
-            client.query(&statement, &content.parameters(&own)).await?
+            let own: [Value<'_>; 9] = [sid, tenant, name, owner, last, at, busy, parent, sum];
+            client
+                .rows(&format!("{BEGIN}{CONTENT}"), &content.parameters(&own))
+                .await?
         };
         let mut there = sids(&landed)?;
         if there.len() < batch.len() {
@@ -423,9 +423,7 @@ impl Write for ClaimWrite {
         client: &ClientWrapper,
         batch: &[&Self],
     ) -> Result<Vec<Result<Option<Claim>, Error>>, Failed> {
-        let statement = client
-            .prepare_cached(&CLAIM.replace("{FREE}", FREE))
-            .await?;
+        let sql = CLAIM.replace("{FREE}", FREE);
         let rows = {
             let columns = (
                 each(batch, |claim| claim.key.tenant.as_str()),
@@ -438,8 +436,8 @@ impl Write for ClaimWrite {
                 }),
             );
             let (tenant, name, owner, node, if_empty, sum) = &columns;
-            let parameters: [Parameter<'_>; 6] = [tenant, name, owner, node, if_empty, sum];
-            client.query(&statement, &parameters).await?
+            let parameters: [Value<'_>; 6] = [tenant, name, owner, node, if_empty, sum];
+            client.rows(&sql, &parameters).await?
         };
         let mut claims = HashMap::new();
         for row in &rows {
@@ -464,10 +462,9 @@ impl Write for ClaimWrite {
 }
 
 async fn obstacle(client: &ClientWrapper, claim: &ClaimWrite) -> Result<Option<Error>, Failed> {
-    let statement = client.prepare_cached(HOLDER).await?;
     let names = (claim.key.tenant.as_str(), claim.key.name.as_str());
     let found = client
-        .query_opt(&statement, &[&names.0, &names.1, &claim.node])
+        .row(HOLDER, &[&names.0, &names.1, &claim.node])
         .await?;
     let Some(row) = found else { return Ok(None) };
     if row.try_get(3)? {
@@ -514,12 +511,11 @@ impl Write for ReleaseWrite {
         client: &ClientWrapper,
         batch: &[&Self],
     ) -> Result<Vec<Result<(), Error>>, Failed> {
-        let statement = client.prepare_cached(RELEASE).await?;
         let (sid, epoch) = (
             each(batch, |it| int(it.sid.0)),
             each(batch, |it| int(it.epoch.0)),
         );
-        let done = client.query(&statement, &[&sid, &epoch]).await?;
+        let done = client.rows(RELEASE, &[&sid, &epoch]).await?;
         owned(client, &done, &each(batch, |it| (it.sid, it.epoch))).await
     }
 }
@@ -560,7 +556,6 @@ impl Write for SnapshotWrite {
         client: &ClientWrapper,
         batch: &[&Self],
     ) -> Result<Vec<Result<(), Error>>, Failed> {
-        let statement = client.prepare_cached(SAVE).await?;
         let columns = (
             each(batch, |it| int(it.sid.0)),
             each(batch, |it| int(it.epoch.0)),
@@ -572,9 +567,7 @@ impl Write for SnapshotWrite {
         );
         let (sid, epoch, seq, body, sum) = &columns;
         let body: Vec<&[u8]> = body.iter().map(|body| &body[..]).collect();
-        let done = client
-            .query(&statement, &[sid, epoch, seq, &body, sum])
-            .await?;
+        let done = client.rows(SAVE, &[sid, epoch, seq, &body, sum]).await?;
         owned(client, &done, &each(batch, |it| (it.sid, it.epoch))).await
     }
 }
@@ -597,30 +590,32 @@ async fn owned(
     Ok(asked.iter().map(answer).collect())
 }
 
-/// Adds charges to the usage of their payers and days, as many as `limit`.
-pub(super) async fn fold_charges(client: &ClientWrapper, limit: i64) -> Result<(), Failed> {
+/// Adds charges to the usage of their payers and days, as many as `limit`. Returns how many.
+pub(super) async fn fold_charges(client: &impl Run, limit: i64) -> Result<i64, Failed> {
     let sql = format!(
         "WITH gone AS (
             DELETE FROM charge WHERE ctid = ANY(ARRAY(
                 SELECT ctid FROM charge LIMIT $1 FOR UPDATE SKIP LOCKED))
             RETURNING *
+        ),
+        folded AS (
+            INSERT INTO usage AS u (payer, day, tokens, nano_usd)
+            SELECT payer, day, least(sum(tokens), {MOST}), least(sum(nano_usd), {MOST})
+            FROM gone GROUP BY payer, day ORDER BY payer, day
+            ON CONFLICT (payer, day) DO UPDATE SET
+                tokens = least(u.tokens::numeric + excluded.tokens, {MOST}),
+                nano_usd = least(u.nano_usd::numeric + excluded.nano_usd, {MOST})
         )
-        INSERT INTO usage AS u (payer, day, tokens, nano_usd)
-        SELECT payer, day, least(sum(tokens), {MOST}), least(sum(nano_usd), {MOST})
-        FROM gone GROUP BY payer, day ORDER BY payer, day
-        ON CONFLICT (payer, day) DO UPDATE SET
-            tokens = least(u.tokens::numeric + excluded.tokens, {MOST}),
-            nano_usd = least(u.nano_usd::numeric + excluded.nano_usd, {MOST})",
+        SELECT count(*) FROM gone",
         MOST = i64::MAX
     );
-    let statement = client.prepare_cached(&sql).await?;
-    client.execute(&statement, &[&limit]).await?;
-    Ok(())
+    let folded = client.row(&sql, &[&limit]).await?;
+    folded.map_or(Ok(0), |row| Ok(row.try_get(0)?))
 }
 
 /// Replaces the usage of payers on days.
 pub(super) async fn set_usages(
-    client: &ClientWrapper,
+    client: &impl Run,
     usages: &[(String, DayUsage)],
 ) -> Result<(), Failed> {
     let sql = "
@@ -641,9 +636,8 @@ pub(super) async fn set_usages(
         column(|usage| usage.tokens),
         column(|usage| usage.nano_usd),
     );
-    client
-        .execute(sql, &[&payer, &day, &tokens, &nano_usd])
-        .await?;
+    let values: [Value<'_>; 4] = [&payer, &day, &tokens, &nano_usd];
+    client.rows(sql, &values).await?;
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use deadpool_postgres::{ClientWrapper, Object, Pool};
+use deadpool_postgres::{ClientWrapper, Pool};
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use tokio::{
@@ -26,7 +26,10 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::error::{Failed, Recovery};
+use super::{
+    client::connect,
+    error::{Failed, Recovery},
+};
 use crate::journal::{Error, JournalFuture};
 
 /// Requests that wait; further ones wait for room.
@@ -61,11 +64,6 @@ pub(super) trait Write: Send + Sync + Sized + 'static {
         client: &ClientWrapper,
         batch: &[&Self],
     ) -> impl Future<Output = Result<Vec<Result<Self::Answer, Error>>, Failed>> + Send;
-}
-
-/// Takes a connection out of the pool, so that it closes when it is dropped.
-pub(super) async fn connect(pool: &Pool) -> Result<ClientWrapper, Failed> {
-    Ok(Object::take(pool.get().await?))
 }
 
 /// A connection for writing. It is replaced when it is lost.
@@ -234,10 +232,7 @@ async fn attempt<W: Write>(
             let why = "the writer of the journal panicked".to_owned();
             Err(Failed::Refused(Error::Unavailable(why)))
         }
-        Err(_) => {
-            let why = format!("the database has not answered for {STATEMENT:?}");
-            Err(Failed::Connection(why))
-        }
+        Err(_) => Err(Failed::unanswered(STATEMENT)),
     };
     if written
         .as_ref()

@@ -1,0 +1,74 @@
+//! What runs statements: one connection, or the pool, which tries again while the server is away.
+
+use std::time::Duration;
+
+use deadpool_postgres::{ClientWrapper, Object, Pool};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_postgres::{Row, types::ToSql};
+
+use super::error::Failed;
+
+/// A value of a statement.
+pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
+
+/// Deadline of an answer. It is longer than the server's own.
+const ANSWER: Duration = Duration::from_secs(12);
+/// How long a statement is tried again while the server is away, and the pause between.
+pub(super) const INSIST: Duration = Duration::from_secs(10);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
+
+/// Runs prepared statements.
+pub(super) trait Run: Sync {
+    /// Returns the rows of a statement.
+    fn rows(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> impl Future<Output = Result<Vec<Row>, Failed>> + Send;
+
+    /// Returns the first row of a statement.
+    fn row(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> impl Future<Output = Result<Option<Row>, Failed>> + Send {
+        async { Ok(self.rows(sql, values).await?.into_iter().next()) }
+    }
+}
+
+impl Run for ClientWrapper {
+    async fn rows(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Failed> {
+        let statement = self.prepare_cached(sql).await?;
+        Ok(self.query(&statement, values).await?)
+    }
+}
+
+/// For statements that can be repeated.
+impl Run for Pool {
+    async fn rows(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Failed> {
+        let since = Instant::now();
+        loop {
+            match attempt(self, sql, values).await {
+                Err(failed) if failed.may_pass() && since.elapsed() < INSIST => sleep(PAUSE).await,
+                found => return found,
+            }
+        }
+    }
+}
+
+/// Closes the connection if the server does not answer.
+async fn attempt(pool: &Pool, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Failed> {
+    let client = pool.get().await?;
+    match timeout(ANSWER, client.rows(sql, values)).await {
+        Ok(found) => found,
+        Err(_) => {
+            drop(Object::take(client));
+            Err(Failed::unanswered(ANSWER))
+        }
+    }
+}
+
+/// Takes a connection out of the pool, so that it closes when it is dropped.
+pub(super) async fn connect(pool: &Pool) -> Result<ClientWrapper, Failed> {
+    Ok(Object::take(pool.get().await?))
+}
