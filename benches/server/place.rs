@@ -30,6 +30,16 @@ impl Served {
 
     /// Starts a server with further configuration for the model's provider.
     pub(crate) fn with(model: &str, config: &str, provider: &str) -> BenchResult<Self> {
+        Self::at("127.0.0.1:0", model, config, provider)
+    }
+
+    /// Starts a server that listens at this address.
+    pub(crate) fn at(
+        address: &str,
+        model: &str,
+        config: &str,
+        provider: &str,
+    ) -> BenchResult<Self> {
         let data = tempfile::tempdir()?;
         let file = data.path().join("oracle.toml");
         // A context window that fits all histories of these measurements.
@@ -39,7 +49,7 @@ impl Served {
         );
         fs::write(&file, format!("{config}\n{provider}"))?;
         let mut process = Command::new(env!("CARGO_BIN_EXE_oracle"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--model", "mock/test"])
+            .args(["serve", "--listen", address, "--model", "mock/test"])
             .arg("--config")
             .arg(&file)
             .arg("--data-dir")

@@ -3,19 +3,23 @@
 //! A copy that was cut off continues where it ended. Every session is read back and compared, so a
 //! second run only verifies. The journals must not be in use: what arrives meanwhile is not copied.
 
-use std::{iter, sync::Arc};
+use std::{iter, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use sha2::{Digest as _, Sha256};
+use tokio::time::{Instant, sleep};
 
 use super::{Append, Claim, Entry, Error, Journal, JournalFuture, Known, SessionStatus};
-use crate::model::{DayUsage, Epoch, Record, Seq, hex, record::codec::Encoder};
+use crate::model::{DayUsage, Epoch, Record, Seq, SessionKey, hex, record::codec::Encoder};
 
 /// Sessions that are listed at once, and copied at once.
 const PAGE: usize = 512;
 const AT_ONCE: usize = 32;
 /// Records of an append.
 const RECORDS: usize = 256;
+/// How long an earlier run that was killed may still own a session, and the pause between looks.
+const EARLIER: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// A journal whose usage can be copied.
 pub trait Usages: Journal {
@@ -145,7 +149,7 @@ async fn session(
             epoch: Epoch::default(),
             last: end,
         },
-        _ => to.claim(key.clone()).await?,
+        _ => claim(to, key).await?,
     };
     let mut digest = Sha256::new();
     digest.update(format!("{key} {}", known.standing));
@@ -194,6 +198,17 @@ async fn session(
         to.release(claim.sid, claim.epoch).await?;
     }
     Ok((written, digest.finalize().into()))
+}
+
+/// Waits for a copy that was killed to lose its ownership.
+async fn claim(to: &dyn Usages, key: &SessionKey) -> Result<Claim, Error> {
+    let since = Instant::now();
+    loop {
+        match to.claim(key.clone()).await {
+            Err(Error::Owned { .. }) if since.elapsed() < EARLIER => sleep(PAUSE).await,
+            claim => return claim,
+        }
+    }
 }
 
 fn append(by: Claim, after: Seq, records: Vec<Arc<Record>>, leaves: SessionStatus) -> Append {

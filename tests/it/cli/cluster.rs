@@ -3,7 +3,8 @@
 
 use std::{fs, net::TcpListener, sync::Arc, time::Duration};
 
-use futures_util::StreamExt as _;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
 use oracle_agent::testkit::postgres::Cluster;
 use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
@@ -66,12 +67,37 @@ struct Node {
 impl Node {
     /// Starts a node whose model takes this many milliseconds for its first reply.
     fn start(database: &str, delay_ms: u64) -> Self {
+        Self::with_delays(database, &[delay_ms])
+    }
+
+    /// Starts a node whose model takes this many milliseconds for each of its first replies.
+    fn with_delays(database: &str, first: &[u64]) -> Self {
         let mut delays = [0; 20];
-        delays[0] = delay_ms;
+        delays[..first.len()].copy_from_slice(first);
         let place = NodePlace::new(database, &delays);
         Self {
             server: place.start(),
             _place: place,
+        }
+    }
+
+    /// Waits until the query of a session has ended.
+    async fn finishes(&self, client: &Client, session: &str) {
+        let since = Instant::now();
+        loop {
+            let url = self.url(&format!("/api/sessions/{session}/events?limit=500"));
+            let page = client.get(url).send().await.unwrap();
+            if page.status() == StatusCode::OK {
+                let page: Value = serde_json::from_slice(&page.bytes().await.unwrap()).unwrap();
+                let events = page["events"].as_array().unwrap();
+                if count(events, "query.finished") == 1 {
+                    assert_eq!(count(events, "query.accepted"), 1);
+                    println!("{session} went on after {:?}", since.elapsed());
+                    return;
+                }
+            }
+            assert!(since.elapsed() < SOON);
+            sleep(Duration::from_millis(100)).await;
         }
     }
 
@@ -98,6 +124,23 @@ impl Node {
         let page: Value = serde_json::from_slice(&page.bytes().await.unwrap()).unwrap();
         page["events"].as_array().unwrap().clone()
     }
+}
+
+/// Reads a stream until it has had this text so often.
+async fn until_in(
+    stream: &mut (impl Stream<Item = reqwest::Result<Bytes>> + Unpin),
+    wanted: &str,
+    times: usize,
+) -> String {
+    let mut text = String::new();
+    let arrives = async {
+        while text.matches(wanted).count() < times {
+            let piece = stream.next().await.unwrap().unwrap();
+            text.push_str(&String::from_utf8_lossy(&piece));
+        }
+    };
+    assert!(timeout(AT_ONCE, arrives).await.is_ok(), "{text}");
+    text
 }
 
 fn count(events: &[Value], kind: &str) -> usize {
@@ -130,14 +173,20 @@ async fn any_node_takes_any_request() {
     let mut stream = stream.send().await.unwrap().bytes_stream();
     let asked = one.ask(&client, "talk", "and then?").await;
     assert_eq!(asked.status(), StatusCode::OK);
-    let mut text = String::new();
-    let arrives = async {
-        while text.matches("event: query.finished").count() < 5 {
-            let piece = stream.next().await.unwrap().unwrap();
-            text.push_str(&String::from_utf8_lossy(&piece));
-        }
-    };
-    timeout(AT_ONCE, arrives).await.unwrap();
+    until_in(&mut stream, "event: query.finished", 5).await;
+
+    // A tool call over MCP too.
+    let params = json!({"name": "ask", "arguments": {"question": "really?", "session": "talk"}});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let call = client
+        .post(other.url("/mcp"))
+        .header("accept", "application/json, text/event-stream")
+        .header("content-type", "application/json")
+        .body(call.to_string());
+    let told = call.send().await.unwrap().text().await.unwrap();
+    assert!(told.contains("Fine."), "{told}");
+    let events = one.events(&client, "talk").await;
+    assert_eq!(count(&events, "session.revived"), 0, "it stays where it is");
 
     // Nobody gets another identity without the key of the cluster, here or at the owner.
     let caller = r#"{"name":"x","tenant":"acme","role":"admin","profiles":[]}"#;
@@ -155,6 +204,86 @@ async fn any_node_takes_any_request() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn watch_of_all_sessions_has_those_of_all_nodes() {
+    let Some(cluster) = Cluster::shared() else {
+        return;
+    };
+    let database = cluster.schema().await.unwrap();
+    let (one, other) = (Node::start(&database, 0), Node::start(&database, 0));
+    let client = client();
+    let url = one.url("/api/control/watch?type=query.finished");
+    let mut watch = client.get(url).send().await.unwrap().bytes_stream();
+    // Each sees the other with a heartbeat.
+    let (mut here, mut there) = (0, 0);
+    let both = async {
+        while here == 0 || there == 0 {
+            one.ask(&client, "here", "where is it?").await;
+            other.ask(&client, "there", "where is it?").await;
+            let text = until_in(&mut watch, "event: query.finished", 1).await;
+            here += text.matches("\"session\":\"here\"").count();
+            there += text.matches("\"session\":\"there\"").count();
+        }
+    };
+    timeout(SOON, both).await.unwrap();
+    other.server.signal("KILL");
+    until_in(&mut watch, "event: lost", 1).await;
+    one.ask(&client, "here", "where is it?").await;
+    until_in(&mut watch, "event: query.finished", 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_sessions_move_when_a_node_begins_to_drain() {
+    let Some(cluster) = Cluster::shared() else {
+        return;
+    };
+    let database = cluster.schema().await.unwrap();
+    let (drained, other) = (
+        Node::with_delays(&database, &[0, 600_000]),
+        Node::start(&database, 0),
+    );
+    let client = client();
+    for session in ["idle", "busy"] {
+        let asked = drained.ask(&client, session, "where is it?").await;
+        assert_eq!(asked.status(), StatusCode::OK);
+    }
+    let cut_off = drained.ask(&client, "busy", "and then?");
+    assert!(timeout(Duration::from_secs(1), cut_off).await.is_err());
+    drained.server.signal("TERM");
+    let moves = async {
+        while other.ask(&client, "idle", "and then?").await.status() != StatusCode::OK {
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(AT_ONCE, moves).await.unwrap();
+    // Meanwhile it waits for its query, and others reach it.
+    let readiness = drained.server.get("/readyz");
+    assert!(readiness.contains("\"draining\":true"), "{readiness}");
+    let events = other.events(&client, "busy").await;
+    assert_eq!(count(&events, "turn.started"), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn node_that_was_declared_dead_gives_its_sessions_up() {
+    let Some(cluster) = Cluster::shared() else {
+        return;
+    };
+    let database = cluster.schema().await.unwrap();
+    let (stopped, other) = (Node::start(&database, 600_000), Node::start(&database, 0));
+    let client = client();
+    let asked = stopped.ask(&client, "moved", "where is it?");
+    assert!(timeout(Duration::from_secs(1), asked).await.is_err());
+    stopped.server.signal("STOP");
+    other.finishes(&client, "moved").await;
+    stopped.server.signal("CONT");
+    for state in ["calling", "idle"] {
+        let live = format!("oracle_sessions_live{{state=\"{state}\"}}");
+        stopped.server.comes_to(&live, 0);
+    }
+    let asked = stopped.ask(&client, "moved", "and then?").await;
+    assert_eq!(asked.status(), StatusCode::OK, "from the other node");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn query_of_a_killed_node_continues_on_another() {
     let Some(cluster) = Cluster::shared() else {
         return;
@@ -168,20 +297,6 @@ async fn query_of_a_killed_node_continues_on_another() {
     assert!(timeout(Duration::from_secs(2), asked).await.is_err());
     let begun = survivor.events(&client, "cut-off").await;
     assert_eq!(count(&begun, "turn.started"), 1);
-    let killed = Instant::now();
     doomed.server.signal("KILL");
-    loop {
-        let url = survivor.url("/api/sessions/cut-off/events?limit=500");
-        let page = client.get(url).send().await.unwrap();
-        if page.status() == StatusCode::OK {
-            let page: Value = serde_json::from_slice(&page.bytes().await.unwrap()).unwrap();
-            let events = page["events"].as_array().unwrap();
-            if count(events, "query.finished") == 1 {
-                assert_eq!(count(events, "query.accepted"), 1);
-                break;
-            }
-        }
-        assert!(killed.elapsed() < SOON);
-        sleep(Duration::from_millis(100)).await;
-    }
+    survivor.finishes(&client, "cut-off").await;
 }
