@@ -246,11 +246,14 @@ async fn connect(pool: &Pool) -> Result<Client, OpenError> {
     let sql =
         "SELECT current_setting('server_version_num')::int, current_setting('server_version'),
         current_setting('server_encoding'), current_setting('synchronous_commit'),
-        current_setting('fsync')";
+        current_setting('fsync'), current_setting('oracle.keeps_settings', true) IS NOT NULL";
     let row = client.query_one(sql, &[]).await.map_err(Failed::from)?;
     let setting = |index: usize| row.get::<_, String>(index);
     if !is_supported(row.get(0)) {
         return Err(OpenError::OldServer(setting(1)));
+    }
+    if !row.get::<_, bool>(5) {
+        return Err(OpenError::Pooler("it ignores `options`".to_owned()));
     }
     let refused = |name, found, want| Err(OpenError::Setting { name, found, want });
     if setting(2) != "UTF8" {

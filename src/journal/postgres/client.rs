@@ -46,20 +46,48 @@ impl Run for ClientWrapper {
 /// For statements that can be repeated.
 impl Run for Pool {
     async fn rows(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Failed> {
-        let since = Instant::now();
-        loop {
-            match attempt(self, sql, values).await {
-                Err(failed) if failed.may_pass() && since.elapsed() < INSIST => sleep(PAUSE).await,
-                found => return found,
-            }
+        insist(self, sql, values, Plan::Kept).await
+    }
+}
+
+/// A plan that is kept does not know the values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plan {
+    Kept,
+    ForValues,
+}
+
+/// Runs a statement, again while the server is away.
+pub(super) async fn insist(
+    pool: &Pool,
+    sql: &str,
+    values: &[Value<'_>],
+    plan: Plan,
+) -> Result<Vec<Row>, Failed> {
+    let since = Instant::now();
+    loop {
+        match attempt(pool, sql, values, plan).await {
+            Err(failed) if failed.may_pass() && since.elapsed() < INSIST => sleep(PAUSE).await,
+            found => return found,
         }
     }
 }
 
 /// Closes the connection if the server does not answer.
-async fn attempt(pool: &Pool, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Failed> {
+async fn attempt(
+    pool: &Pool,
+    sql: &str,
+    values: &[Value<'_>],
+    plan: Plan,
+) -> Result<Vec<Row>, Failed> {
     let client = pool.get().await?;
-    match timeout(ANSWER, client.rows(sql, values)).await {
+    let rows = async {
+        match plan {
+            Plan::Kept => client.rows(sql, values).await,
+            Plan::ForValues => Ok(client.query(sql, values).await?),
+        }
+    };
+    match timeout(ANSWER, rows).await {
         Ok(found) => found,
         Err(_) => {
             drop(Object::take(client));

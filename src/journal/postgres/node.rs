@@ -244,7 +244,8 @@ impl Membership {
     }
 
     /// Adopts unfinished sessions of dead nodes, each with its unfinished sub-agents. One whose parent
-    /// is busy belongs to the parent's node.
+    /// is busy belongs to the parent's node. `OFFSET 0` and `+ 0` keep the planner from reading all
+    /// sub-agents, or all sessions of a node.
     async fn adopt(&self, client: &impl Run) -> Result<Vec<i64>, Failed> {
         let sql = format!(
             "WITH RECURSIVE dead AS MATERIALIZED (
@@ -261,10 +262,13 @@ impl Membership {
             family AS (
                 SELECT sid FROM pick
                 UNION
-                SELECT c.sid FROM family f JOIN session c ON c.parent_sid = f.sid
+                SELECT c.sid FROM family f CROSS JOIN LATERAL (
+                    SELECT sid FROM session WHERE parent_sid = f.sid OFFSET 0
+                ) c
             )
             UPDATE session s SET owner = $1, epoch = s.epoch + 1 FROM family f
-            WHERE s.sid = f.sid AND s.busy = 1 AND s.owner = ANY((SELECT ids FROM dead)::int8[])
+            WHERE s.sid = f.sid AND s.busy = 1
+                AND s.owner + 0 = ANY((SELECT ids FROM dead)::int8[])
             RETURNING s.sid"
         );
         let mut busy = Vec::new();

@@ -11,9 +11,12 @@ use super::error::{OpenError, describe};
 /// Deadline of connecting, and of a server that has stopped answering (half of a lease).
 const UNREACHABLE: Duration = Duration::from_secs(5);
 
-/// PostgreSQL's options of each connection. A URL's own `options` follow, so they take precedence.
+/// PostgreSQL's options of each connection; the statements are too short for further processes or a
+/// compiler. A URL's own `options` follow, so they take precedence.
 const OPTIONS: &str = "-c statement_timeout=10s -c lock_timeout=5s \
-                       -c idle_in_transaction_session_timeout=5s -c tcp_user_timeout=5s";
+                       -c idle_in_transaction_session_timeout=5s -c tcp_user_timeout=5s \
+                       -c max_parallel_workers_per_gather=0 -c jit=off \
+                       -c oracle.keeps_settings=on";
 
 /// How to reach the database of a journal, and where other nodes reach this one.
 #[derive(Clone)]
