@@ -61,7 +61,7 @@ impl NodePlace {
 
 struct Node {
     server: Served,
-    _place: NodePlace,
+    place: NodePlace,
 }
 
 impl Node {
@@ -77,7 +77,7 @@ impl Node {
         let place = NodePlace::new(database, &delays);
         Self {
             server: place.start(),
-            _place: place,
+            place,
         }
     }
 
@@ -211,8 +211,10 @@ async fn watch_of_all_sessions_has_those_of_all_nodes() {
     let database = cluster.schema().await.unwrap();
     let (one, other) = (Node::start(&database, 0), Node::start(&database, 0));
     let client = client();
-    let url = one.url("/api/control/watch?type=query.finished");
-    let mut watch = client.get(url).send().await.unwrap().bytes_stream();
+    let url = one.url("/api/control/watch?types=query.finished");
+    let key = fs::read_to_string(one.place.place.path("oracle/admin.key")).unwrap();
+    let watch = client.get(url).bearer_auth(key.trim()).send().await;
+    let mut watch = watch.unwrap().bytes_stream();
     // Each sees the other with a heartbeat.
     let (mut here, mut there) = (0, 0);
     let both = async {
