@@ -28,6 +28,8 @@ mod classify;
 mod cluster;
 mod config;
 #[cfg(unix)]
+mod copying;
+#[cfg(unix)]
 mod crash;
 #[cfg(unix)]
 mod ctl;

@@ -212,7 +212,7 @@ async fn watch_of_all_sessions_has_those_of_all_nodes() {
     let (one, other) = (Node::start(&database, 0), Node::start(&database, 0));
     let client = client();
     let url = one.url("/api/control/watch?types=query.finished");
-    let key = fs::read_to_string(one.place.place.path("oracle/admin.key")).unwrap();
+    let key = fs::read_to_string(one.place.place.data.path().join("oracle/admin.key")).unwrap();
     let watch = client.get(url).bearer_auth(key.trim()).send().await;
     let mut watch = watch.unwrap().bytes_stream();
     // Each sees the other with a heartbeat.
