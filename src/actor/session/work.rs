@@ -24,25 +24,11 @@ use crate::{
 };
 
 /// Work in flight for a query, cancelled on drop.
-pub(super) struct Work {
-    _call: Option<DropGuard>,
-    _task: Option<Task>,
-}
-
-impl Work {
-    pub(super) const fn of_call(call: DropGuard) -> Self {
-        Self {
-            _call: Some(call),
-            _task: None,
-        }
-    }
-
-    fn task(work: impl Future<Output = ()> + Send + 'static) -> Self {
-        Self {
-            _call: None,
-            _task: Some(Task::spawn(work)),
-        }
-    }
+pub(super) enum Work {
+    /// A call of a model.
+    Call { _guard: DropGuard },
+    /// A back-off.
+    Pause { _task: Task },
 }
 
 impl SessionShell {
@@ -62,10 +48,11 @@ impl SessionShell {
             Effect::AbortModel => self.work = None,
             Effect::RetryAt { token, at } => {
                 let (me, pause) = (me.clone(), at.since(self.services.clock.now()));
-                self.work = Some(Work::task(async move {
+                let _task = Task::spawn(async move {
                     tokio::time::sleep(pause).await;
                     let _ = me.cast(SessionMsg::Report(Report::RetryDue { token }));
-                }));
+                });
+                self.work = Some(Work::Pause { _task });
             }
             Effect::RunTool { query, turn, call } => {
                 let id = call.id.clone();
