@@ -63,20 +63,15 @@ impl SessionShell {
             Effect::StartChild { query, start } => {
                 // Turns are limited by the profile: a child's do not count for its parent
                 // (docs/protocol.md, "Tools and sub-agents").
-                let limits = Limits {
-                    max_tokens: start.max_tokens,
-                    max_cost: start.max_cost,
-                    ..self.profile.policy.limits
-                };
                 let profiles = self.services.router.profiles.now();
-                let own = start.profile.as_ref().map(|name| profiles.get(name));
-                let limits = match own.map(|profile| profile.policy.limits) {
-                    Some(own) => Limits {
-                        max_turns: own.max_turns,
-                        max_tokens: limits.max_tokens.into_iter().chain(own.max_tokens).min(),
-                        max_cost: limits.max_cost.into_iter().chain(own.max_cost).min(),
-                    },
-                    None => limits,
+                let own = match &start.profile {
+                    Some(name) => profiles.get(name).policy.limits,
+                    None => Limits::turns(self.profile.policy.limits.max_turns),
+                };
+                let limits = Limits {
+                    max_turns: own.max_turns,
+                    max_tokens: start.max_tokens.into_iter().chain(own.max_tokens).min(),
+                    max_cost: start.max_cost.into_iter().chain(own.max_cost).min(),
                 };
                 self.sync_pause(query, &start);
                 let session = self.child(query, &start.child, Some(&start));
