@@ -101,8 +101,8 @@ fn refusal(draft: &Draft<'_>, call: &ToolCall, doomed: bool) -> Option<(RefusedW
         let content = guidance::unknown_tool(&call.name, &tools);
         return Some((RefusedWhy::UnknownTool, content));
     };
-    let has_handed_over = || draft.query.step.has(&CallState::AwaitingClient);
-    if client.is_some() && options.single_call && has_handed_over() {
+    let awaits_another = || draft.query.step.has(&CallState::AwaitingClient);
+    if client.is_some() && options.single_call && awaits_another() {
         return Some((RefusedWhy::OneAtATime, guidance::ONE_AT_A_TIME.into()));
     }
     match call.parsed() {
