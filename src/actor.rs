@@ -21,7 +21,6 @@ mod bus;
 mod call_progress;
 mod clock;
 mod deletion;
-mod depths;
 mod ephemeral;
 mod gateway;
 mod handle;
@@ -54,7 +53,6 @@ pub use bus::{
 };
 pub use clock::Clock;
 pub use deletion::{Deletion, delete};
-pub use depths::QueueDepths;
 pub use ephemeral::Ephemeral;
 pub use gateway::{BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState};
 pub use handle::{
@@ -66,7 +64,7 @@ pub(crate) use handle::{AnswerText, Piece, QueryStream};
 pub use meter::{MetricFamily, MetricGauge, Metrics, ProcessUsage, Timing};
 pub use profile::{Profile, Profiles};
 pub use reload::{Changes, Reload, ReloadError};
-pub use services::Timeouts;
+pub use services::{QueueDepths, Timeouts};
 pub use supervisor::{Recovery, StartError, System, SystemArgs, SystemSettings};
 pub use tool_servers::{ToolServer, ToolServers, WithheldTool};
 pub use view::SessionView;

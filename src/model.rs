@@ -37,6 +37,11 @@ macro_rules! words {
 }
 pub(crate) use words;
 
+/// Whether a field has its default value, which is not written.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// Bytes as hexadecimal digits in lower case.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

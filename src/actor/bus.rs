@@ -205,11 +205,7 @@ impl BusHandle {
     }
 
     pub(super) fn publish(&self, key: &SessionKey, entries: Vec<Entry>) {
-        let records = BusMsg::Records {
-            key: key.clone(),
-            entries,
-        };
-        self.send(key, records);
+        self.send(key, BusMsg::Records(key.clone(), entries));
     }
 
     pub(super) fn has_subscribers(&self, key: &SessionKey) -> bool {
@@ -259,10 +255,7 @@ pub(super) enum BusMsg {
         filter: Filter,
         sender: mpsc::Sender<Notice>,
     },
-    Records {
-        key: SessionKey,
-        entries: Vec<Entry>,
-    },
+    Records(SessionKey, Vec<Entry>),
     Shown(SessionKey, Notice),
     Close(SessionKey),
     CatchUp,
@@ -302,7 +295,7 @@ impl Actor for BusActor {
     ) -> Result<(), ActorProcessingErr> {
         match message.taken() {
             BusMsg::Subscribe { filter, sender } => state.subscribe(filter, sender),
-            BusMsg::Records { key, entries } => state.records(&key, &entries),
+            BusMsg::Records(key, entries) => state.records(&key, &entries),
             BusMsg::Shown(key, shown) => state.of(&key).for_each(|one| one.show(&shown)),
             BusMsg::Close(key) => drop(state.by_session.remove(&key)),
             BusMsg::CatchUp => state.catch_up(),

@@ -231,17 +231,10 @@ impl Journal for JournalRouter {
 pub(super) struct UsageLog {
     pub log: SystemLog,
     /// Held so that the writer ends with the services of the system.
-    _writer: Task,
+    pub _writer: Task,
 }
 
 impl UsageLog {
-    pub(super) fn new((log, writer): (SystemLog, Task)) -> Self {
-        Self {
-            log,
-            _writer: writer,
-        }
-    }
-
     /// Makes the estimated usage of a call durable before the call is made.
     pub(super) async fn begin(&self, call: &MeteredCall) -> Result<(), Fault> {
         let estimate = call.estimate();

@@ -18,7 +18,6 @@ use super::{
     bus::{BusHandle, Filter, Notice, Subscription},
     clock::Clock,
     deletion::Deletions,
-    depths::QueueDepths,
     ephemeral::Ephemerals,
     gateway::{ProviderState, SharedStatus},
     ledger::Ledger,
@@ -26,7 +25,7 @@ use super::{
     pool::Pool,
     profile::ProfileStore,
     reload::Source,
-    services::Services,
+    services::{QueueDepths, Services},
     session::{Opening, SessionMsg},
     shard::ShardMsg,
     system_log::SystemLog,
@@ -162,9 +161,7 @@ impl Oracle {
     /// Returns a session by its key, which names the tenant too. The first message creates it.
     #[must_use]
     pub fn session_by_key(&self, key: impl Into<SessionKey>) -> SessionHandle {
-        let (profile, parent) = (ProfileName::oracle(), None);
-        let opening = Opening { profile, parent };
-        let session = self.router().session(key.into(), opening);
+        let session = self.router().session(key.into(), Opening::default());
         session.acting(self.by.clone())
     }
 
@@ -208,7 +205,7 @@ impl Oracle {
 
     /// Number of messages pending for each shared actor.
     pub fn depths(&self) -> QueueDepths {
-        QueueDepths::of(&self.services)
+        self.services.depths()
     }
 }
 

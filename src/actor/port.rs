@@ -123,16 +123,15 @@ impl SessionHandle {
         frames: Frames,
         tell: impl Fn(PortEvent) -> M + Send + Sync + 'static,
     ) -> Result<(ActorRef<PortMsg>, JoinHandle<()>), SpawnErr> {
-        let session = self.clone();
         let parent_of = parent.clone();
         let forwarder = EventForwarder {
-            session: session.clone(),
+            session: self.clone(),
             after,
             frames,
             // A failed cast needs no handling: the parent's end also ends this actor.
             tell: Box::new(move |event| parent_of.cast(tell(event)).is_ok()),
         };
-        Actor::spawn_linked(None, PortActor, (session, forwarder), parent.get_cell()).await
+        Actor::spawn_linked(None, PortActor, forwarder, parent.get_cell()).await
     }
 }
 
@@ -154,14 +153,15 @@ struct PortState {
 impl Actor for PortActor {
     type Msg = PortMsg;
     type State = PortState;
-    type Arguments = (SessionHandle, EventForwarder);
+    type Arguments = EventForwarder;
 
     async fn pre_start(
         &self,
         me: ActorRef<PortMsg>,
-        (session, forwarder): Self::Arguments,
+        forwarder: EventForwarder,
     ) -> Result<PortState, ActorProcessingErr> {
         let (requests, incoming) = mpsc::channel(MAX_PENDING_REQUESTS);
+        let session = forwarder.session.clone();
         let forwarding = async move {
             let why = forwarder.forward_events().await;
             me.stop(why.map(|error| error.to_string()));

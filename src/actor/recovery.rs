@@ -24,11 +24,12 @@ use super::{
     clock::Clock,
     handle::{AskError, SessionRouter},
     mailbox::Counted,
+    replay::within,
     session::Opening,
     shard::ShardMsg,
 };
 use crate::{
-    journal::{ALL, Error, Known, Sids},
+    journal::{ALL, Known},
     kernel::Refusal,
     model::{Seq, SessionKey, Sid},
 };
@@ -71,7 +72,8 @@ impl RecoveryTask {
         // before, if any.
         let (mut resting, mut rested) = (HashMap::new(), None);
         loop {
-            let page = match self.page(sids.clone()).await {
+            let page = self.router.journal.unfinished(None, sids.clone(), PAGE);
+            let page = match within(AGAIN, page).await {
                 Ok(page) => page,
                 Err(error) => {
                     tracing::warn!(%error, "cannot look up interrupted queries");
@@ -121,11 +123,6 @@ impl RecoveryTask {
         }
         let session = || self.router.session(key.clone(), Opening::default());
         Some(rested.get(sid) == Some(last) || session().waits_for_a_person().await)
-    }
-
-    async fn page(&self, sids: Sids) -> Result<Vec<Known>, Error> {
-        let page = self.router.journal.unfinished(None, sids, PAGE);
-        super::replay::within(AGAIN, page).await
     }
 
     async fn wake_all(&self, keys: Vec<SessionKey>, held: &mut HashMap<SessionKey, Instant>) {

@@ -1,7 +1,7 @@
 //! Services that a session needs from the rest of the system.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
@@ -85,4 +85,30 @@ pub(super) struct All {
     pub project: Option<Arc<str>>,
     /// Why the supervisor failed, if it did.
     pub failure: OnceLock<String>,
+}
+
+/// Number of messages pending in the mailbox of each shared actor.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct QueueDepths {
+    /// Depth of each shard.
+    pub shards: Vec<usize>,
+    /// Depth of each bus.
+    pub buses: Vec<usize>,
+    /// Depth of each provider's gateway, without the calls in its queue.
+    pub gateways: BTreeMap<String, usize>,
+}
+
+impl All {
+    pub(super) fn depths(&self) -> QueueDepths {
+        let gateways = self.gateways.iter();
+        let gateways = gateways.map(|(provider, pool)| {
+            let waiting = pool.waiting().into_iter().sum();
+            (provider.clone(), waiting)
+        });
+        QueueDepths {
+            shards: self.router.shards.waiting(),
+            buses: self.router.bus.buses().waiting(),
+            gateways: gateways.collect(),
+        }
+    }
 }

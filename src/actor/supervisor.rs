@@ -115,7 +115,7 @@ impl SupervisorActor {
             durable: Arc::clone(&args.journal),
             ephemerals: Arc::clone(&ephemerals),
         });
-        let usage = UsageLog::new(Self::log(args, SessionName::usage(), bus.clone()));
+        let (log, _writer) = Self::log(args, SessionName::usage(), bus.clone());
         let router = SessionRouter {
             shards: Pool::new(settings.shards.clamp(1, 64), capacity),
             bus,
@@ -138,7 +138,7 @@ impl SupervisorActor {
         Arc::new(All {
             clock: args.clock.clone(),
             preparation: Preparation::new(Arc::clone(&args.classifier)),
-            usage: Arc::new(usage),
+            usage: Arc::new(UsageLog { log, _writer }),
             router,
             gateways: Arc::new(providers().map(gateway).collect()),
             meter: Meter::default(),

@@ -100,12 +100,7 @@ impl SystemLog {
 }
 
 fn record(clock: &Clock, fact: impl Into<Fact>) -> Record {
-    Record {
-        at: clock.now(),
-        query: None,
-        turn: None,
-        fact: fact.into(),
-    }
+    Record::new(clock.now(), None, None, fact)
 }
 
 struct Writer {

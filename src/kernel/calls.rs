@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     draft::Draft,
-    effect::{CommandReply, Decision, Effect},
+    effect::{Decision, Effect},
     guidance,
     input::{Refusal, ReturnedResult},
     offer,
@@ -101,9 +101,8 @@ fn refusal(draft: &Draft<'_>, call: &ToolCall, doomed: bool) -> Option<(RefusedW
         let content = guidance::unknown_tool(&call.name, &tools);
         return Some((RefusedWhy::UnknownTool, content));
     };
-    let slots = draft.query.step.slots();
-    let awaits = |slot: &ToolSlot| slot.state == CallState::AwaitingClient;
-    if client.is_some() && options.single_call && slots.iter().any(awaits) {
+    let awaits_another = || draft.query.step.has(&CallState::AwaitingClient);
+    if client.is_some() && options.single_call && awaits_another() {
         return Some((RefusedWhy::OneAtATime, guidance::ONE_AT_A_TIME.into()));
     }
     match call.parsed() {
@@ -206,8 +205,7 @@ pub(super) fn advance(mut draft: Draft<'_>) -> Decision {
         ..(*slot.call).clone()
     });
     let calls = calls.collect();
-    draft.emit(ToolFact::HandedOver(HandedOver { calls }));
-    draft.wait()
+    draft.noted(ToolFact::HandedOver(HandedOver { calls }))
 }
 
 /// Whether to hand over: all calls of the reply are recorded, and only those of the caller's tools
@@ -260,11 +258,8 @@ pub(super) fn returned(
     for (call, content) in pairs {
         finish(&mut draft, &call, ToolStatus::Ok, content);
     }
-    let reply = CommandReply::query(draft.query.id);
-    Ok(Decision {
-        reply,
-        ..advance(draft)
-    })
+    let query = draft.query.id;
+    Ok(advance(draft).replying(query))
 }
 
 /// After a restart, repeats calls in flight that are safe to repeat. For the others, the model

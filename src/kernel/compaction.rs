@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Fault, FaultCode, Message, Reply, Role, StopReason, Usage,
+    Fault, FaultCode, Reply, Role, StopReason, Usage,
     record::{
         AmountBudget, BudgetFact, Compacted, CompactedPart, Compacting, CompactionFailed,
         FailedOver, LlmFact, MessageRange, Retried, TurnRestartCause,
@@ -80,7 +80,7 @@ fn plan(draft: &Draft<'_>, before: AmountBudget, model: &str) -> Option<Compacti
     if query.compactions >= MOST || failed_just_now || guard::spent(draft).is_some() {
         return None;
     }
-    let Choice { part, messages } = choose(&draft.transcript(), sizes(draft, before, model))?;
+    let (part, messages) = choose(&draft.transcript(), sizes(draft, before, model))?;
     Some(Compacting {
         number: query.compactions + 1,
         attempt: query.compaction_attempt.next(),
@@ -289,57 +289,40 @@ struct Sizes {
     summary: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Choice {
-    part: CompactedPart,
-    messages: MessageRange,
-}
-
-fn choose(transcript: &Transcript, sizes: Sizes) -> Option<Choice> {
-    let messages = transcript.messages();
-    let start = transcript.query_start();
-    let history = Choice {
-        part: CompactedPart::History,
-        messages: MessageRange { from: 0, to: start },
-    };
-    let query = Choice {
-        part: CompactedPart::Query,
-        messages: earlier_turns(messages, start, sizes.window / KEPT),
-    };
+fn choose(transcript: &Transcript, sizes: Sizes) -> Option<(CompactedPart, MessageRange)> {
+    let to = transcript.query_start();
+    let history = MessageRange { from: 0, to };
+    let query = earlier_turns(transcript, sizes.window / KEPT);
+    let parts = [
+        (CompactedPart::History, history),
+        (CompactedPart::Query, query),
+    ];
     let worth = sizes.summary.saturating_mul(2);
-    let sized = [history, query].map(|choice| (size(messages, choice.messages), choice));
-    let worthy = sized.into_iter().filter(|(size, _)| *size > worth);
+    let sized = parts.map(|(part, range)| (chars_of(transcript.range(range)), part, range));
+    let worthy = sized.into_iter().filter(|(size, ..)| *size > worth);
     let best = worthy.reduce(|best, next| if next.0 > best.0 { next } else { best });
-    best.map(|(_, choice)| choice)
+    best.map(|(_, part, messages)| (part, messages))
 }
 
 /// Earlier turns stay with the last one while all take at most 1 / `KEPT` of the window.
 const KEPT: usize = 5;
 
-fn earlier_turns(messages: &[Arc<Message>], question: usize, kept: usize) -> MessageRange {
-    let from = question + 1;
-    let nothing = MessageRange { from, to: from };
+fn earlier_turns(transcript: &Transcript, kept: usize) -> MessageRange {
+    let messages = transcript.messages();
+    let size = |from, to| chars_of(transcript.range(MessageRange { from, to }));
+    let from = transcript.query_start() + 1;
     let is_reply = |at: &usize| messages[*at].role == Role::Assistant;
     let mut replies = (from..messages.len()).rev().filter(is_reply);
-    let Some(last) = replies.next() else {
-        return nothing;
+    let Some(mut to) = replies.next() else {
+        return MessageRange { from, to: from };
     };
-    let mut to = last;
-    let to_the_end = MessageRange {
-        from: to,
-        to: messages.len(),
-    };
-    let mut held = size(messages, to_the_end);
+    let mut held = size(to, messages.len());
     for at in replies {
-        held += size(messages, MessageRange { from: at, to });
+        held += size(at, to);
         if held > kept {
             break;
         }
         to = at;
     }
     MessageRange { from, to }
-}
-
-fn size(messages: &[Arc<Message>], range: MessageRange) -> usize {
-    chars_of(messages.get(range.from..range.to).unwrap_or_default())
 }

@@ -3,7 +3,7 @@
 use super::{
     calls, capability, delegation,
     draft::Draft,
-    effect::{CommandReply, Decision, Effect},
+    effect::{Decision, Effect},
     inbox,
     input::Refusal,
     phase::{CallState, Step},
@@ -89,8 +89,7 @@ pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, 
         Step::AwaitingGrant(_) => capability::proceed(draft),
         _ => draft.wait(),
     };
-    let reply = CommandReply::query(query);
-    Ok(Decision { reply, ..decision })
+    Ok(decision.replying(query))
 }
 
 pub(super) fn resume(draft: Draft<'_>) -> Decision {

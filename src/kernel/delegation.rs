@@ -18,7 +18,7 @@ use super::{
 };
 use crate::model::{
     NanoUsd, QueryId, SignalFields, ToolSpec,
-    record::{AgentFact, AmountBudget, ChildEnd, ChildProgress, ChildStart},
+    record::{AgentFact, AmountBudget, ChildEnd, ChildStart},
     signal::DelegationRecommended,
     tool::{ToolApproval, ToolEffect},
 };
@@ -126,11 +126,6 @@ fn tools_for(draft: &Draft<'_>, kind: Option<&SubAgentType>) -> Arc<[String]> {
         tool.approval == ToolApproval::NotNeeded && options.tool(&tool.name).is_none()
     });
     own.filter(may_use).map(|tool| tool.name.clone()).collect()
-}
-
-pub(super) fn progressed(mut draft: Draft<'_>, progress: ChildProgress) -> Decision {
-    draft.emit(AgentFact::DelegationProgressed(progress));
-    draft.wait()
 }
 
 /// The sub-agent's usage counts even if the query itself is ending.

@@ -122,10 +122,8 @@ impl<'a> Draft<'a> {
             added += results.sum::<usize>();
         }
         let steers = self.query.steers.iter();
-        added
-            + steers
-                .map(|steer| steer.text.chars().count())
-                .sum::<usize>()
+        let steers = steers.map(|steer| steer.text.chars().count());
+        added + steers.sum::<usize>()
     }
 
     pub(super) fn token(&self, attempt: Attempt) -> CallToken {
@@ -153,6 +151,11 @@ impl<'a> Draft<'a> {
             effects: self.effects,
             reply: CommandReply::Done,
         }
+    }
+
+    pub(super) fn noted(mut self, fact: impl Into<Fact>) -> Decision {
+        self.emit(fact);
+        self.wait()
     }
 
     pub(super) fn wait_for(mut self, effect: Effect) -> Decision {

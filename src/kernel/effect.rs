@@ -154,6 +154,12 @@ impl Decision {
         CommandReply::Query { query, at }
     }
 
+    /// The same decision, with the reply that names a query.
+    pub(super) fn replying(self, query: QueryId) -> Self {
+        let reply = CommandReply::query(query);
+        Self { reply, ..self }
+    }
+
     pub(super) fn of(record: Record) -> Self {
         Self {
             records: vec![record],

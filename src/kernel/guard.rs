@@ -163,51 +163,42 @@ pub(super) fn spent(draft: &Draft<'_>) -> Option<(BudgetFact, ForcedBy)> {
 }
 
 pub(super) fn tokens(draft: &Draft<'_>) -> Vec<AmountBudget> {
-    let (query, policy) = (&draft.query, draft.policy());
-    let before = draft.session.usage_before().total_tokens();
-    let session = before.saturating_add(query.own_usage().total_tokens());
-    amounts([
-        (query.usage.total_tokens(), query.limits.max_tokens),
-        (session, policy.session_tokens),
-        allowed(draft, draft.now.allowance.tokens, |usage| {
-            usage.total_tokens()
-        }),
-    ])
+    let limits = [draft.query.limits.max_tokens, draft.policy().session_tokens];
+    let allowance = draft.now.allowance.tokens;
+    amounts(draft, Usage::total_tokens, limits, allowance)
 }
 
 /// In billionths of a dollar.
 pub(super) fn cost(draft: &Draft<'_>) -> Vec<AmountBudget> {
-    let (query, policy) = (&draft.query, draft.policy());
-    let before = draft.session.usage_before().cost.0;
-    let session = before.saturating_add(query.own_usage().cost.0);
-    amounts([
-        (query.usage.cost.0, query.limits.max_cost.map(|cost| cost.0)),
-        (session, policy.session_cost.map(|cost| cost.0)),
-        allowed(draft, draft.now.allowance.cost, |usage| usage.cost.0),
-    ])
+    let limits = [draft.query.limits.max_cost, draft.policy().session_cost];
+    let limits = limits.map(|limit| limit.map(|cost| cost.0));
+    let allowance = draft.now.allowance.cost;
+    amounts(draft, |usage| usage.cost.0, limits, allowance)
 }
 
-/// A budget of the tenant or the key, with the usage of this decision. That of an ephemeral session
-/// is counted before it is decided on.
-fn allowed(
+/// The budgets of the query, of the session, and of the tenant or the key, as far as there are any.
+fn amounts(
     draft: &Draft<'_>,
-    budget: Option<PeriodBudget>,
-    amount: impl Fn(Usage) -> u64,
-) -> (u64, Option<u64>) {
-    let Some(budget) = budget else {
-        return (0, None);
-    };
+    amount: fn(&Usage) -> u64,
+    [query, session]: [Option<u64>; 2],
+    allowance: Option<PeriodBudget>,
+) -> Vec<AmountBudget> {
+    let before = amount(&draft.session.usage_before());
+    let own = amount(&draft.query.own_usage());
+    // The usage of an ephemeral session is counted before it is decided on, that of others is not.
     let is_counted = |key: &SessionKey| key.name.is_ephemeral();
-    let uncounted = match draft.session.key().is_some_and(is_counted) {
+    let uncounted = || match draft.session.key().is_some_and(is_counted) {
         true => 0,
-        false => amount(draft.charged()),
+        false => amount(&draft.charged()),
     };
-    (budget.used.saturating_add(uncounted), Some(budget.limit))
-}
-
-fn amounts(budgets: [(u64, Option<u64>); 3]) -> Vec<AmountBudget> {
-    let amount = |(used, limit): (_, Option<_>)| limit.map(|limit| AmountBudget { used, limit });
-    budgets.into_iter().filter_map(amount).collect()
+    let used = |budget: PeriodBudget| budget.used.saturating_add(uncounted());
+    let budgets = [
+        (amount(&draft.query.usage), query),
+        (before.saturating_add(own), session),
+        (allowance.map_or(0, used), allowance.map(|all| all.limit)),
+    ];
+    let budget = |(used, limit): (_, Option<_>)| limit.map(|limit| AmountBudget { used, limit });
+    budgets.into_iter().filter_map(budget).collect()
 }
 
 fn warnings(draft: &Draft<'_>, used: Option<AmountBudget>) -> Vec<BudgetFact> {

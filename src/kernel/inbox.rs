@@ -36,10 +36,7 @@ pub(super) fn submit(
         if !used.is(&submission.text, submission.options.as_deref()) {
             return Err(Refusal::KeyReused(key.clone()));
         }
-        return Ok(Decision {
-            reply: CommandReply::query(used.query),
-            ..Decision::nothing()
-        });
+        return Ok(Decision::nothing().replying(used.query));
     }
     if session.closed {
         return Err(Refusal::Closed);
@@ -92,10 +89,7 @@ fn take(
             let query = session.next_query();
             let place = InboxPosition::Front;
             draft.push(record(query, Accepted { place, ..accepted }, now));
-            Ok(Decision {
-                reply: CommandReply::query(query),
-                ..control::cancel_running(draft, by)
-            })
+            Ok(control::cancel_running(draft, by).replying(query))
         }
         // The running query has its own limits, so these would be dropped silently.
         BusyPolicy::Steer if has_options => Err(Refusal::LimitsOfASteer),

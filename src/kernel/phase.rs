@@ -117,8 +117,9 @@ impl Step {
             Self::Calling { pause: None, .. } => "calling",
             Self::Calling { .. } => "backing_off",
             Self::Compacting { .. } => "compacting",
-            Self::Tools { .. } if self.awaits(&CallState::AwaitingApproval) => "approval",
-            Self::Tools { .. } if self.awaits(&CallState::AwaitingClient) => "client",
+            Self::Tools { .. } if self.has(&CallState::Running) => "tools",
+            Self::Tools { .. } if self.has(&CallState::AwaitingApproval) => "approval",
+            Self::Tools { .. } if self.has(&CallState::AwaitingClient) => "client",
             Self::Tools { .. } => "tools",
             Self::AwaitingGrant(_) => "grant",
             Self::Delegating { .. } => "delegating",
@@ -126,14 +127,9 @@ impl Step {
         }
     }
 
-    fn awaits(&self, what: &CallState) -> bool {
-        let awaits = |slot: &ToolSlot| slot.state == *what;
-        self.slots().iter().any(awaits) && !self.runs_calls()
-    }
-
-    pub(super) fn runs_calls(&self) -> bool {
-        let runs = |slot: &ToolSlot| slot.state == CallState::Running;
-        self.slots().iter().any(runs)
+    /// Whether a call is in this state.
+    pub(super) fn has(&self, state: &CallState) -> bool {
+        self.slots().iter().any(|slot| slot.state == *state)
     }
 
     /// The sub-agents of the step.

@@ -10,7 +10,7 @@ use super::{
     effect::{BegunQuery, CallToken, Decision, Effect},
     guard,
     input::DecisionContext,
-    phase::{Pause, Step},
+    phase::{CallState, Pause, Step},
     query::Query,
     retry,
     session::{Phase, Session},
@@ -60,7 +60,7 @@ impl Session {
             Phase::Idle | Phase::Quarantined(_) => true,
             Phase::Running(query) => match &query.step {
                 Step::Ready => true,
-                step @ Step::Tools { .. } => !step.runs_calls(),
+                step @ Step::Tools { .. } => !step.has(&CallState::Running),
                 // Left by a failed append; prepared at the next activation.
                 Step::Preparing => self.paused,
                 _ => false,
@@ -140,7 +140,7 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
 }
 
 /// Continues a back-off, at most for as long as any lasts: the clock may have been set back.
-fn continue_pause(draft: Draft<'_>, token: CallToken, pause: &Pause) -> Decision {
+fn continue_pause(token: CallToken, draft: Draft<'_>, pause: &Pause) -> Decision {
     let longest = draft.policy().longest_wait(&draft.query.model);
     let at = pause.until.min(draft.now.at.plus(longest));
     draft.wait_for(Effect::RetryAt { token, at })
@@ -164,17 +164,11 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         Step::Ready => guard::begin_turn(draft, Vec::new()),
         Step::Calling { attempt, pause, .. } => match pause {
             None => retry::again(draft, attempt, TurnRestartCause::Recovery),
-            Some(pause) => {
-                let token = draft.token(attempt);
-                continue_pause(draft, token, &pause)
-            }
+            Some(pause) => continue_pause(draft.token(attempt), draft, &pause),
         },
         Step::Compacting { what, pause, .. } => match pause {
             None => compaction::again(draft, &what, TurnRestartCause::Recovery),
-            Some(pause) => {
-                let token = draft.next_turn_token(what.attempt);
-                continue_pause(draft, token, &pause)
-            }
+            Some(pause) => continue_pause(draft.next_turn_token(what.attempt), draft, &pause),
         },
         Step::Tools { .. } if draft.query.calls_complete() => turn_end::end(draft),
         Step::Tools { .. } => calls::recover(draft),

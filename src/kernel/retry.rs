@@ -16,7 +16,7 @@ use crate::model::{
     Attempt, Fault, FaultClass, FaultCode, Span, Timestamp, Usage,
     record::{
         Admitted, Compacting, Failed, FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause,
-        TurnRestarted, Waiting,
+        TurnRestarted,
     },
 };
 
@@ -149,15 +149,9 @@ pub(super) fn count_cut_off(draft: &mut Draft<'_>) {
     }));
 }
 
-pub(super) fn waits(mut draft: Draft<'_>, waiting: Waiting) -> Decision {
-    draft.emit(LlmFact::Waiting(waiting));
-    draft.wait()
-}
-
-pub(super) fn admitted(mut draft: Draft<'_>, attempt: Attempt, waited: Duration) -> Decision {
+pub(super) fn admitted(draft: Draft<'_>, attempt: Attempt, waited: Duration) -> Decision {
     let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-    draft.emit(LlmFact::Admitted(Admitted { attempt, waited_ms }));
-    draft.wait()
+    draft.noted(LlmFact::Admitted(Admitted { attempt, waited_ms }))
 }
 
 /// Back-off before the same model is retried; `None` if it is not.

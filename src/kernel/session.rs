@@ -31,8 +31,8 @@ use crate::model::{
     AnswerOptions, By, Import, Outcome, ProfileName, QueryId, Record, SessionKey, Timestamp,
     ToolCall, Turn, Usage,
     record::{
-        Accepted, AddedTool, AgentFact, BudgetFact, ControlFact, Fact, InboxPosition, Noted,
-        Opened, QueryFact, SessionFact, Steered, TurnFact, TurnMode,
+        Accepted, AddedTool, AgentFact, BudgetFact, ControlFact, Fact, InboxPosition, LlmFact,
+        Noted, Opened, QueryFact, SessionFact, Steered, TurnFact, TurnMode,
     },
 };
 
@@ -177,10 +177,9 @@ impl Session {
                 options,
                 instructions,
             } => {
-                let messages = Vec::new();
                 let import = Import {
                     instructions,
-                    messages,
+                    ..Import::default()
                 };
                 let Some(brought) = import::check(self, Some(import.into()))? else {
                     return calls::returned(self.running(now)?, results, options, by);
@@ -224,7 +223,7 @@ impl Session {
                 usage,
             } if calls(token) => retry::failed(draft, token, fault, usage),
             Report::CallWaits { token, waiting } if calls(token) || compacts(token) => {
-                retry::waits(draft, waiting)
+                draft.noted(LlmFact::Waiting(waiting))
             }
             Report::CallAdmitted { token, waited } if calls(token) || compacts(token) => {
                 retry::admitted(draft, token.attempt, waited)
@@ -257,7 +256,7 @@ impl Session {
                 query: id,
                 progress,
             } if id == query.id && query.takes(&progress) => {
-                delegation::progressed(draft, progress)
+                draft.noted(AgentFact::DelegationProgressed(progress))
             }
             Report::BudgetViolated { query: id, detail } if id == query.id => {
                 control::budget_violated(draft, detail)

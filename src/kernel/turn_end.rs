@@ -164,8 +164,7 @@ fn apply(
         return format::end(draft, verdict, notes);
     }
     match verdict {
-        Verdict::Answered => draft.finish(Outcome::Answered),
-        Verdict::Partial | Verdict::Stuck => {
+        Verdict::Answered | Verdict::Partial | Verdict::Stuck => {
             let outcome = outcome(&draft, verdict);
             draft.finish(outcome)
         }

@@ -43,7 +43,7 @@ words! {
 }
 
 /// A message for a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
     /// The question, at most [`MAX_QUESTION`] bytes and not blank.
     pub text: String,
@@ -70,11 +70,7 @@ impl Submission {
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            busy: BusyPolicy::Queue,
-            idempotency_key: None,
-            limits: None,
-            import: None,
-            options: None,
+            ..Self::default()
         }
     }
 

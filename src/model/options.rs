@@ -79,7 +79,7 @@ pub struct AnswerOptions {
     #[serde(skip_serializing_if = "<[ToolSpec]>::is_empty")]
     pub tools: Arc<[ToolSpec]>,
     /// The choice among the caller's tools.
-    #[serde(skip_serializing_if = "ClientToolChoice::is_auto")]
+    #[serde(skip_serializing_if = "super::is_default")]
     pub tool_choice: ClientToolChoice,
     /// Whether a reply may make at most one call of the caller's tools.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -130,12 +130,6 @@ pub enum ClientToolChoice {
     Required,
     /// The model must call this tool.
     Named(String),
-}
-
-impl ClientToolChoice {
-    const fn is_auto(&self) -> bool {
-        matches!(self, Self::Auto)
-    }
 }
 
 /// The format of an answer.

@@ -28,7 +28,7 @@ pub struct Usage {
     /// Cached tokens sent.
     pub cached_tokens: u64,
     /// Tokens written to the cache.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "super::is_default")]
     pub cache_write_tokens: u64,
     /// Tokens received, reasoning included.
     pub output_tokens: u64,
@@ -62,11 +62,6 @@ impl Usage {
             cost: NanoUsd(each(self.cost.0, other.cost.0)),
         }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-const fn is_zero(tokens: &u64) -> bool {
-    *tokens == 0
 }
 
 impl AddAssign for Usage {

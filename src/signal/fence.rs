@@ -4,7 +4,7 @@
 
 use memchr::{memchr, memchr2};
 
-use super::view::{Meter, View};
+use super::view::{View, visit};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fence {
@@ -47,7 +47,7 @@ impl LineProbe {
         }
     }
 
-    pub(super) fn run(&mut self, purpose: Purpose, view: View<'_>, meter: &mut impl Meter) -> Line {
+    pub(super) fn run(&mut self, purpose: Purpose, view: View<'_>) -> Line {
         loop {
             let byte = view.byte(self.at);
             if byte.is_none() && !view.is_last() {
@@ -70,20 +70,14 @@ impl LineProbe {
                     continue;
                 }
                 FenceState::Marks(_) => return Line::Plain,
-                FenceState::Tail(fence) => return self.tail(fence, purpose, view, meter),
+                FenceState::Tail(fence) => return self.tail(fence, purpose, view),
             }
-            meter.visit(1);
+            visit(1);
             self.at += 1;
         }
     }
 
-    fn tail(
-        &mut self,
-        fence: Fence,
-        purpose: Purpose,
-        view: View<'_>,
-        meter: &mut impl Meter,
-    ) -> Line {
+    fn tail(&mut self, fence: Fence, purpose: Purpose, view: View<'_>) -> Line {
         let rest = view.bytes_from(self.at);
         let stop = match purpose {
             // A backtick after a run of backticks makes the run inline code.
@@ -91,7 +85,7 @@ impl LineProbe {
             Purpose::Open => memchr(b'\n', rest),
             Purpose::Close(_) => rest.iter().position(|byte| !b" \t\r".contains(byte)),
         };
-        meter.visit(stop.unwrap_or(rest.len()) + 1);
+        visit(stop.unwrap_or(rest.len()) + 1);
         self.at += stop.unwrap_or(rest.len());
         match stop.map(|offset| rest[offset]) {
             Some(b'\n') => Line::Fence(fence, self.at + 1),

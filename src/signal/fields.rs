@@ -8,7 +8,7 @@ use std::{borrow::Cow, collections::HashMap};
 
 use memchr::{memchr, memchr2};
 
-use super::{tag::white_space, view::Meter};
+use super::{tag::white_space, view::visit};
 
 /// A field with its name in lower case and its text trimmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,12 +41,8 @@ impl<'a> FieldTag<'a> {
 }
 
 /// Returns the elements of a block in order; `nested` blocks are ranges in `inside`.
-pub(super) fn elements<'a>(
-    inside: &'a str,
-    nested: &[std::ops::Range<usize>],
-    meter: &mut impl Meter,
-) -> Vec<Field<'a>> {
-    let tags = tags(inside, nested, meter);
+pub(super) fn elements<'a>(inside: &'a str, nested: &[std::ops::Range<usize>]) -> Vec<Field<'a>> {
+    let tags = tags(inside, nested);
     let mut fields = Vec::new();
     let mut next = 0;
     while let Some(tag) = tags.get(next) {
@@ -64,8 +60,8 @@ pub(super) fn elements<'a>(
 }
 
 /// Whether the text contains only field elements, of which the last may be cut, and white space.
-pub(super) fn are_all(text: &str, meter: &mut impl Meter) -> bool {
-    let tags = tags(text, &[], meter);
+pub(super) fn are_all(text: &str) -> bool {
+    let tags = tags(text, &[]);
     let (mut at, mut next) = (0, 0);
     loop {
         let rest = text[at..].trim_start();
@@ -96,32 +92,28 @@ fn is_cut_tag(text: &str) -> bool {
     })
 }
 
-fn tags<'a>(
-    text: &'a str,
-    nested: &[std::ops::Range<usize>],
-    meter: &mut impl Meter,
-) -> Vec<FieldTag<'a>> {
+fn tags<'a>(text: &'a str, nested: &[std::ops::Range<usize>]) -> Vec<FieldTag<'a>> {
     let bytes = text.as_bytes();
     let (mut tags, mut at) = (Vec::new(), 0);
     let mut nested = nested.iter().peekable();
     while let Some(offset) = memchr(b'<', &bytes[at..]) {
-        meter.visit(offset + 1);
+        visit(offset + 1);
         at += offset;
         if let Some(block) = nested.next_if(|block| block.start == at) {
             at = block.end;
             continue;
         }
-        let tag = tag_at(text, at, meter);
+        let tag = tag_at(text, at);
         // A tag ends at the latest where the next `<` begins, so no byte is searched twice.
         at = tag.as_ref().map_or(at + 1, |tag| tag.end);
         tags.extend(tag);
     }
-    meter.visit(bytes.len() - at);
+    visit(bytes.len() - at);
     pair(&mut tags);
     tags
 }
 
-fn tag_at<'a>(text: &'a str, start: usize, meter: &mut impl Meter) -> Option<FieldTag<'a>> {
+fn tag_at<'a>(text: &'a str, start: usize) -> Option<FieldTag<'a>> {
     let bytes = text.as_bytes();
     let closing = bytes.get(start + 1) == Some(&b'/');
     let from = start + 1 + usize::from(closing);
@@ -129,13 +121,13 @@ fn tag_at<'a>(text: &'a str, start: usize, meter: &mut impl Meter) -> Option<Fie
     let of_name = |at: &usize| is_name_byte(rest[*at]) && white_space(&rest[*at..]) == 0;
     let length = (0..rest.len()).take_while(of_name).count();
     // One pass finds the name's end, another its letter case.
-    meter.visit(2 * length + 2);
+    visit(2 * length + 2);
     if length == 0 || !begins_name(rest[0]) {
         return None;
     }
     let after = &bytes[from + length..];
     let stop = memchr2(b'<', b'>', after);
-    meter.visit(stop.unwrap_or(after.len()));
+    visit(stop.unwrap_or(after.len()));
     let stop = stop.filter(|stop| after[*stop] == b'>')?;
     if stop > 0 && white_space(after) == 0 && after[0] != b'/' {
         return None;
@@ -242,7 +234,7 @@ mod tests {
     fn pairing_neighbours_matches_pairing_by_name() {
         let mut plain = 0;
         for text in (0..=6).flat_map(texts) {
-            let mut tags = tags(&text, &[], &mut ());
+            let mut tags = tags(&text, &[]);
             let mates = |tags: &[FieldTag<'_>]| tags.iter().map(|tag| tag.mate).collect::<Vec<_>>();
             tags.iter_mut().for_each(|tag| tag.mate = None);
             if pair_neighbours(&mut tags) {

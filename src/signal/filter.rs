@@ -12,7 +12,7 @@ use super::{
     scan::{Scanner, Token, TokenKind},
     tag,
     tidy::WhitespaceNormalizer,
-    view::{Meter, Span, View, WindowEnd},
+    view::{Span, View, WindowEnd, visit},
 };
 
 #[derive(Debug, Default)]
@@ -43,18 +43,18 @@ struct PendingToken {
 
 impl SignalFilter {
     /// Reads the new part of the window and appends visible text to `out`.
-    pub(super) fn feed(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
-        while let Some(token) = self.scanner.next(view, meter) {
-            self.check_fence(token, view, meter);
+    pub(super) fn feed(&mut self, view: View<'_>, out: &mut String) {
+        while let Some(token) = self.scanner.next(view) {
+            self.check_fence(token, view);
             if !self.is_holding() {
-                self.release(view, out, meter);
+                self.release(view, out);
             }
-            self.take(token, view, out, meter);
+            self.take(token, view, out);
         }
         if view.is_last() {
-            self.finish(view, out, meter);
+            self.finish(view, out);
         } else {
-            self.emit_ahead(view, out, meter);
+            self.emit_ahead(view, out);
         }
     }
 
@@ -73,7 +73,7 @@ impl SignalFilter {
         !self.open.is_empty() || !self.near_misses.is_empty() || self.fence.is_some()
     }
 
-    fn take(&mut self, token: Token, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
+    fn take(&mut self, token: Token, view: View<'_>, out: &mut String) {
         match token.kind {
             TokenKind::Open => {
                 self.open.push(self.pending.len());
@@ -85,7 +85,7 @@ impl SignalFilter {
                 self.near_misses.push(self.pending.len());
                 self.push_pending(token);
             }
-            TokenKind::Close | TokenKind::ClosePlural => self.close(token, view, out, meter),
+            TokenKind::Close | TokenKind::ClosePlural => self.close(token, view, out),
             TokenKind::Thought => self.thoughts_seen = true,
             // The opening tag was in the prompt, so everything before was reasoning, though already
             // shown.
@@ -98,29 +98,25 @@ impl SignalFilter {
                 if self.block.is_none() {
                     self.fence = Some((self.pending.len(), LoneFence::new(token.span.end)));
                 }
-                self.push_or_emit(token, view, out, meter);
+                self.push_or_emit(token, view, out);
             }
             TokenKind::Cut if self.open.is_empty() => {}
             TokenKind::Cut => self.push_pending(token),
             TokenKind::Text | TokenKind::FenceBody | TokenKind::FenceClose => {
-                self.push_or_emit(token, view, out, meter);
+                self.push_or_emit(token, view, out);
             }
         }
     }
 
     /// Gives the fence up if it contains, or precedes, anything but one block.
-    fn check_fence(&mut self, token: Token, view: View<'_>, meter: &mut impl Meter) {
+    fn check_fence(&mut self, token: Token, view: View<'_>) {
         let Some((_, fence)) = &mut self.fence else {
             return;
         };
         let checked = match token.kind {
-            TokenKind::FenceBody => {
-                fence.feed(view.until(token.span.end, WindowEnd::MayGrow), meter)
-            }
-            TokenKind::FenceClose => {
-                fence.feed(view.until(token.span.start, WindowEnd::None), meter)
-            }
-            TokenKind::Text => check_blank(token, view, meter),
+            TokenKind::FenceBody => fence.feed(view.until(token.span.end, WindowEnd::MayGrow)),
+            TokenKind::FenceClose => fence.feed(view.until(token.span.start, WindowEnd::None)),
+            TokenKind::Text => check_blank(token, view),
             TokenKind::Thought => Ok(()),
             _anything_else => Err(Rejected),
         };
@@ -131,7 +127,7 @@ impl SignalFilter {
 
     /// `</signal>` matches an opening tag, else a near miss; `</signals>` only a near miss. A stray
     /// `</signal>` is removed.
-    fn close(&mut self, token: Token, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
+    fn close(&mut self, token: Token, view: View<'_>, out: &mut String) {
         let block = self.open.pop_if(|_| token.kind == TokenKind::Close);
         let around = self.open.last().copied();
         let mut after = |opening| self.near_misses.pop_if(|at| Some(*at) > opening);
@@ -149,10 +145,10 @@ impl SignalFilter {
                 self.record_block(opening);
             }
             if !self.is_holding() {
-                self.release(view, out, meter);
+                self.release(view, out);
             }
         } else if token.kind == TokenKind::ClosePlural {
-            self.push_or_emit(token, view, out, meter);
+            self.push_or_emit(token, view, out);
         }
     }
 
@@ -166,22 +162,22 @@ impl SignalFilter {
     }
 
     /// Shows the pending tokens without complete blocks.
-    fn release(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
+    fn release(&mut self, view: View<'_>, out: &mut String) {
         let pending = std::mem::take(&mut self.pending);
         let mut next = 0;
         while let Some(PendingToken { token, mate }) = pending.get(next) {
             match mate {
                 Some(closing) => next = *closing,
-                None => self.emit(token.span, view, out, meter),
+                None => self.emit(token.span, view, out),
             }
             next += 1;
         }
     }
 
     /// Ends the reply: open tags never close, and the last fence may count.
-    fn finish(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
+    fn finish(&mut self, view: View<'_>, out: &mut String) {
         if let Some((_, fence)) = &mut self.fence
-            && fence.feed(view, meter).is_err()
+            && fence.feed(view).is_err()
         {
             self.fence = None;
         }
@@ -210,18 +206,18 @@ impl SignalFilter {
                     let tag = after.map(|offset| next + offset);
                     let stop = tag.map_or(end, |index| pending[index].token.span.start);
                     let rest = view.slice(Span::new(token.span.end, stop));
-                    if fields::are_all(rest, meter) {
+                    if fields::are_all(rest) {
                         next = tag.unwrap_or(pending.len());
                     }
                 }
                 (TokenKind::Close | TokenKind::ClosePlural | TokenKind::Cut, None) => {}
-                (_text, None) => self.emit(token.span, view, out, meter),
+                (_text, None) => self.emit(token.span, view, out),
             }
         }
     }
 
     /// Shows text that is visible whether or not the backticks are code.
-    fn emit_ahead(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
+    fn emit_ahead(&mut self, view: View<'_>, out: &mut String) {
         if self.is_holding() || !self.scanner.is_at_undecided_backticks(view) {
             return;
         }
@@ -230,7 +226,7 @@ impl SignalFilter {
         loop {
             let rest = view.bytes_from(to);
             let found = memchr(b'<', rest);
-            meter.visit(found.unwrap_or(rest.len()) + 1);
+            visit(found.unwrap_or(rest.len()) + 1);
             match found {
                 None => to = view.end(),
                 Some(offset) => {
@@ -243,7 +239,7 @@ impl SignalFilter {
             }
             break;
         }
-        self.emit(Span::new(from, to), view, out, meter);
+        self.emit(Span::new(from, to), view, out);
         self.shown = to;
     }
 
@@ -251,25 +247,18 @@ impl SignalFilter {
         self.pending.push(PendingToken { token, mate: None });
     }
 
-    fn push_or_emit(
-        &mut self,
-        token: Token,
-        view: View<'_>,
-        out: &mut String,
-        meter: &mut impl Meter,
-    ) {
+    fn push_or_emit(&mut self, token: Token, view: View<'_>, out: &mut String) {
         if self.is_holding() {
             self.push_pending(token);
         } else {
-            self.emit(token.span, view, out, meter);
+            self.emit(token.span, view, out);
         }
     }
 
-    fn emit(&mut self, span: Span, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
+    fn emit(&mut self, span: Span, view: View<'_>, out: &mut String) {
         let start = span.start.max(self.shown);
         if start < span.end {
-            self.tidy
-                .push(view.slice(Span::new(start, span.end)), out, meter);
+            self.tidy.push(view.slice(Span::new(start, span.end)), out);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     block::{Block, BlockNesting},
     scan::{Scanner, Token, TokenKind},
-    view::{Meter, View},
+    view::{View, visit},
 };
 
 #[derive(Debug)]
@@ -29,16 +29,12 @@ impl LoneFence {
     }
 
     /// Reads the new part of the content; after its end the window is ignored.
-    pub(super) fn feed(
-        &mut self,
-        content: View<'_>,
-        meter: &mut impl Meter,
-    ) -> Result<(), Rejected> {
+    pub(super) fn feed(&mut self, content: View<'_>) -> Result<(), Rejected> {
         if self.has_ended {
             return Ok(());
         }
-        while let Some(token) = self.inner.next(content, meter) {
-            self.take(token, content, meter)?;
+        while let Some(token) = self.inner.next(content) {
+            self.take(token, content)?;
         }
         self.has_ended = content.is_last();
         match self.block.is_none() && self.has_ended {
@@ -51,31 +47,22 @@ impl LoneFence {
         self.block
     }
 
-    fn take(
-        &mut self,
-        token: Token,
-        view: View<'_>,
-        meter: &mut impl Meter,
-    ) -> Result<(), Rejected> {
+    fn take(&mut self, token: Token, view: View<'_>) -> Result<(), Rejected> {
         let begins = self.block.is_none() && token.kind == TokenKind::Open;
         if begins || self.nesting.is_open() {
             self.block = self.nesting.take(token);
             return Ok(());
         }
         match token.kind {
-            TokenKind::Text => check_blank(token, view, meter),
+            TokenKind::Text => check_blank(token, view),
             _anything_else => Err(Rejected),
         }
     }
 }
 
-pub(super) fn check_blank(
-    token: Token,
-    view: View<'_>,
-    meter: &mut impl Meter,
-) -> Result<(), Rejected> {
+pub(super) fn check_blank(token: Token, view: View<'_>) -> Result<(), Rejected> {
     let text = view.slice(token.span);
     let rest = text.trim_start();
-    meter.visit(text.len() - rest.len() + 1);
+    visit(text.len() - rest.len() + 1);
     rest.is_empty().then_some(()).ok_or(Rejected)
 }

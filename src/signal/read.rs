@@ -8,7 +8,7 @@ use super::{
     filter::SignalFilter,
     schema::{self, FieldError, quoted},
     tag,
-    view::{Meter, View},
+    view::{View, visit},
 };
 use crate::model::{Rejection, Signal, SignalType, Timestamp};
 
@@ -55,19 +55,15 @@ impl Finding {
 
 /// Reads a reply that was complete at `at`.
 pub fn read(reply: &str, at: Timestamp) -> Reading {
-    read_metered(reply, at, &mut ())
-}
-
-pub(super) fn read_metered(reply: &str, at: Timestamp, meter: &mut impl Meter) -> Reading {
     let view = View::whole(reply);
     let mut text = String::with_capacity(reply.len());
     let mut filter = SignalFilter::default();
-    filter.feed(view, &mut text, meter);
+    filter.feed(view, &mut text);
     let finding = match filter.into_parts() {
-        (Some(block), _) => interpret(&block, view, at, meter),
+        (Some(block), _) => interpret(&block, view, at),
         (None, Some(near_miss)) => {
             let raw_xml = view.slice(near_miss.whole).to_owned();
-            meter.visit(raw_xml.len());
+            visit(raw_xml.len());
             let reason = tag::fault(view.slice(near_miss.tag));
             Finding::Rejection(Rejection { reason, raw_xml })
         }
@@ -76,17 +72,17 @@ pub(super) fn read_metered(reply: &str, at: Timestamp, meter: &mut impl Meter) -
     Reading { finding, text }
 }
 
-fn interpret(block: &Block, view: View<'_>, at: Timestamp, meter: &mut impl Meter) -> Finding {
+fn interpret(block: &Block, view: View<'_>, at: Timestamp) -> Finding {
     let raw_xml = view.slice(block.whole).to_owned();
-    meter.visit(raw_xml.len());
+    visit(raw_xml.len());
     let from = block.inside.start;
     let nested: Vec<_> = block
         .nested
         .iter()
         .map(|n| n.start - from..n.end - from)
         .collect();
-    let elements = fields::elements(view.slice(block.inside), &nested, meter);
-    meter.visit(block.inside.end - from);
+    let elements = fields::elements(view.slice(block.inside), &nested);
+    visit(block.inside.end - from);
     let opening = view.slice(block.opening);
     let confidence = confidence(&elements, opening);
     let fields = kind(opening).and_then(|kind| {

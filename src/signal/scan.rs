@@ -13,7 +13,7 @@ use super::{
     tag::{Tag, TagProbe},
     thought::{self, Thought},
     ticks::{BacktickRuns, InlineCode},
-    view::{Meter, Span, View},
+    view::{Span, View, visit},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,16 +98,16 @@ impl Scanner {
     }
 
     /// Returns the next token, or `None` if the window does not decide it.
-    pub(super) fn next(&mut self, view: View<'_>, meter: &mut impl Meter) -> Option<Token> {
+    pub(super) fn next(&mut self, view: View<'_>) -> Option<Token> {
         if let Some(token) = self.queued.take() {
             return Some(token);
         }
         let start = self.at;
         let (kind, special) = match self.region {
-            Region::Prose => (TokenKind::Text, self.prose(view, meter)),
-            Region::InFence(fence) => (TokenKind::FenceBody, self.in_fence(fence, view, meter)),
+            Region::Prose => (TokenKind::Text, self.prose(view)),
+            Region::InFence(fence) => (TokenKind::FenceBody, self.in_fence(fence, view)),
             Region::InThought(name) => {
-                self.in_thought(name, view, meter);
+                self.in_thought(name, view);
                 (TokenKind::Thought, None)
             }
         };
@@ -120,9 +120,9 @@ impl Scanner {
         Some(Token { kind, span })
     }
 
-    fn prose(&mut self, view: View<'_>, meter: &mut impl Meter) -> Option<Token> {
+    fn prose(&mut self, view: View<'_>) -> Option<Token> {
         loop {
-            match self.line_is(Purpose::Open, view, meter) {
+            match self.line_is(Purpose::Open, view) {
                 Line::Plain => {}
                 Line::Fence(fence, end) => {
                     self.region = Region::InFence(fence);
@@ -132,10 +132,10 @@ impl Scanner {
             }
             let rest = view.bytes_from(self.at);
             let found = memchr3(b'<', b'`', b'\n', rest);
-            meter.visit(found.map_or(rest.len(), |offset| offset + 1));
+            visit(found.map_or(rest.len(), |offset| offset + 1));
             if self.blank {
                 let passed = &rest[..found.unwrap_or(rest.len())];
-                meter.visit(passed.len());
+                visit(passed.len());
                 self.blank = passed.trim_ascii_start().is_empty();
             }
             let Some(offset) = found else {
@@ -150,26 +150,26 @@ impl Scanner {
                 }
                 b'`' => {
                     self.blank = false;
-                    match self.ticks.pass(self.at, view, meter) {
+                    match self.ticks.pass(self.at, view) {
                         InlineCode::Until(end) => self.at = end,
                         InlineCode::Undecided => return None,
                     }
                 }
                 _ => {
                     if self.blank && self.tag.is_none() {
-                        match thought::tag_at(self.at, view, meter) {
+                        match thought::tag_at(self.at, view) {
                             Thought::Undecided => return None,
                             Thought::Tag(kind, name, end) => {
                                 if kind == TokenKind::Thought {
                                     self.region = Region::InThought(name);
                                 }
-                                return Some(self.tag_token(kind, end, view, meter));
+                                return Some(self.tag_token(kind, end, view));
                             }
                             Thought::Absent => {}
                         }
                     }
                     let probe = self.tag.get_or_insert(TagProbe::new(self.at));
-                    match probe.run(view, meter) {
+                    match probe.run(view) {
                         Tag::Undecided => return None,
                         Tag::Text => {
                             self.tag = None;
@@ -177,7 +177,7 @@ impl Scanner {
                             self.at += 1;
                         }
                         Tag::Token(kind, end) => {
-                            return Some(self.tag_token(kind, end, view, meter));
+                            return Some(self.tag_token(kind, end, view));
                         }
                     }
                 }
@@ -185,9 +185,9 @@ impl Scanner {
         }
     }
 
-    fn in_fence(&mut self, fence: Fence, view: View<'_>, meter: &mut impl Meter) -> Option<Token> {
+    fn in_fence(&mut self, fence: Fence, view: View<'_>) -> Option<Token> {
         loop {
-            match self.line_is(Purpose::Close(fence), view, meter) {
+            match self.line_is(Purpose::Close(fence), view) {
                 Line::Plain => {}
                 Line::Fence(_, end) => {
                     self.region = Region::Prose;
@@ -197,7 +197,7 @@ impl Scanner {
             }
             let rest = view.bytes_from(self.at);
             let found = memchr(b'\n', rest);
-            meter.visit(found.map_or(rest.len(), |offset| offset + 1));
+            visit(found.map_or(rest.len(), |offset| offset + 1));
             let Some(offset) = found else {
                 self.at = view.end();
                 return None;
@@ -207,11 +207,11 @@ impl Scanner {
         }
     }
 
-    fn in_thought(&mut self, name: &str, view: View<'_>, meter: &mut impl Meter) {
+    fn in_thought(&mut self, name: &str, view: View<'_>) {
         while let Some(offset) = memchr(b'<', view.bytes_from(self.at)) {
-            meter.visit(offset + 1);
+            visit(offset + 1);
             self.at += offset;
-            match thought::tag_at(self.at, view, meter) {
+            match thought::tag_at(self.at, view) {
                 Thought::Tag(TokenKind::ThoughtEnd, found, end) if found == name => {
                     self.region = Region::Prose;
                     self.at = end;
@@ -221,15 +221,15 @@ impl Scanner {
                 Thought::Tag(..) | Thought::Absent => self.at += 1,
             }
         }
-        meter.visit(view.end() - self.at);
+        visit(view.end() - self.at);
         self.at = view.end();
     }
 
-    fn line_is(&mut self, purpose: Purpose, view: View<'_>, meter: &mut impl Meter) -> Line {
+    fn line_is(&mut self, purpose: Purpose, view: View<'_>) -> Line {
         let Some(probe) = &mut self.line else {
             return Line::Plain;
         };
-        let line = probe.run(purpose, view, meter);
+        let line = probe.run(purpose, view);
         if line == Line::Plain {
             self.line = None;
         }
@@ -243,18 +243,12 @@ impl Scanner {
         Token { kind, span }
     }
 
-    fn tag_token(
-        &mut self,
-        kind: TokenKind,
-        end: usize,
-        view: View<'_>,
-        meter: &mut impl Meter,
-    ) -> Token {
+    fn tag_token(&mut self, kind: TokenKind, end: usize, view: View<'_>) -> Token {
         let span = Span::new(self.at, end);
         self.tag = None;
         self.at = end;
         let tag = view.slice(span).as_bytes();
-        meter.visit(tag.len());
+        visit(tag.len());
         if memchr(b'\n', tag).is_some() {
             self.ticks.next_line();
         }

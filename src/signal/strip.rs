@@ -31,7 +31,7 @@ impl Stripper {
         self.buffer.push_str(chunk);
         let mut shown = String::new();
         let view = View::new(&self.buffer, self.base, WindowEnd::MayGrow);
-        self.filter.feed(view, &mut shown, &mut ());
+        self.filter.feed(view, &mut shown);
         self.discard_consumed();
         shown
     }
@@ -41,7 +41,7 @@ impl Stripper {
     pub fn finish(mut self) -> String {
         let mut shown = String::new();
         let view = View::new(&self.buffer, self.base, WindowEnd::None);
-        self.filter.feed(view, &mut shown, &mut ());
+        self.filter.feed(view, &mut shown);
         shown
     }
 

@@ -11,7 +11,7 @@ use memchr::{memchr2, memchr3};
 
 use super::{
     scan::TokenKind,
-    view::{Meter, View},
+    view::{View, visit},
 };
 
 const PLURAL: &[u8] = b"signals";
@@ -75,10 +75,10 @@ impl TagProbe {
         }
     }
 
-    pub(super) fn run(&mut self, view: View<'_>, meter: &mut impl Meter) -> Tag {
+    pub(super) fn run(&mut self, view: View<'_>) -> Tag {
         loop {
             let skipped = self.skip(view.bytes_from(self.at));
-            meter.visit(skipped);
+            visit(skipped);
             self.at += skipped;
             let Some(byte) = view.byte(self.at) else {
                 match self.state {
@@ -94,10 +94,10 @@ impl TagProbe {
                 0 => (byte, 1),
                 length => (b' ', length),
             };
-            meter.visit(length);
+            visit(length);
             self.at += length;
             match step(self.state, byte) {
-                Step::To(state) => self.enter(state, byte, view, meter),
+                Step::To(state) => self.enter(state, byte, view),
                 Step::Open if !self.broken => return Tag::Token(TokenKind::Open, self.at),
                 Step::Open if self.typed => return Tag::Token(TokenKind::NearMiss, self.at),
                 Step::Close if self.broken => return Tag::Token(TokenKind::ClosePlural, self.at),
@@ -118,12 +118,12 @@ impl TagProbe {
         self.state = TagState::NearMiss;
     }
 
-    fn enter(&mut self, state: TagState, byte: u8, view: View<'_>, meter: &mut impl Meter) {
+    fn enter(&mut self, state: TagState, byte: u8, view: View<'_>) {
         let here = self.at - 1;
         match (self.state, state) {
             (TagState::AttributeName | TagState::AfterAttributeName, TagState::BeforeValue) => {
                 let name = &view.bytes_from(self.name)[..here - self.name];
-                meter.visit(name.len());
+                visit(name.len());
                 let end = name.iter().position(|byte| !continues_name(*byte));
                 let name = &name[..end.unwrap_or(name.len())];
                 self.typed |= name.eq_ignore_ascii_case(b"type");

@@ -2,7 +2,7 @@
 
 use super::{
     scan::TokenKind,
-    view::{Meter, View},
+    view::{View, visit},
 };
 
 const NAMES: [&str; 4] = ["think", "thinking", "thought", "reasoning"];
@@ -16,7 +16,7 @@ pub(super) enum Thought {
 }
 
 /// Matches a tag at `start`; reads at most the name and one byte.
-pub(super) fn tag_at(start: usize, view: View<'_>, meter: &mut impl Meter) -> Thought {
+pub(super) fn tag_at(start: usize, view: View<'_>) -> Thought {
     let (kind, from) = match view.byte(start + 1) {
         Some(b'/') => (TokenKind::ThoughtEnd, start + 2),
         _ => (TokenKind::Thought, start + 1),
@@ -24,7 +24,7 @@ pub(super) fn tag_at(start: usize, view: View<'_>, meter: &mut impl Meter) -> Th
     let rest = view.bytes_from(from);
     let letters = rest.iter().take_while(|byte| byte.is_ascii_alphabetic());
     let part = &rest[..letters.count()];
-    meter.visit(part.len() + 2);
+    visit(part.len() + 2);
     let mut names = NAMES.into_iter().filter(|name| {
         let start = name.as_bytes().get(..part.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(part))

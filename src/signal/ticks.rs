@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 
 use memchr::memchr2;
 
-use super::view::{Meter, View};
+use super::view::{View, visit};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InlineCode {
@@ -38,13 +38,8 @@ impl BacktickRuns {
         self.starts_by_length = HashMap::new();
     }
 
-    pub(super) fn pass(
-        &mut self,
-        start: usize,
-        view: View<'_>,
-        meter: &mut impl Meter,
-    ) -> InlineCode {
-        self.scan(start, view, meter);
+    pub(super) fn pass(&mut self, start: usize, view: View<'_>) -> InlineCode {
+        self.scan(start, view);
         while self.runs.front().is_some_and(|run| run.0 < start) {
             self.runs.pop_front();
         }
@@ -62,13 +57,13 @@ impl BacktickRuns {
         }
     }
 
-    fn scan(&mut self, start: usize, view: View<'_>, meter: &mut impl Meter) {
+    fn scan(&mut self, start: usize, view: View<'_>) {
         self.scanned = self.scanned.max(start);
         while !self.line_ended {
             let rest = view.bytes_from(self.scanned);
             if let Some(run) = self.unfinished {
                 let more = rest.iter().take_while(|byte| **byte == b'`').count();
-                meter.visit(more + 1);
+                visit(more + 1);
                 self.scanned += more;
                 if more == rest.len() && !view.is_last() {
                     return;
@@ -82,7 +77,7 @@ impl BacktickRuns {
                 continue;
             }
             let found = memchr2(b'`', b'\n', rest);
-            meter.visit(found.unwrap_or(rest.len()) + 1);
+            visit(found.unwrap_or(rest.len()) + 1);
             match found {
                 Some(offset) if rest[offset] == b'`' => {
                     self.unfinished = Some(self.scanned + offset);

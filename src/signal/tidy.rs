@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::view::Meter;
+use super::view::visit;
 
 /// Built once, because that takes longer than searching a short reply.
 static FOLD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\n\n\n"));
@@ -22,11 +22,11 @@ pub(super) struct WhitespaceNormalizer {
 
 impl WhitespaceNormalizer {
     /// Adds a piece and appends to `out` what can be shown.
-    pub(super) fn push(&mut self, piece: &str, out: &mut String, meter: &mut impl Meter) {
+    pub(super) fn push(&mut self, piece: &str, out: &mut String) {
         let text = piece.trim_start();
         let white = piece.len() - text.len();
         let body = text.trim_end();
-        meter.visit(2 * (piece.len() - body.len()));
+        visit(2 * (piece.len() - body.len()));
         if self.begun {
             self.pending.push_str(&piece[..white]);
         }
@@ -35,16 +35,16 @@ impl WhitespaceNormalizer {
         }
         if self.begun {
             let pending = std::mem::take(&mut self.pending);
-            write(&pending, out, meter);
+            write(&pending, out);
         }
         self.begun = true;
-        write(body, out, meter);
+        write(body, out);
         self.pending.push_str(&text[body.len()..]);
     }
 }
 
-fn write(mut text: &str, out: &mut String, meter: &mut impl Meter) {
-    meter.visit(text.len());
+fn write(mut text: &str, out: &mut String) {
+    visit(text.len());
     while let Some(run) = FOLD.find(text.as_bytes()) {
         let (kept, rest) = text.split_at(run + 2);
         out.push_str(kept);

@@ -1,4 +1,4 @@
-//! A window on the reply, spans in it, and the step meter.
+//! A window on the reply, spans in it, and a count of steps for tests.
 //!
 //! **Invariant:** positions are byte offsets in the reply, not in the window.
 
@@ -70,22 +70,18 @@ impl<'a> View<'a> {
     }
 }
 
-/// Counts the bytes that are read; `()` counts nothing.
-pub(super) trait Meter {
-    fn visit(&mut self, bytes: usize);
-}
+/// Counts the bytes that are read, in tests of the cost.
+#[cfg(not(test))]
+#[inline]
+pub(super) const fn visit(_bytes: usize) {}
 
-impl Meter for () {
-    fn visit(&mut self, _bytes: usize) {}
+#[cfg(test)]
+pub(super) fn visit(bytes: usize) {
+    STEPS.set(STEPS.get() + bytes);
 }
 
 #[cfg(test)]
-#[derive(Debug, Default)]
-pub(super) struct Steps(pub(super) usize);
-
-#[cfg(test)]
-impl Meter for Steps {
-    fn visit(&mut self, bytes: usize) {
-        self.0 += bytes;
-    }
+thread_local! {
+    /// The bytes that this thread's test has read.
+    pub(super) static STEPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }

@@ -44,31 +44,26 @@ impl Oracle {
             return Err(Refusal::Quarantined(reason).into());
         }
         let key = source.with_name(into);
-        let mut copy = from.copy(point).await?;
+        let (mut records, replayed) = from.copy(point).await?;
+        let copied = replayed.last;
         let forked = Forked {
             key: key.clone(),
             parent: source.name.clone(),
-            seq: copy.replayed.last,
+            seq: copied,
             query: point.query,
             turn: point.turn,
         };
         let now = self.services.clock.moment();
-        let replayed = &copy.replayed.session;
-        let cut = replayed.forked(forked, self.by.clone(), now).records;
-        copy.records.extend(cut.into_iter().map(Arc::new));
-        let copied = copy.replayed.last;
-        self.router().begin_with(&key, copy.records, copied).await?;
+        let cut = replayed.session.forked(forked, self.by.clone(), now);
+        records.extend(cut.records.into_iter().map(Arc::new));
+        self.router().begin_with(&key, records, copied).await?;
         Ok(self.session_by_key(key))
     }
 }
 
-struct CopiedLog {
-    records: Vec<Arc<Record>>,
-    replayed: Replayed,
-}
-
 impl SessionHandle {
-    async fn copy(&self, point: ForkPoint) -> Result<CopiedLog, AskError> {
+    /// The records up to that point, and the session that they make.
+    async fn copy(&self, point: ForkPoint) -> Result<(Vec<Arc<Record>>, Replayed), AskError> {
         let known = self.require_known().await?;
         let (mut read, mut last, mut bytes) = (Vec::new(), Seq(0), 0);
         // Query 0 of a session without queries: the copy is the whole log.
@@ -105,10 +100,7 @@ impl SessionHandle {
             for (seq, record) in numbered {
                 replayed = replayed.taking_in(seq, record, &profiles);
             }
-            CopiedLog {
-                records: read,
-                replayed,
-            }
+            (read, replayed)
         })
         .await
     }

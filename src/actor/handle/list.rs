@@ -39,17 +39,6 @@ words! {
     }
 }
 
-impl SessionState {
-    const fn from_status(standing: SessionStatus) -> Self {
-        match standing {
-            SessionStatus::Idle => Self::Idle,
-            SessionStatus::Busy => Self::Suspended,
-            SessionStatus::Closed => Self::Closed,
-            SessionStatus::Quarantined => Self::Quarantined,
-        }
-    }
-}
-
 /// Selects sessions for a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
@@ -203,7 +192,12 @@ impl Oracle {
 
     fn listed(&self, known: Known, filter: &SessionFilter) -> Option<SessionSummary> {
         let here = self.router().ledger.state(&known.key);
-        let state = here.unwrap_or_else(|| SessionState::from_status(known.standing));
+        let state = here.unwrap_or(match known.standing {
+            SessionStatus::Idle => SessionState::Idle,
+            SessionStatus::Busy => SessionState::Suspended,
+            SessionStatus::Closed => SessionState::Closed,
+            SessionStatus::Quarantined => SessionState::Quarantined,
+        });
         let since = filter.updated_since;
         let wanted = filter.state.is_none_or(|wanted| wanted == state)
             && since.is_none_or(|since| known.at >= Some(since))

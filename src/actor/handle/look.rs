@@ -36,7 +36,7 @@ pub struct RecordPage {
 }
 
 /// The course of a query, as its records show it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueryAccount {
     /// Number of the query.
     pub query: QueryId,
@@ -85,12 +85,7 @@ impl QueryAccount {
             limits: accepted.limits,
             idempotency_key: accepted.idempotency_key.clone(),
             continues: accepted.continues,
-            classified: None,
-            signals: Vec::new(),
-            begun: false,
-            turns: 0,
-            usage: Usage::default(),
-            finished: None,
+            ..Self::default()
         }
     }
 

@@ -81,7 +81,7 @@ impl SessionShell {
         if is_task {
             ticket.request.system = instructions.unwrap_or_default();
             send(ticket, &self.services.gateways);
-            return Some(Work::of_call(call));
+            return Some(Work::Call { _guard: call });
         }
         let system = move |prompt: &Arc<str>| {
             let system = Session::system(prompt, instructions.as_deref());
@@ -103,7 +103,7 @@ impl SessionShell {
             }
             Err(fault) => ticket.refuse(fault),
         }
-        Some(Work::of_call(call))
+        Some(Work::Call { _guard: call })
     }
 
     /// Requests a summary, whose text is not shown.
@@ -134,7 +134,7 @@ impl SessionShell {
         };
         let (ticket, call) = self.ticket(me, token, model, tokens, request, report)?;
         send(ticket, &self.services.gateways);
-        Some(Work::of_call(call))
+        Some(Work::Call { _guard: call })
     }
 
     /// Creates a call, whose end is reported unless the guard is dropped first.

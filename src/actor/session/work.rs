@@ -24,25 +24,11 @@ use crate::{
 };
 
 /// Work in flight for a query, cancelled on drop.
-pub(super) struct Work {
-    _call: Option<DropGuard>,
-    _task: Option<Task>,
-}
-
-impl Work {
-    pub(super) const fn of_call(call: DropGuard) -> Self {
-        Self {
-            _call: Some(call),
-            _task: None,
-        }
-    }
-
-    fn task(work: impl Future<Output = ()> + Send + 'static) -> Self {
-        Self {
-            _call: None,
-            _task: Some(Task::spawn(work)),
-        }
-    }
+pub(super) enum Work {
+    /// A call of a model.
+    Call { _guard: DropGuard },
+    /// A back-off.
+    Pause { _task: Task },
 }
 
 impl SessionShell {
@@ -62,10 +48,11 @@ impl SessionShell {
             Effect::AbortModel => self.work = None,
             Effect::RetryAt { token, at } => {
                 let (me, pause) = (me.clone(), at.since(self.services.clock.now()));
-                self.work = Some(Work::task(async move {
+                let _task = Task::spawn(async move {
                     tokio::time::sleep(pause).await;
                     let _ = me.cast(SessionMsg::Report(Report::RetryDue { token }));
-                }));
+                });
+                self.work = Some(Work::Pause { _task });
             }
             Effect::RunTool { query, turn, call } => {
                 let id = call.id.clone();
@@ -76,20 +63,15 @@ impl SessionShell {
             Effect::StartChild { query, start } => {
                 // Turns are limited by the profile: a child's do not count for its parent
                 // (docs/protocol.md, "Tools and sub-agents").
-                let limits = Limits {
-                    max_tokens: start.max_tokens,
-                    max_cost: start.max_cost,
-                    ..self.profile.policy.limits
-                };
                 let profiles = self.services.router.profiles.now();
-                let own = start.profile.as_ref().map(|name| profiles.get(name));
-                let limits = match own.map(|profile| profile.policy.limits) {
-                    Some(own) => Limits {
-                        max_turns: own.max_turns,
-                        max_tokens: limits.max_tokens.into_iter().chain(own.max_tokens).min(),
-                        max_cost: limits.max_cost.into_iter().chain(own.max_cost).min(),
-                    },
-                    None => limits,
+                let own = match &start.profile {
+                    Some(name) => profiles.get(name).policy.limits,
+                    None => Limits::turns(self.profile.policy.limits.max_turns),
+                };
+                let limits = Limits {
+                    max_turns: own.max_turns,
+                    max_tokens: start.max_tokens.into_iter().chain(own.max_tokens).min(),
+                    max_cost: start.max_cost.into_iter().chain(own.max_cost).min(),
                 };
                 self.sync_pause(query, &start);
                 let session = self.child(query, &start.child, Some(&start));

@@ -38,6 +38,7 @@ pub(super) struct Live {
     pub ending: Option<Box<Ending>>,
 }
 
+#[derive(Default)]
 pub(super) struct Ending {
     /// The activation of the next actor, if the shard killed this one. Otherwise it was asked to
     /// leave memory, and may stay.
@@ -268,8 +269,7 @@ impl ShardState {
         live.ending = Some(Box::new(Ending {
             killed_for: killed_for.map(|found| kill_for(at, &live.start.activation, found)),
             since,
-            waiting: Vec::new(),
-            gone: Vec::new(),
+            ..Ending::default()
         }));
         Some(live.actor.clone())
     }
@@ -292,20 +292,17 @@ impl ShardState {
         };
         let was_asked = |ending: &Ending| ending.killed_for.is_none();
         let left = end == ActorEnd::Stopped && live.ending.as_deref().is_some_and(was_asked);
-        let (killed_for, waiting, gone) = match live.ending.take() {
-            Some(ending) => (ending.killed_for, ending.waiting, ending.gone),
-            None => (None, Vec::new(), Vec::new()),
-        };
+        let ending = *live.ending.take().unwrap_or_default();
         if left || self.parked.is_some() {
             // Pending work resumes at the next activation.
             self.ledger.remove(&key);
         } else {
-            self.follow(key.clone(), live, end, killed_for, detail);
+            self.follow(key.clone(), live, end, ending.killed_for, detail);
         }
-        for gone in gone {
+        for gone in ending.gone {
             let _ = gone.send(());
         }
-        for request in waiting {
+        for request in ending.waiting {
             self.ask(key.clone(), request).await?;
         }
         self.all_parked();
