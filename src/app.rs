@@ -61,9 +61,8 @@ fn project_context(config: &Config) -> Result<String, BuildError> {
 
 fn project_name(folder: &Path) -> String {
     let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
-    real.file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default()
+    let name = real.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// The configured price list, completed by the built-in one.
@@ -109,10 +108,9 @@ fn lexicon(path: &Path) -> Result<Lexicon, BuildError> {
         let why = format!("it is larger than {} bytes", Lexicon::MAX_BYTES);
         return Err(unreadable(io::Error::new(io::ErrorKind::FileTooLarge, why)));
     }
-    let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
-    let text = String::from_utf8(bytes)
-        .map_err(not_text)
-        .map_err(&unreadable)?;
+    let no_text = io::ErrorKind::InvalidData;
+    let not_text = |_| unreadable(io::Error::new(no_text, "it is not UTF-8"));
+    let text = String::from_utf8(bytes).map_err(not_text)?;
     Ok(Lexicon::parse(&text, &path.display().to_string())?)
 }
 

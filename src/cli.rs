@@ -176,22 +176,15 @@ pub enum DevCommand {
     },
 }
 
-/// Commands that this program was built without, each with the feature that has it.
-const MISSING: &[(&str, &str)] = &[
-    #[cfg(not(feature = "mcp"))]
-    ("mcp", "mcp"),
-    #[cfg(not(feature = "server"))]
-    ("serve", "server"),
-    #[cfg(not(feature = "server"))]
-    ("keys", "server"),
-    #[cfg(not(feature = "server"))]
-    ("ctl", "server"),
-    #[cfg(not(feature = "tui"))]
-    ("top", "tui"),
-    #[cfg(not(feature = "bench"))]
-    ("bench", "bench"),
-    #[cfg(not(feature = "mock"))]
-    ("mock-model", "mock"),
+/// Commands that need a feature, and whether this program has it.
+const OPTIONAL: [(&str, &str, bool); 7] = [
+    ("mcp", "mcp", cfg!(feature = "mcp")),
+    ("serve", "server", cfg!(feature = "server")),
+    ("keys", "server", cfg!(feature = "server")),
+    ("ctl", "server", cfg!(feature = "server")),
+    ("top", "tui", cfg!(feature = "tui")),
+    ("bench", "bench", cfg!(feature = "bench")),
+    ("mock-model", "mock", cfg!(feature = "mock")),
 ];
 
 impl Args {
@@ -203,7 +196,7 @@ impl Args {
             Err(error) => as_question(&line, error),
             matches => matches,
         };
-        let matches = matches.map_err(|error| not_understood(error, &line, MISSING))?;
+        let matches = matches.map_err(|error| not_understood(error, &line, &OPTIONAL))?;
         arguments::refuse_idle_options(&matches)?;
         Self::from_arg_matches(&matches).map_err(CliError::CommandLine)
     }
@@ -218,13 +211,6 @@ fn command() -> clap::Command {
     });
     let common: Vec<Arg> = line.get_arguments().cloned().collect();
     arguments::hide_idle_options(line, &common, "")
-}
-
-fn unknown_command(error: &clap::Error) -> Option<&str> {
-    match error.get(ContextKind::InvalidSubcommand) {
-        Some(ContextValue::String(name)) => Some(name),
-        _ => None,
-    }
 }
 
 /// Reads a line without a command as `ask`, if it has a question in quotes.
@@ -243,11 +229,17 @@ fn as_question(line: &[OsString], error: clap::Error) -> Result<ArgMatches, clap
     asked.filter(|_| is_question).ok_or(error)
 }
 
-fn not_understood(mut error: clap::Error, line: &[OsString], missing: &[(&str, &str)]) -> CliError {
-    let Some(unknown) = unknown_command(&error).map(str::to_owned) else {
+fn not_understood(
+    mut error: clap::Error,
+    line: &[OsString],
+    optional: &[(&str, &str, bool)],
+) -> CliError {
+    let unknown = error.get(ContextKind::InvalidSubcommand).cloned();
+    let Some(ContextValue::String(unknown)) = unknown else {
         return CliError::CommandLine(error);
     };
-    if let Some((command, feature)) = missing.iter().find(|(command, _)| unknown == *command) {
+    let mut missing = optional.iter().filter(|(.., is_here)| !is_here);
+    if let Some((command, feature, _)) = missing.find(|(command, ..)| unknown == *command) {
         return CliError::usage(format_args!(
             "`oracle {command}` needs the feature `{feature}`: `cargo install --path . --features {feature}`"
         ));

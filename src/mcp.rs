@@ -118,14 +118,10 @@ impl Server {
         let wanted = wanted.or(first).unwrap_or_else(ProfileName::oracle);
         check_profile(caller, &wanted)?;
         let profiles = self.oracle.profiles();
-        let profile = profiles.all().find(|(name, _)| *name == wanted);
-        let profile = profile.map(|(_, profile)| profile.clone());
-        match profile {
-            Some(profile) => Ok((wanted, profile)),
-            None => Err(Failure(format!(
-                "unknown profile `{wanted}`: omit it, or ask the operator"
-            ))),
-        }
+        let found = profiles.all().find(|(name, _)| *name == wanted);
+        let found = found.map(|(name, profile)| (name, profile.clone()));
+        let unknown = || format!("unknown profile `{wanted}`: omit it, or ask the operator");
+        found.ok_or_else(|| Failure(unknown()))
     }
 
     /// Calls a tool of the project outside of any session.
@@ -140,10 +136,9 @@ impl Server {
         let _place = calls.acquire().await;
         let arguments = Value::Object(params.arguments.unwrap_or_default());
         let called = (&*params.name, arguments.to_string());
-        let output = self
-            .oracle
-            .call_tool(&profile.tools, &caller.tenant, called);
-        let output = output.await.map_err(|fault| Failure(fault.detail))?;
+        let (oracle, tenant) = (&self.oracle, &caller.tenant);
+        let output = oracle.call_tool(&profile.tools, tenant, called).await;
+        let output = output.map_err(|fault| Failure(fault.detail))?;
         Ok(success(output.text, "text", output.data))
     }
 }

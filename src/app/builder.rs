@@ -438,9 +438,8 @@ impl Builder {
             built_in = super::project::project_tools(&self.config, folder, journal)?;
         }
         built_in.extend(super::web::web_tools(&self.config, &self.environment)?);
-        let built_in = built_in
-            .into_iter()
-            .map(|tool| Arc::new(tool) as Arc<dyn Tool>);
+        let shared = |tool| -> Arc<dyn Tool> { Arc::new(tool) };
+        let built_in = built_in.into_iter().map(shared);
         let tools = built_in.chain(self.tools.iter().cloned());
         #[cfg(feature = "testkit")]
         let tools = tools.map(|tool| match &self.crash_at {

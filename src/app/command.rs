@@ -20,6 +20,7 @@ mod run;
 mod serve;
 mod stored;
 
+use self::ollama::with_local_model;
 use super::{BuildError, Builder};
 #[cfg(feature = "server")]
 use crate::{access::KeyFile, actor::Clock};
@@ -130,18 +131,19 @@ struct CommandContext<'a> {
 
 impl CommandContext<'_> {
     fn load(&self) -> Result<Loaded, CliError> {
-        let found = find(self.args, self.environment, [&[], &[]]);
+        self.load_with([&[], &[]])
+    }
+
+    /// Loads the configuration, with settings before and after those of the options.
+    fn load_with(&self, more: [&[Setting]; 2]) -> Result<Loaded, CliError> {
+        let found = find(self.args, self.environment, more);
         found.loaded.map_err(CliError::all)
     }
 
     /// Loads the configuration, with the model of a running Ollama if no other one is chosen.
     fn load_with_local_model(&mut self) -> Result<Loaded, CliError> {
-        let loaded = self.load()?;
-        Ok(ollama::with_local_model(
-            loaded,
-            self.environment,
-            self.terminal,
-        ))
+        let (loaded, environment) = (self.load()?, self.environment);
+        Ok(with_local_model(loaded, environment, self.terminal))
     }
 
     /// The data directory.
@@ -163,7 +165,7 @@ struct FoundConfig {
     loaded: Result<Loaded, Vec<Problem>>,
 }
 
-/// Loads the configuration. A file named by an option has to exist; the default one does not.
+/// Loads the configuration, with settings before and after those of the options. A file named by an option has to exist; the default one does not.
 fn find(args: &Args, environment: &Environment, [before, after]: [&[Setting]; 2]) -> FoundConfig {
     let named = args.options.config.clone();
     let usual = || usual_file(environment).filter(|path| !is_missing(path));
@@ -196,13 +198,9 @@ fn usual_file(environment: &Environment) -> Option<PathBuf> {
 }
 
 fn is_missing(path: &Path) -> bool {
-    match fs::metadata(path) {
-        Ok(_) => false,
-        Err(error) => matches!(
-            error.kind(),
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-        ),
-    }
+    use io::ErrorKind::{NotADirectory, NotFound};
+    let error = fs::metadata(path).err();
+    error.is_some_and(|error| matches!(error.kind(), NotFound | NotADirectory))
 }
 
 fn check(context: CommandContext<'_>) -> Result<u8, CliError> {

@@ -212,19 +212,17 @@ impl Builder {
     }
 
     fn program(&self, server: &McpServer) -> Program {
-        let passed = PASSED
-            .split(' ')
-            .chain(server.pass_env.iter().map(String::as_str));
+        let more = server.pass_env.iter().map(String::as_str);
+        let passed = PASSED.split(' ').chain(more);
         let passed = passed.filter_map(|name| Some((name, self.environment.get(name)?)));
         let own = server.env.iter();
         let own = own.map(|(name, value)| (name.as_str(), value.as_ref()));
         let env = passed.chain(own).chain([(NESTED, "1".as_ref())]);
+        let env = env.map(|(name, value)| (name.into(), value.into()));
         Program {
             command: server.command.clone().unwrap_or_default().into(),
             args: server.args.clone(),
-            env: env
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect(),
+            env: env.collect(),
             cwd: server.cwd.clone(),
             guard: self.mcp_guard.clone(),
         }
@@ -300,11 +298,9 @@ impl Builder {
         };
         let is_known = kind.is_null() || kind.as_str().is_some_and(|kind| kinds.contains(&kind));
         if kinds.is_empty() || !is_known || !is_name(name) || name.len() > 32 {
-            return Err(
-                "it needs a name of 1 to 32 letters, digits, `-` and `_`, and a `command`, \
-                        or a `url` with the type `http`"
-                    .to_owned(),
-            );
+            let why = "it needs a name of 1 to 32 letters, digits, `-` and `_`, and a `command`, \
+                       or a `url` with the type `http`";
+            return Err(why.to_owned());
         }
         let server = McpServer {
             name: name.to_owned(),

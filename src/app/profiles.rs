@@ -1,7 +1,7 @@
 //! Profiles, and the back ends of their models: the host's own, the offline model, scripts and
 //! servers. Only back ends that a chain names are built, so an offline start sets up no network.
 
-use std::{iter, sync::Arc};
+use std::{collections::BTreeSet, iter, sync::Arc};
 
 use arc_swap::ArcSwap;
 
@@ -133,7 +133,7 @@ impl ProfileFactory {
         config: &Config,
         about: &str,
     ) -> Result<Profile, BuildError> {
-        let models = self.choices(config, &self.chain(config), &self.backends)?;
+        let models = self.choices(config, &self.backends)?;
         let mut policy = Policy::new(models, Arc::default());
         settings::apply(config, &mut policy);
         let (tools, attachable) = self.tools(name, config)?;
@@ -174,7 +174,7 @@ impl ProfileFactory {
         for (name, config) in iter::once((ProfileName::oracle(), config.clone())).chain(others) {
             // The missing back end has been reported.
             if all_there {
-                report(self.choices(&config, &self.chain(&config), &backends).err());
+                report(self.choices(&config, &backends).err());
             }
             if tools_known {
                 report(self.tools(&name, &config).err());
@@ -191,11 +191,8 @@ impl ProfileFactory {
     fn tools(&self, name: &ProfileName, config: &Config) -> Result<Lists, BuildError> {
         let there = self.tools.load().specs();
         let (only, given) = (&config.tools.only, &config.tools.attachable);
-        let mut named = only
-            .iter()
-            .flatten()
-            .chain(given)
-            .chain(&config.tools.pinned);
+        let named = only.iter().flatten();
+        let mut named = named.chain(given).chain(&config.tools.pinned);
         // A server may list its tools later.
         let may_come = |tool: &String| {
             let mut servers = config.mcp.iter();
@@ -276,7 +273,6 @@ impl ProfileFactory {
     fn choices(
         &self,
         config: &Config,
-        chain: &ModelChain,
         backends: &[Arc<dyn Backend>],
     ) -> Result<Vec<ModelChoice>, BuildError> {
         let prices = prices(config)?;
@@ -300,32 +296,23 @@ impl ProfileFactory {
             let own = self.own.iter().map(|backend| backend.provider().to_owned());
             let known = own.chain(["scripted/FILE".to_owned()]);
             let known = known.chain(providers.names());
-            let mut known: Vec<String> = known.map(|name| format!("`{name}`")).collect();
-            known.sort_unstable();
-            known.dedup();
+            let known: BTreeSet<String> = known.map(|name| format!("`{name}`")).collect();
             Err(BuildError::UnknownModel {
                 model: full.clone(),
-                known: known.join(", "),
+                known: Vec::from_iter(known).join(", "),
             })
         };
-        chain.models().iter().map(choice).collect()
+        self.chain(config).models().iter().map(choice).collect()
     }
 }
 
 fn check_aliases(config: &Config) -> Result<(), BuildError> {
-    let oracle = ProfileName::oracle();
-    let is_known = |name: &str| {
-        name == oracle.as_str()
-            || config
-                .profiles
-                .iter()
-                .any(|known| known.name.as_str() == name)
-    };
+    let known: Vec<ProfileName> = config.profile_names().collect();
     for (model, profile) in &config.server.models {
-        if is_known(model) {
+        if known.iter().any(|name| name.as_str() == model) {
             return Err(BuildError::AliasOfProfile(model.clone()));
         }
-        if !is_known(profile.as_str()) {
+        if !known.contains(profile) {
             return Err(BuildError::UnknownProfile {
                 model: model.clone(),
                 profile: profile.clone(),
@@ -363,8 +350,7 @@ mod tests {
         let config: Config = toml::from_str(text).unwrap();
         let factory = Oracle::builder().config(config.clone()).profile_factory();
         let factory = factory.unwrap();
-        let chain = factory.chain(&config);
-        let models = factory.choices(&config, &chain, &factory.backends).unwrap();
+        let models = factory.choices(&config, &factory.backends).unwrap();
         let takes = models.iter().map(|model| {
             let takes = model.takes;
             (takes.parameters.len(), takes.images, takes.schemas)

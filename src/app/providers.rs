@@ -3,7 +3,7 @@
 //!
 //! **Invariant:** no error or `Debug` output contains a key; they name only its source.
 
-use std::{fs, io, net::Ipv6Addr, path::Path};
+use std::{collections::BTreeSet, fs, io, net::Ipv6Addr, path::Path};
 
 use secrecy::SecretString;
 
@@ -39,10 +39,9 @@ impl<'a> Providers<'a> {
 
     pub(super) fn names(&self) -> Vec<String> {
         let configured = self.config.providers.iter().map(|one| &*one.name);
-        let mut presets = PRESETS.to_vec();
-        presets.retain(|preset| !self.is_configured(preset.name));
-        let names = configured.chain(presets.iter().map(|preset| preset.name));
-        names.map(str::to_owned).collect()
+        let presets = PRESETS.iter().map(|preset| preset.name);
+        let presets = presets.filter(|name| !self.is_configured(name));
+        configured.chain(presets).map(str::to_owned).collect()
     }
 
     pub(super) fn is_configured(&self, name: &str) -> bool {
@@ -58,17 +57,17 @@ impl<'a> Providers<'a> {
         };
         let preset = Preset::named(name).filter(|_| !self.is_configured(name));
         if let Some(variable) = preset.and_then(|preset| preset.url_variable)
-            && let Some(address) = self.text(variable)
+            && let Some(address) = self.environment.text(variable)
         {
             let address = match variable {
-                "OLLAMA_HOST" => ollama(&address),
-                _ => address,
+                "OLLAMA_HOST" => ollama(address),
+                _ => address.to_owned(),
             };
             provider.base_url = base_url(address).map_err(|allowed| {
                 let what = format!("the environment variable {variable} is not a valid address");
                 ProviderError(format!("{what}; use {allowed}"))
             })?;
-            let keyed = |key: &String| self.text(key).is_some();
+            let keyed = |key: &String| self.environment.text(key).is_some();
             provider.key_env = provider.key_env.filter(keyed);
         }
         Ok(Some(provider))
@@ -77,13 +76,14 @@ impl<'a> Providers<'a> {
     pub(super) fn has_key(&self, name: &str) -> bool {
         let provider = self.config.provider(name);
         let variable = provider.and_then(|provider| provider.key_env);
-        variable.is_some_and(|variable| self.text(variable.as_str()).is_some())
+        variable.is_some_and(|variable| self.environment.text(&variable).is_some())
     }
 
     /// Whether the configuration or the environment sets the provider's address.
     pub(super) fn is_addressed(&self, name: &str) -> bool {
         let variable = Preset::named(name).and_then(|preset| preset.url_variable);
-        self.is_configured(name) || variable.is_some_and(|name| self.text(name).is_some())
+        let is_set = |variable| self.environment.text(variable).is_some();
+        self.is_configured(name) || variable.is_some_and(is_set)
     }
 
     /// Adds the preset's key variable if there is none.
@@ -108,9 +108,11 @@ impl<'a> Providers<'a> {
         models: &[&str],
     ) -> Result<ProviderSettings, ProviderError> {
         let known = provider.models.iter().map(|model| model.name.as_str());
-        let mut names: Vec<&str> = known.chain(models.iter().copied()).collect();
-        names.sort_unstable();
-        names.dedup();
+        let names: BTreeSet<&str> = known.chain(models.iter().copied()).collect();
+        let model = |name| self.model(&provider.name, name);
+        let authorities = provider.ca_file.as_deref().map(|path| {
+            fs::read(path).map_err(unreadable("certificates", &provider.name, path, "ca_file"))
+        });
         let deadlines = &self.config.model;
         Ok(ProviderSettings {
             name: provider.name.clone(),
@@ -118,13 +120,10 @@ impl<'a> Providers<'a> {
             base_url: provider.base_url.trim_end_matches('/').to_owned(),
             key: self.key(provider)?,
             headers: self.headers(provider)?,
-            authorities: authorities(provider)?,
+            authorities: authorities.transpose()?,
             streaming: provider.stream,
             structured_output: provider.structured_output,
-            models: names
-                .into_iter()
-                .map(|name| self.model(&provider.name, name))
-                .collect(),
+            models: names.into_iter().map(model).collect(),
             connect: deadlines.connect_deadline,
             first_byte: deadlines.headers_deadline,
         })
@@ -205,21 +204,9 @@ impl<'a> Providers<'a> {
     /// `None` if the variable is unset or empty.
     fn secret(&self, name: &str, variable: &str) -> Result<Option<SecretString>, ProviderError> {
         let place = format!("the environment variable {variable}");
-        let value = self.text(variable);
-        value.map(|value| clean(name, &value, &place)).transpose()
+        let value = self.environment.text(variable);
+        value.map(|value| clean(name, value, &place)).transpose()
     }
-
-    fn text(&self, variable: &str) -> Option<String> {
-        self.environment.text(variable).map(str::to_owned)
-    }
-}
-
-fn authorities(provider: &Provider) -> Result<Option<Vec<u8>>, ProviderError> {
-    let Some(path) = &provider.ca_file else {
-        return Ok(None);
-    };
-    let failed = unreadable("certificates", &provider.name, path, "ca_file");
-    fs::read(path).map(Some).map_err(failed)
 }
 
 fn unreadable(

@@ -76,11 +76,8 @@ pub(super) struct Reloader {
 
 impl Reload for Reloader {
     fn reload(&self, system: &Oracle) -> Result<Changes, Vec<String>> {
-        let Live {
-            profile_factory,
-            running,
-        } = &*self.live;
-        let mut running = running.lock();
+        let profile_factory = &self.live.profile_factory;
+        let mut running = self.live.running.lock();
         let wanted = (self.read)()?;
         let problems = profile_factory.problems(&wanted, None);
         if !problems.is_empty() {

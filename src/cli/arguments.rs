@@ -147,10 +147,8 @@ pub(super) fn taken_by(command: &str) -> impl Iterator<Item = &'static str> {
 
 /// Hides, in the help of each command, the common options that do not apply to it.
 pub(super) fn hide_idle_options(command: Command, common: &[Arg], path: &str) -> Command {
-    let names = command
-        .get_subcommands()
-        .map(|one| one.get_name().to_owned());
-    let names: Vec<String> = names.collect();
+    let names = command.get_subcommands().map(Command::get_name);
+    let names: Vec<String> = names.map(str::to_owned).collect();
     names.into_iter().fold(command, |command, name| {
         let path = format!("{path} {name}").trim_start().to_owned();
         let taken: Vec<&str> = taken_by(&path).collect();

@@ -69,9 +69,8 @@ pub async fn run(
     request: AskRequest,
     terminal: &mut Terminal,
 ) -> Result<u8, CliError> {
-    let session = oracle
-        .session_by_key(request.session.clone())
-        .profile(request.profile.clone());
+    let session = oracle.session_by_key(request.session.clone());
+    let session = session.profile(request.profile.clone());
     let mut interrupts = Interrupts::listen();
     reject_if_busy(journal, session.key(), &request.submission).await?;
     let mut user = user(request.format, terminal);

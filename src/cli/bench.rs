@@ -83,9 +83,9 @@ impl BenchArgs {
             return Ok(());
         };
         let idle = idle.into_iter().filter(|(_, is_set)| *is_set);
-        let idle: Vec<String> = idle
-            .map(|(option, _)| format!("`{option}` has no effect with `{with}`: leave one out"))
-            .collect();
+        let idle = idle
+            .map(|(option, _)| format!("`{option}` has no effect with `{with}`: leave one out"));
+        let idle: Vec<String> = idle.collect();
         match idle.is_empty() {
             true => Ok(()),
             false => Err(CliError::all(idle)),
@@ -136,14 +136,12 @@ pub async fn run(
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
     let mut interrupts = Interrupts::listen();
-    terminal.status(&format!(
-        "measuring for {:?}, after {:?}",
-        args.duration, args.warm_up
-    ));
+    let (duration, warm_up) = (args.duration, args.warm_up);
+    terminal.status(&format!("measuring for {duration:?}, after {warm_up:?}"));
     let measured = async {
         target.check().await?;
         let tally = tally::Tally::new(target.model_latency())?;
-        let window = load::Window::after(args.warm_up, args.duration);
+        let window = load::Window::after(warm_up, duration);
         let observed = observer::observe(&target, window, directory);
         let (tally, observed) = tokio::join!(load::run(args, &target, window, tally), observed);
         Ok::<_, CliError>((tally, observed?))

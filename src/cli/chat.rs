@@ -109,9 +109,8 @@ pub async fn run(
 }
 
 fn session(oracle: &Oracle, request: &ChatRequest, name: &SessionName) -> SessionHandle {
-    oracle
-        .session_by_key(name.clone())
-        .profile(request.profile.clone())
+    let session = oracle.session_by_key(name.clone());
+    session.profile(request.profile.clone())
 }
 
 struct Chat<'a> {
@@ -196,20 +195,10 @@ impl Chat<'_> {
     }
 
     async fn follow(&mut self, asked: QueryToFollow) -> Result<(), CliError> {
-        let Self {
-            session,
-            request,
-            terminal,
-            interrupts,
-            reader,
-            begun,
-            limits,
-            compacts,
-            ..
-        } = self;
-        let mut user = reader.user(request.format, terminal);
-        let of = (request.format, &request.root);
-        let mut follower = Follower::new(session, of, &mut user, terminal, interrupts);
+        let (format, terminal) = (self.request.format, &mut *self.terminal);
+        let mut user = self.reader.user(format, terminal);
+        let (of, interrupts) = ((format, &self.request.root), &mut self.interrupts);
+        let mut follower = Follower::new(&self.session, of, &mut user, terminal, interrupts);
         let followed = match asked {
             QueryToFollow::Now(question) => {
                 let compact = AnswerOptions {
@@ -217,15 +206,15 @@ impl Chat<'_> {
                     ..AnswerOptions::default()
                 };
                 let asked = Submission {
-                    limits: limits.map(LimitsRequest::Operator),
-                    options: compacts.then(|| compact.into()),
+                    limits: self.limits.map(LimitsRequest::Operator),
+                    options: self.compacts.then(|| compact.into()),
                     ..Submission::new(question)
                 };
                 match follower.ask(asked).await {
                     Ok(question) => {
                         // Set before the query runs, because a termination signal ends this future
                         // first.
-                        (*begun, *compacts) = (true, false);
+                        (self.begun, self.compacts) = (true, false);
                         follower.follow_query(question).await
                     }
                     Err(stop) => Err(stop),
@@ -236,9 +225,9 @@ impl Chat<'_> {
         let user::TypedAhead { text, leaves, lost } = user.typed().await;
         if lost {
             let how = "some of the text typed meanwhile was too long and is lost: type it again";
-            terminal.note(&format!("oracle: {how}"));
+            self.terminal.note(&format!("oracle: {how}"));
         }
-        reader.begin_with(text);
+        self.reader.begin_with(text);
         self.leaves = leaves;
         self.end(followed).await
     }
@@ -289,8 +278,7 @@ fn resume_command(options: &Options) -> String {
     ];
     let said = said
         .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)));
-    let said = said.map(|(name, value)| format!(" {name} {}", quoted(&value)));
+        .filter_map(|(name, value)| Some(format!(" {name} {}", quoted(&value?))));
     format!("oracle chat{} --session", said.collect::<String>())
 }
 

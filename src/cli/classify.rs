@@ -59,9 +59,7 @@ pub fn run(
         return evaluate(path, classifier, terminal);
     }
     let before = args.context.as_deref();
-    let Terminal {
-        input, out, err, ..
-    } = terminal;
+    let (input, out) = (&mut terminal.input, &mut terminal.out);
     let mut answer = |query: &str, before: Option<&str>| {
         let context = QueryContext::from(before);
         out.json(&classifier.classify(query, context))
@@ -70,7 +68,8 @@ pub fn run(
         return answer(query, before);
     }
     if input.is_terminal() {
-        err.say("enter one query per line; end with Ctrl-D");
+        let how = "enter one query per line; end with Ctrl-D";
+        terminal.err.say(how);
     }
     let mut source = Source::standard(input);
     while let Some(line) = next(args, &mut source)? {
@@ -85,11 +84,9 @@ fn evaluate(path: &Path, classifier: &Classifier, terminal: &mut Terminal) -> Re
         .map_err(|error| CliError::usage(format_args!("cannot read `{origin}`: {error}")))?;
     let rows = LabelledQuery::parse(&text, &origin).map_err(CliError::usage)?;
     if rows.is_empty() {
-        let why = format_args!(
-            "`{origin}` has no labelled queries: write lines of a type, a tab and a \
-                          query"
-        );
-        return Err(CliError::usage(why));
+        return Err(CliError::usage(format_args!(
+            "`{origin}` has no labelled queries: write lines of a type, a tab and a query"
+        )));
     }
     let found = Evaluation::of(classifier, &rows);
     let mut text = found.to_string();

@@ -47,11 +47,8 @@ pub fn init(file: &Path, terminal: &mut Terminal) -> Result<(), CliError> {
     }
     let created = File::create_new(file).map_err(failed)?;
     (&created).write_all(STARTER.as_bytes()).map_err(failed)?;
-    if terminal.json {
-        return terminal.out.json(&json!({ "file": file }));
-    }
-    writeln!(terminal.out, "created `{}`", file.display())?;
-    Ok(())
+    let created = format!("created `{}`", file.display());
+    terminal.result(&json!({ "file": file }), &created)
 }
 
 /// Prints the settings with their sources: those that are set, or all; as JSON always all.
@@ -64,9 +61,8 @@ pub fn show(loaded: &Loaded, all: bool, terminal: &mut Terminal) -> Result<(), C
     })?;
     write!(terminal.out, "{text}")?;
     if !all {
-        terminal
-            .err
-            .say("all other settings have their defaults; --all prints them");
+        let others = "all other settings have their defaults; --all prints them";
+        terminal.err.say(others);
     }
     Ok(())
 }
@@ -90,13 +86,10 @@ fn with_source(loaded: &Loaded, place: &str, value: &Value) -> Value {
     let keys = value.as_object().into_iter().flatten();
     let key = |(key, value): (&String, &Value)| {
         let place = format!("{place}.{key}");
-        let tables = value
-            .as_array()
-            .is_some_and(|items| items.iter().any(Value::is_object));
-        let value = if tables {
-            with_source(loaded, &place, value)
-        } else {
-            json!({ "value": value, "source": source(loaded, &place) })
+        let mut items = value.as_array().into_iter().flatten();
+        let value = match items.any(Value::is_object) {
+            true => with_source(loaded, &place, value),
+            false => json!({ "value": value, "source": source(loaded, &place) }),
         };
         (key.clone(), value)
     };
@@ -117,9 +110,8 @@ pub fn report(
     terminal: &mut Terminal,
 ) -> Result<u8, CliError> {
     if terminal.json {
-        terminal
-            .out
-            .json(&json!({ "file": file, "problems": problems }))?;
+        let report = json!({ "file": file, "problems": problems });
+        terminal.out.json(&report)?;
     } else if problems.is_empty() {
         let file = file.map_or("no file".into(), |file| {
             format!("file `{}`", file.display())
@@ -130,9 +122,5 @@ pub fn report(
             terminal.err.say(line);
         }
     }
-    Ok(if problems.is_empty() {
-        exit::DONE
-    } else {
-        exit::USAGE
-    })
+    Ok(exit::done_unless(!problems.is_empty(), exit::USAGE))
 }

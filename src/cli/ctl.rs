@@ -58,14 +58,12 @@ pub struct Server {
 /// If the verb is refused, the server cannot be reached, or standard output cannot be written.
 pub async fn run(
     command: &CtlCommand,
-    servers: &[Server],
+    all: &[Server],
     owner: impl Fn(&SessionKey) -> Option<Owner>,
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
-    let servers = Servers {
-        all: servers,
-        owner: &owner,
-    };
+    let owner = &owner;
+    let servers = Servers { all, owner };
     let verb = match command.step().map_err(CliError::no_json)? {
         Step::Do(verb) => verb,
         Step::Watch(wanted) => return servers.watch(&wanted, terminal).await,

@@ -135,11 +135,8 @@ impl<'a> Report<'a> {
             self.terminal.line(&format!("these checks used {used}"))?;
         }
         let failed = |finding: &Finding| finding.verdict == Verdict::Fail;
-        Ok(if self.findings.iter().any(failed) {
-            exit::FAILED
-        } else {
-            exit::DONE
-        })
+        let is_wrong = self.findings.iter().any(failed);
+        Ok(exit::done_unless(is_wrong, exit::FAILED))
     }
 }
 

@@ -21,6 +21,11 @@ pub const BROKEN: u8 = 6;
 /// Cancelled; also the code that shells report for an interrupted program.
 pub const CANCELLED: u8 = 130;
 
+/// This code if something is wrong, else [`DONE`].
+pub(super) const fn done_unless(is_wrong: bool, code: u8) -> u8 {
+    if is_wrong { code } else { DONE }
+}
+
 /// The exit code of a query's outcome.
 pub const fn of_outcome(outcome: &Outcome) -> u8 {
     match outcome {

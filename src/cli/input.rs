@@ -36,15 +36,12 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     /// Opens a file, or standard input if the file is `-` or missing.
     pub fn open(file: Option<&Path>, input: &'a mut Input) -> Result<Self, CliError> {
-        match file {
-            None => Ok(Self::standard(input)),
-            Some(path) if path.as_os_str() == "-" => Ok(Self::standard(input)),
-            Some(path) => {
-                let name = format!("`{}`", path.display());
-                let file = File::open(path).map_err(|error| unreadable(&name, &error))?;
-                Ok(Self::new(name, BufReader::new(file)))
-            }
-        }
+        let Some(path) = file.filter(|path| path.as_os_str() != "-") else {
+            return Ok(Self::standard(input));
+        };
+        let name = format!("`{}`", path.display());
+        let file = File::open(path).map_err(|error| unreadable(&name, &error))?;
+        Ok(Self::new(name, BufReader::new(file)))
     }
 
     /// Reads standard input.
@@ -61,15 +58,11 @@ impl<'a> Source<'a> {
     }
 
     /// Reads the whole text.
-    pub fn whole(self) -> Result<String, CliError> {
-        let Self {
-            name, mut reader, ..
-        } = self;
+    pub fn whole(mut self) -> Result<String, CliError> {
         let mut bytes = Vec::new();
-        reader
-            .read_to_end(&mut bytes)
-            .map_err(|error| unreadable(&name, &error))?;
-        Ok(without_mark(text(bytes, &name)?))
+        let read = self.reader.read_to_end(&mut bytes);
+        read.map_err(|error| unreadable(&self.name, &error))?;
+        Ok(without_mark(text(bytes, &self.name)?))
     }
 
     /// Reads the next line, without its end.
@@ -114,24 +107,20 @@ impl<'a> Source<'a> {
     /// Reads the next line as JSON: an object, or a string for its required field. A blank line
     /// counts as an empty string.
     pub fn record<T: DeserializeOwned + From<String>>(&mut self) -> Result<Option<T>, CliError> {
-        let Some(line) = self.line()? else {
-            return Ok(None);
-        };
-        self.parsed(&line).map(Some)
+        let line = self.line()?;
+        line.map(|line| self.parsed(&line)).transpose()
     }
 
     /// Reads the next line as JSON if it is an object or a string, else as text.
     pub fn record_or_text<T: DeserializeOwned + From<String>>(
         &mut self,
     ) -> Result<Option<T>, CliError> {
-        let Some(line) = self.any_line()? else {
-            return Ok(None);
-        };
-        if line.trim_start().starts_with(['{', '"']) {
-            self.parsed(&line).map(Some)
-        } else {
-            Ok(Some(T::from(line)))
-        }
+        let line = self.any_line()?;
+        let record = line.map(|line| match line.trim_start().starts_with(['{', '"']) {
+            true => self.parsed(&line),
+            false => Ok(T::from(line)),
+        });
+        record.transpose()
     }
 
     fn parsed<T: DeserializeOwned + From<String>>(&self, line: &str) -> Result<T, CliError> {
@@ -190,19 +179,8 @@ pub fn question(argument: Option<&str>, input: &mut Input) -> Result<String, Cli
         }
         Some(_) | None => piped_question(input)?,
     };
-    checked(&question)?;
+    AskError::check_question(&question)?;
     Ok(question)
-}
-
-/// Checks that a question is neither empty nor too long.
-fn checked(question: &str) -> Result<(), AskError> {
-    if question.trim().is_empty() {
-        return Err(AskError::EmptyQuestion);
-    }
-    match question.len() {
-        bytes if bytes > MAX_QUESTION => Err(AskError::QuestionTooLong(bytes)),
-        _ => Ok(()),
-    }
 }
 
 fn piped_question(input: &mut Input) -> Result<String, CliError> {

@@ -79,12 +79,8 @@ impl Signals {
             SignalKind::hangup(),
             SignalKind::quit(),
         ];
-        Self(
-            kinds
-                .into_iter()
-                .filter_map(|kind| signal(kind).ok())
-                .collect(),
-        )
+        let signals = kinds.into_iter().filter_map(|kind| signal(kind).ok());
+        Self(signals.collect())
     }
 
     /// SIGHUP, which makes a server reload its configuration.

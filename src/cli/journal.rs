@@ -43,11 +43,7 @@ pub fn verified(problems: &[Problem], terminal: &mut Terminal) -> Result<u8, Cli
             "{many} problems; all other sessions are intact"
         ));
     }
-    Ok(if problems.is_empty() {
-        exit::DONE
-    } else {
-        exit::FAILED
-    })
+    Ok(exit::done_unless(!problems.is_empty(), exit::FAILED))
 }
 
 /// Prints the figures.
@@ -75,31 +71,20 @@ pub fn counted(stats: &Stats, terminal: &mut Terminal) -> Result<(), CliError> {
 
 /// Prints what a copy has.
 pub fn copied(copied: &Copied, terminal: &mut Terminal) -> Result<(), CliError> {
-    if terminal.json {
-        return terminal.out.json(copied);
-    }
-    let Copied {
-        sessions,
-        records,
-        written,
-        checksum,
-    } = copied;
-    let out = &mut terminal.out;
-    writeln!(out, "sessions   {sessions}")?;
-    writeln!(out, "records    {records}, {written} of them written now")?;
-    writeln!(out, "checksum   {checksum}, equal in both journals")?;
-    Ok(())
+    let (sessions, records, written) = (copied.sessions, copied.records, copied.written);
+    let text = format!(
+        "sessions   {sessions}\nrecords    {records}, {written} of them written now\n\
+         checksum   {}, equal in both journals",
+        copied.checksum
+    );
+    terminal.result(copied, &text)
 }
 
 /// Prints which steps of the layout were applied.
 pub fn migrated((before, after): (i32, i32), terminal: &mut Terminal) -> Result<(), CliError> {
-    if terminal.json {
-        let steps = json!({ "before": before, "after": after });
-        return terminal.out.json(&steps);
-    }
-    match before == after {
-        true => writeln!(terminal.out, "the layout is up to date: {after}")?,
-        false => writeln!(terminal.out, "migrated the layout from {before} to {after}")?,
-    }
-    Ok(())
+    let text = match before == after {
+        true => format!("the layout is up to date: {after}"),
+        false => format!("migrated the layout from {before} to {after}"),
+    };
+    terminal.result(&json!({ "before": before, "after": after }), &text)
 }

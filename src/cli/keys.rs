@@ -113,16 +113,15 @@ fn create(
         profiles: args.profiles.clone(),
         expires: args.expires.map(|span| now.plus(span)),
     };
-    let entry = file.change(|book| Ok::<_, CliError>(book.add(&key, new, now)?))?;
+    let entry = file.change(|book| book.add(&key, new, now).map_err(CliError::failed))?;
     if terminal.json {
         let mut made = public_properties(&entry, now);
         made["key"] = key.reveal().into();
         return terminal.out.json(&made);
     }
     writeln!(terminal.out, "{}", key.reveal())?;
-    let until = entry
-        .expires
-        .map_or_else(|| "revoked".to_owned(), |at| at.to_string());
+    let until = entry.expires.map(|at| at.to_string());
+    let until = until.as_deref().unwrap_or("revoked");
     let (id, name, tenant, role) = (&entry.id, &entry.name, &entry.tenant, entry.role);
     terminal.err.say(format_args!(
         "created key `{name}` ({id}) with role {role} for tenant `{tenant}`, valid until {until}; \
@@ -152,9 +151,8 @@ fn list(file: &KeyFile, now: Timestamp, terminal: &mut Terminal) -> Result<(), C
     });
     let rows: Vec<[String; 8]> = rows.collect();
     if rows.is_empty() {
-        terminal
-            .err
-            .say("no keys yet: run `oracle keys create` to create one");
+        let none = "no keys yet: run `oracle keys create` to create one";
+        terminal.err.say(none);
     }
     let head = [
         "ID", "NAME", "TENANT", "ROLE", "PROFILES", "STATE", "CREATED", "EXPIRES",
@@ -177,29 +175,17 @@ fn revoke(
     terminal: &mut Terminal,
 ) -> Result<(), CliError> {
     let entry = match file.read()? {
-        Some(_) => file.change(|book| Ok::<_, CliError>(book.revoke(key, now)?))?,
+        Some(_) => file.change(|book| book.revoke(key, now).map_err(CliError::failed))?,
         // Looking for a key must not create the file.
-        None => return Err(KeySetError::Unknown(key.to_owned()).into()),
+        None => return Err(CliError::failed(KeySetError::Unknown(key.to_owned()))),
     };
-    if terminal.json {
-        return terminal.out.json(&public_properties(&entry, now));
-    }
     let StoredKey { id, name, .. } = &entry;
-    writeln!(
-        terminal.out,
-        "revoked key `{name}` ({id}); servers reject it within seconds"
-    )?;
-    Ok(())
+    let text = format!("revoked key `{name}` ({id}); servers reject it within seconds");
+    terminal.result(&public_properties(&entry, now), &text)
 }
 
 impl From<FileError> for CliError {
     fn from(error: FileError) -> Self {
-        Self::failed(error)
-    }
-}
-
-impl From<KeySetError> for CliError {
-    fn from(error: KeySetError) -> Self {
         Self::failed(error)
     }
 }

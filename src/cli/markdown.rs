@@ -53,8 +53,7 @@ impl Markdown {
             let (whole, _) = self.open.split_at(whole);
             let last = last_block(whole);
             if last.start > 0 {
-                let rest = self.open.split_off(last.start);
-                let settled = mem::replace(&mut self.open, rest);
+                let settled: String = self.open.drain(..last.start).collect();
                 rows.extend(self.rows(&settled, look));
                 self.is_apart = !last.is_item || settled.trim_end_matches(' ').ends_with("\n\n");
             }
@@ -70,8 +69,8 @@ impl Markdown {
                     let cut = self.open.floor_char_boundary(MAX_OPEN / 2);
                     let (before, _) = self.open.split_at(cut);
                     let cut = before.rfind('\n').or_else(|| before.rfind(' '));
-                    let rest = self.open.split_off(cut.map_or(before.len(), |cut| cut + 1));
-                    let settled = mem::replace(&mut self.open, rest);
+                    let cut = cut.map_or(before.len(), |cut| cut + 1);
+                    let settled: String = self.open.drain(..cut).collect();
                     rows.extend(self.rows(&settled, look));
                     self.is_apart = false;
                 }

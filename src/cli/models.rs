@@ -64,10 +64,8 @@ pub fn print(overview: &Overview, terminal: &mut Terminal) -> Result<(), CliErro
     }
     for provider in &overview.providers {
         terminal.line(&head(provider))?;
-        let widths = provider
-            .models
-            .iter()
-            .map(|model| model.name.chars().count());
+        let models = provider.models.iter();
+        let widths = models.map(|model| model.name.chars().count());
         let width = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
         for model in &provider.models {
             terminal.line(&line(model, width))?;

@@ -4,7 +4,7 @@
 //! only the answer. If standard error is a terminal and standard output is not, a status line
 //! appears there.
 
-use std::pin::pin;
+use std::{io, pin::pin};
 
 use futures_util::future::OptionFuture;
 
@@ -169,23 +169,15 @@ impl<'a, 'b> Follower<'a, 'b> {
         let what = "cancelling the question; press Ctrl-C again to exit at once";
         self.status = Some(Status::of(what));
         match self.streams() {
-            true => self.draw(),
-            false => {
-                self.terminal.status(what);
-                Ok(())
-            }
+            true => self.draw()?,
+            false => self.terminal.status(what),
         }
+        Ok(())
     }
 
-    fn draw(&mut self) -> Result<(), CliError> {
+    fn draw(&mut self) -> io::Result<()> {
         let doing = self.doing();
         self.screen.draw(self.terminal, doing.as_deref())
-    }
-
-    /// Whether the status may change: not during a cancellation or an approval, whose text must stay
-    /// readable.
-    const fn has_status(&self) -> bool {
-        !self.pressed && !self.approvals.asks()
     }
 
     /// What is being done, with the seconds and tokens so far.
@@ -209,9 +201,8 @@ impl<'a, 'b> Follower<'a, 'b> {
 
     fn record(&mut self, record: &SessionRecord) -> Result<(), CliError> {
         if self.format.has_events() {
-            self.terminal
-                .line(&serde_json::to_string(&record.event()).map_err(CliError::no_json)?)?;
-            return Ok(());
+            let event = serde_json::to_string(&record.event()).map_err(CliError::no_json)?;
+            return Ok(self.terminal.line(&event)?);
         }
         self.used += record.usage();
         if let Fact::Query(QueryFact::Accepted(accepted)) = &record.fact {
@@ -233,16 +224,18 @@ impl<'a, 'b> Follower<'a, 'b> {
     }
 
     fn set_status(&mut self, status: Status) {
-        if self.has_status() && !self.streams() {
+        // The texts of a cancellation and of an approval must stay readable.
+        if self.pressed {
+            return;
+        }
+        if !self.approvals.asks() && !self.streams() {
             self.terminal.status(&status.to_string());
         }
-        if !self.pressed {
-            self.status = Some(status);
-        }
+        self.status = Some(status);
     }
 
     /// Writes a line about a finished step, after the text that led to it.
-    fn log_step(&mut self, record: &SessionRecord) -> Result<(), CliError> {
+    fn log_step(&mut self, record: &SessionRecord) -> io::Result<()> {
         let line = match &record.fact {
             // The offline model says all of its answer again in another turn.
             Fact::Turn(TurnFact::Started(_)) if self.is_by(OFFLINE) => {
@@ -254,23 +247,19 @@ impl<'a, 'b> Follower<'a, 'b> {
                 self.tools.requested(&requested.call, record.at);
                 None
             }
-            Fact::Tool(ToolFact::Finished(finished)) => Some(self.tools.finished(
-                &finished.name,
-                &finished.result,
-                record.at,
-            )),
-            Fact::Tool(ToolFact::Refused(refused)) => Some(format!(
-                "• {} was refused: {}",
-                refused.call.name, refused.content
-            )),
+            Fact::Tool(ToolFact::Finished(finished)) => {
+                let (name, result) = (&finished.name, &finished.result);
+                Some(self.tools.finished(name, result, record.at))
+            }
+            Fact::Tool(ToolFact::Refused(refused)) => {
+                let (name, why) = (&refused.call.name, &refused.content);
+                Some(format!("• {name} was refused: {why}"))
+            }
             Fact::Signal(SignalFact::Emitted(signal)) => match &signal.fields {
                 SignalFields::NeedTurn(need) => Some(format!("• another turn: {}", need.reason)),
                 SignalFields::DelegationRecommended(to) => {
-                    let scopes: Vec<&str> = to.scopes().map(String::as_str).collect();
-                    Some(format!(
-                        "• a sub-agent: {}",
-                        scopes.join("\n• a sub-agent: ")
-                    ))
+                    let lines = to.scopes().map(|scope| format!("• a sub-agent: {scope}"));
+                    Some(lines.collect::<Vec<_>>().join("\n"))
                 }
                 _ => return Ok(()),
             },
@@ -289,7 +278,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         replied.is_some_and(|(model, _)| model.split('/').next() == Some(provider))
     }
 
-    fn show(&mut self, piece: Piece) -> Result<(), CliError> {
+    fn show(&mut self, piece: Piece) -> io::Result<()> {
         if piece.replaces && self.screen.retract() {
             let what = "(the model is called again; the following reply replaces the text above)";
             self.screen.note(self.terminal, what, false)?;
@@ -298,14 +287,14 @@ impl<'a, 'b> Follower<'a, 'b> {
         Ok(())
     }
 
-    fn end_interim_text(&mut self) -> Result<(), CliError> {
+    fn end_interim_text(&mut self) -> io::Result<()> {
         match self.streams() {
             true => self.screen.end_text(self.terminal, TextKind::Interim),
             false => Ok(()),
         }
     }
 
-    fn show_outcome(&mut self, answer: &Answer) -> Result<(), CliError> {
+    fn show_outcome(&mut self, answer: &Answer) -> io::Result<()> {
         if self.format != Format::Text {
             return Ok(());
         }
@@ -350,10 +339,8 @@ impl<'a, 'b> Follower<'a, 'b> {
         };
         let tokens = grouped(answer.usage.total_tokens());
         let mut summary = format!("{turns} · {tokens} tokens");
-        let last = self
-            .replied
-            .as_ref()
-            .map_or(0, |(_, usage)| usage.total_tokens());
+        let replied = self.replied.as_ref();
+        let last = replied.map_or(0, |(_, usage)| usage.total_tokens());
         let is_free = self.is_by(OFFLINE) || self.is_by(Scripts::PROVIDER);
         if !is_free && self.replied.is_some() {
             summary.push_str(&format!(" · {}", cost(answer.usage.cost)));

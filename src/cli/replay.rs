@@ -33,9 +33,8 @@ pub async fn run(
     terminal: &mut Terminal,
 ) -> Result<u8, CliError> {
     let session = oracle.session_by_key(SessionKey::local(session));
-    let answer = session
-        .answer(Submission::new(scenario.query.clone()))
-        .await?;
+    let submission = Submission::new(scenario.query.clone());
+    let answer = session.answer(submission).await?;
     let log = session.records(Seq(0)).await?;
     let name = &session.key().name;
     let events = log.iter().map(|entry| entry.event(name));
@@ -64,7 +63,7 @@ struct ScenarioReport<'a> {
     events: Vec<Event>,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct TurnReport {
     turn: u32,
     signal: Option<Value>,
@@ -103,10 +102,7 @@ fn turns(log: &[Entry]) -> Vec<TurnReport> {
                 }
                 turns.push(TurnReport {
                     turn: record.turn.unwrap_or_default().0 + 1,
-                    signal: None,
-                    consecutive_same_reason: 0,
-                    turns_without_signal: 0,
-                    fallback: None,
+                    ..TurnReport::default()
                 });
             }
             Fact::Signal(SignalFact::Emitted(signal)) => {

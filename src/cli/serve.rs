@@ -57,9 +57,8 @@ pub fn report_reload(reloaded: &Result<Changes, ReloadError>, terminal: &mut Ter
     match reloaded {
         Ok(Changes { changed, waiting }) => {
             let text = output::reloaded(changed, waiting);
-            terminal
-                .err
-                .say(format_args!("reloaded the configuration: {text}"));
+            let text = format!("reloaded the configuration: {text}");
+            terminal.err.say(text);
         }
         Err(error) => terminal.err.say(error),
     }

@@ -53,12 +53,8 @@ pub struct EventsArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub after: u64,
     /// Print only events whose type starts with this, such as `tool.`
-    #[arg(
-        long = "type",
-        value_name = "PREFIX",
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long = "type", value_name = "PREFIX")]
+    #[arg(default_value = "", hide_default_value = true)]
     pub kind: String,
 }
 
@@ -136,10 +132,9 @@ pub async fn find(journal: &dyn Journal, name: &SessionName) -> Result<Option<Kn
     }
     let names = found.iter().map(|known| known.key.name.as_str());
     let names: Vec<&str> = names.take(NAMED).collect();
+    let (count, names) = (found.len(), names.join(", "));
     Err(CliError::usage(format_args!(
-        "`{name}` matches {} sessions: add characters to tell them apart: {}, …",
-        found.len(),
-        names.join(", ")
+        "`{name}` matches {count} sessions: add characters to tell them apart: {names}, …"
     )))
 }
 
@@ -390,19 +385,15 @@ pub async fn release(
         session.command(Command::Release).await?;
     }
     let now = session.view().await?;
-    if terminal.json {
-        let released = before.quarantine.is_some();
-        let released = json!({ "session": id, "released": released, "state": &now.state });
-        return terminal.out.json(&released);
-    }
-    let released = match before.quarantine {
+    let released = before.quarantine.is_some();
+    let report = json!({ "session": id, "released": released, "state": &now.state });
+    let text = match before.quarantine {
         Some(reason) => format!(
-            "session `{id}` was released from quarantine; it was quarantined \
-                                 because: {reason}"
+            "session `{id}` was released from quarantine; it was quarantined because: {reason}"
         ),
         None => format!("session `{id}` is not quarantined: nothing to release"),
     };
-    Ok(writeln!(terminal.out, "{released}")?)
+    terminal.result(&report, &text)
 }
 
 impl From<journal::Error> for CliError {

@@ -129,11 +129,9 @@ impl Terminal {
             text.extend(rows.iter().flat_map(|row| [row, "\n"]));
         } else {
             // Rows that no longer fit were wrapped by the terminal.
-            let height = self
-                .live
-                .iter()
-                .map(|width| width.div_ceil(columns).max(1))
-                .sum::<usize>();
+            let live_rows = self.live.iter();
+            let heights = live_rows.map(|width| width.div_ceil(columns).max(1));
+            let height: usize = heights.sum();
             text.push_str("\x1b[?2026h\r");
             if height > 1 {
                 text.push_str(&format!("\x1b[{}A", height - 1));
@@ -149,8 +147,7 @@ impl Terminal {
             self.live = widths;
             text.push_str("\x1b[J\x1b[?2026l");
         }
-        self.out.write_all(text.as_bytes())?;
-        self.out.flush()
+        self.out.put(&text)
     }
 
     /// A text of a model or a user, as it can be written to standard output.
@@ -164,13 +161,20 @@ impl Terminal {
     /// Writes a piece of a result and flushes it.
     pub fn write(&mut self, text: &str) -> io::Result<()> {
         self.clear_status();
-        self.out.write_all(text.as_bytes())?;
-        self.out.flush()
+        self.out.put(text)
     }
 
     /// Writes a line of a result.
     pub fn line(&mut self, text: &str) -> io::Result<()> {
         self.write(&format!("{text}\n"))
+    }
+
+    /// Writes a result: as JSON if that is wanted, else this text.
+    pub(super) fn result(&mut self, json: &impl Serialize, text: &str) -> Result<(), CliError> {
+        match self.json {
+            true => self.out.json(json),
+            false => Ok(self.line(text)?),
+        }
     }
 
     /// Writes a table: on a terminal in columns with a head, right-aligned from column `right` on;
@@ -209,8 +213,7 @@ impl Terminal {
             return;
         }
         self.clear_status();
-        let _ = self.err.write_all(text.as_bytes());
-        let _ = self.err.flush();
+        let _ = self.err.put(text);
     }
 
     /// Replaces the status line, if standard error is a terminal that can erase it. The cursor must
@@ -225,15 +228,13 @@ impl Terminal {
         // A full line would wrap, and could not be erased.
         let line = style.dim(&text::cut(&one_line(text), width.saturating_sub(1)));
         self.status = true;
-        let _ = self.err.write_all(format!("\r\x1b[K{line}").as_bytes());
-        let _ = self.err.flush();
+        let _ = self.err.put(&format!("\r\x1b[K{line}"));
     }
 
     /// Keeps the live rows, except the last one, which says what is being done.
     pub(super) fn keep_live(&mut self) {
         if !mem::take(&mut self.live).is_empty() {
-            let _ = self.out.write_all(b"\r\x1b[K");
-            let _ = self.out.flush();
+            let _ = self.out.put("\r\x1b[K");
         }
     }
 
@@ -243,8 +244,7 @@ impl Terminal {
             let _ = self.draw(&[], &[]);
         }
         if mem::take(&mut self.status) {
-            let _ = self.err.write_all(b"\r\x1b[K");
-            let _ = self.err.flush();
+            let _ = self.err.put("\r\x1b[K");
         }
     }
 }
@@ -272,6 +272,12 @@ impl OutputStream {
             writer: Box::new(writer),
             device,
         }
+    }
+
+    /// Writes a text and flushes it.
+    fn put(&mut self, text: &str) -> io::Result<()> {
+        self.write_all(text.as_bytes())?;
+        self.flush()
     }
 
     /// Writes a result as one line of JSON.
@@ -303,9 +309,8 @@ impl Write for OutputStream {
 pub(super) fn harmless(text: &str) -> String {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let commands = |c: char| turns(c) || (c.is_control() && !matches!(c, '\n' | '\t'));
-    text.chars()
-        .map(|c| if commands(c) { '\u{fffd}' } else { c })
-        .collect()
+    let safe = |c: char| if commands(c) { '\u{fffd}' } else { c };
+    text.chars().map(safe).collect()
 }
 
 /// Harmless text on one line.

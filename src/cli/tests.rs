@@ -45,7 +45,7 @@ fn disabled_command_names_its_feature() {
         (&["oracle", "ask", "--sing"], "unexpected argument '--sing'"),
     ] {
         let error = Args::try_parse_from(line).unwrap_err();
-        let told = not_understood(error, &[], &[("sing", "song")]).to_string();
+        let told = not_understood(error, &[], &[("sing", "song", false)]).to_string();
         assert!(told.contains(says), "{told}");
     }
 }

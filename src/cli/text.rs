@@ -106,8 +106,8 @@ pub(super) fn visible(text: &str) -> String {
     text.chars().filter(is_text).collect()
 }
 
-/// Describes a session's state as labels and texts.
-pub(super) fn standing(view: &SessionView) -> Vec<(&'static str, String)> {
+/// Describes a session's state in lines of a label and a text.
+pub(super) fn standing(view: &SessionView) -> Vec<String> {
     let paused = if view.paused { ", paused" } else { "" };
     let mut rows = vec![("state", format!("{}{paused}", view.state))];
     if let Some(reason) = &view.quarantine {
@@ -115,18 +115,14 @@ pub(super) fn standing(view: &SessionView) -> Vec<(&'static str, String)> {
     }
     if let Some(grant) = &view.grant {
         let (tools, until) = (grant.tools.join(" or "), grant.until);
-        rows.push((
-            "waits for",
-            format!("{tools}, to be attached until {until}"),
-        ));
+        let wanted = format!("{tools}, to be attached until {until}");
+        rows.push(("waits for", wanted));
     }
     rows.push(("records", view.last.to_string()));
     if let (Some(query), Some(limits)) = (view.query, view.limits) {
         let (turns, most) = (view.turns, limits.max_turns);
-        rows.push((
-            "running",
-            format!("question {query}, {turns} of {most} turns"),
-        ));
+        let running = format!("question {query}, {turns} of {most} turns");
+        rows.push(("running", running));
         let tokens = limits.max_tokens.map(|tokens| tokens.to_string());
         rows.extend(tokens.map(|tokens| ("token budget", tokens)));
         let cost = limits.max_cost.map(|cost| cost.to_string());
@@ -134,7 +130,9 @@ pub(super) fn standing(view: &SessionView) -> Vec<(&'static str, String)> {
     }
     rows.push(("waiting", view.waiting.to_string()));
     rows.push(("used", used(&view.usage)));
-    rows
+    let rows = rows.into_iter();
+    rows.map(|(label, text)| format!("{label:<15}{text}"))
+        .collect()
 }
 
 pub(super) fn used(usage: &Usage) -> String {
@@ -159,9 +157,8 @@ pub(super) fn cost(cost: NanoUsd) -> String {
 const LONGEST: usize = 60;
 
 pub(super) fn event_line(event: &Event) -> String {
-    let turn = event
-        .turn
-        .map_or_else(|| "-".to_owned(), |turn| (turn.0 + 1).to_string());
+    let turn = event.turn.map(|turn| (turn.0 + 1).to_string());
+    let turn = turn.as_deref().unwrap_or("-");
     let mut line = format!("{:>4} {turn:>3} {}", event.seq, event.kind);
     if let Value::Object(fields) = &event.payload {
         // Times differ between runs and say little here.

@@ -55,13 +55,14 @@ impl TerminalUser<'_> {
     /// Asks again after an invalid answer, once the rest of a paste has passed. Returns whether it
     /// passed in time.
     pub(super) async fn ask_again(&mut self) -> bool {
-        let passed = match self {
-            Self::Absent => true,
-            Self::Keys(keys) => timeout(LONGEST_PASTE, keys.skip_paste(PAUSE)).await.is_ok(),
-            Self::Lines(lines) => timeout(LONGEST_PASTE, lines.skip_paste(PAUSE))
-                .await
-                .is_ok(),
+        let skipped = async {
+            match self {
+                Self::Absent => {}
+                Self::Keys(keys) => keys.skip_paste(PAUSE).await,
+                Self::Lines(lines) => lines.skip_paste(PAUSE).await,
+            }
         };
+        let passed = timeout(LONGEST_PASTE, skipped).await.is_ok();
         self.ask();
         passed
     }
@@ -83,13 +84,10 @@ impl TerminalUser<'_> {
     }
 
     pub(super) async fn suspend(&mut self) {
-        match self {
-            Self::Absent | Self::Lines(_) => {}
-            Self::Keys(keys) => {
-                keys.pause();
-                interrupts::suspended().await;
-                keys.resume();
-            }
+        if let Self::Keys(keys) = self {
+            keys.pause();
+            interrupts::suspended().await;
+            keys.resume();
         }
     }
 

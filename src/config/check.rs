@@ -159,12 +159,10 @@ impl Conflicts<'_> {
     }
 
     fn profiles(&mut self, config: &Config) {
+        let known: Vec<ProfileName> = config.profile_names().collect();
         for (at, profile) in config.profiles.iter().enumerate() {
-            let is_unknown = |name: &&ProfileName| {
-                let mut others = config.profiles.iter();
-                **name != ProfileName::oracle() && !others.any(|other| other.name == **name)
-            };
-            if let Some(name) = profile.sub_agent_of.iter().find(is_unknown) {
+            let mut parents = profile.sub_agent_of.iter();
+            if let Some(name) = parents.find(|name| !known.contains(name)) {
                 let place = format!("profiles.{at}.sub_agent_of");
                 self.add(&place, name, "`oracle` or names of [[profiles]]");
             }
@@ -221,10 +219,8 @@ impl Conflicts<'_> {
         // A session waits a second longer.
         let is_long = |span: &Duration| span.saturating_add(Duration::from_secs(1)) >= stall;
         if let Some(span) = server.call_deadline.filter(is_long) {
-            let allowed = format!(
-                "a second less than `supervisor.stall_limit`, which is {}",
-                format_span(stall)
-            );
+            let stall = format_span(stall);
+            let allowed = format!("a second less than `supervisor.stall_limit`, which is {stall}");
             self.add(&join(place, "call_deadline"), &format_span(span), &allowed);
         }
     }

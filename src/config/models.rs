@@ -256,18 +256,17 @@ pub enum ChainReason {
 
 impl fmt::Display for ChainReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = || Preset::key_variables().collect::<Vec<_>>().join(", ");
+        let names = Preset::key_variables().collect::<Vec<_>>().join(", ");
         match self {
             Self::Set => f.write_str("as configured"),
             Self::Key(variable) => write!(f, "because {variable} is set"),
             Self::Running(provider) => {
                 write!(
                     f,
-                    "because {provider} is running and none of {} is set",
-                    names()
+                    "because {provider} is running and none of {names} is set"
                 )
             }
-            Self::NoKey => write!(f, "because none of {} is set", names()),
+            Self::NoKey => write!(f, "because none of {names} is set"),
         }
     }
 }
@@ -276,19 +275,16 @@ impl Config {
     /// The configured provider of this name, else the preset.
     pub fn provider(&self, name: &str) -> Option<Provider> {
         let configured = self.providers.iter().find(|known| known.name == name);
-        configured
-            .cloned()
-            .or_else(|| Preset::named(name).map(Preset::provider))
+        let preset = || Preset::named(name).map(Preset::provider);
+        configured.cloned().or_else(preset)
     }
 
     /// The configured chain; else the default model of the first preset whose key is in this
     /// environment; else the offline model.
     pub fn choice(&self, environment: &[(OsString, OsString)]) -> ModelChoice {
+        let choice = |chain, because| ModelChoice { chain, because };
         if let Some(chain) = &self.model.chain {
-            return ModelChoice {
-                chain: chain.clone(),
-                because: ChainReason::Set,
-            };
+            return choice(chain.clone(), ChainReason::Set);
         }
         let is_blank = |value: &OsString| value.to_str().is_some_and(|text| text.trim().is_empty());
         let has = |variable: &String| {
@@ -298,15 +294,10 @@ impl Config {
         let keyed = PRESETS.iter().find_map(|preset| {
             let model = format!("{}/{}", preset.name, preset.default_model?);
             let key = self.provider(preset.name)?.key_env.filter(has)?;
-            Some(ModelChoice {
-                chain: ModelChain::new([model.as_str()]).ok()?,
-                because: ChainReason::Key(key),
-            })
+            let chain = ModelChain::new([model.as_str()]).ok()?;
+            Some(choice(chain, ChainReason::Key(key)))
         });
-        keyed.unwrap_or_else(|| ModelChoice {
-            chain: ModelChain::offline(),
-            because: ChainReason::NoKey,
-        })
+        keyed.unwrap_or_else(|| choice(ModelChain::offline(), ChainReason::NoKey))
     }
 }
 

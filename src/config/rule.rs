@@ -281,10 +281,9 @@ pub(super) fn join(place: &str, key: &str) -> String {
 
 /// A place as messages show it, without indices.
 pub(super) fn path(place: &str) -> String {
-    let names = place
-        .split('.')
-        .filter(|part| part.parse::<usize>().is_err());
-    names.collect::<Vec<_>>().join(".")
+    let is_name = |part: &&str| part.parse::<usize>().is_err();
+    let names: Vec<&str> = place.split('.').filter(is_name).collect();
+    names.join(".")
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -395,9 +394,8 @@ pub(super) const TOOLS: Form = form(
 
 /// Accepts a table of texts of these forms.
 fn table(value: &Value, of: &str, names: Form, values: Form) -> Result<Option<Value>, String> {
-    let entries = value
-        .as_table()
-        .ok_or_else(|| format!("a table of {of}, each with a value"))?;
+    let entries = value.as_table();
+    let entries = entries.ok_or_else(|| format!("a table of {of}, each with a value"))?;
     for (name, value) in entries {
         for (form, text) in [(names, Some(&**name)), (values, value.as_str())] {
             if !text.is_some_and(form.allows) {

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
+    iter,
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
     time::Duration,
@@ -567,6 +568,14 @@ pub(super) const TENANTS: &[Key] = &[
     ("named", Tenants),
     ("keys", Keys),
 ];
+
+impl Config {
+    /// The names of all profiles, the default one first.
+    pub(crate) fn profile_names(&self) -> impl Iterator<Item = ProfileName> {
+        let configured = self.profiles.iter().map(|profile| profile.name.clone());
+        iter::once(ProfileName::oracle()).chain(configured)
+    }
+}
 
 impl Profile {
     /// Returns the configuration with this profile's overrides.

@@ -9,7 +9,7 @@ use crate::{
         ApprovalToken, By, CallId, ForkPoint, LimitsRequest, Principal, ProfileName, Seq,
         SessionKey, TenantId,
         access::Role,
-        command::{Author, MAX_QUESTION, MAX_REASON},
+        command::{Author, MAX_REASON},
         record::ApprovalVerdict,
     },
 };
@@ -89,13 +89,7 @@ pub(crate) async fn check_session(who: &Principal, session: &SessionHandle) -> R
 }
 
 fn steer(text: String, author: Author) -> Result<Command, Refused> {
-    if text.trim().is_empty() {
-        return Err(AskError::EmptyQuestion.into());
-    }
-    if text.len() > MAX_QUESTION {
-        let bytes = text.len();
-        return Err(AskError::QuestionTooLong(bytes).into());
-    }
+    AskError::check_question(&text)?;
     Ok(Command::Steer { text, author })
 }
 

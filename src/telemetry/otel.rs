@@ -86,9 +86,8 @@ fn is_wanted() -> bool {
 }
 
 fn resource() -> Resource {
-    let resource = Resource::builder();
-    let resource =
-        resource.with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
+    let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
+    let resource = Resource::builder().with_attribute(version);
     let named = Resource::builder().build().get(&Key::new("service.name"));
     match named.is_some_and(|name| !name.as_str().starts_with("unknown_service")) {
         true => resource.build(),

@@ -99,6 +99,17 @@ impl AskError {
         Ok(())
     }
 
+    /// Refuses texts that cannot be a question.
+    pub(crate) fn check_question(text: &str) -> Result<(), Self> {
+        if text.trim().is_empty() {
+            return Err(Self::EmptyQuestion);
+        }
+        if text.len() > MAX_QUESTION {
+            return Err(Self::QuestionTooLong(text.len()));
+        }
+        Ok(())
+    }
+
     /// Whether the request may have been recorded, or may yet be, despite the error.
     pub const fn leaves_open(&self) -> bool {
         match self {

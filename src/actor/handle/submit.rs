@@ -5,10 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{Answer, AskError, Detail, SessionHandle, Watch, watch::QueryStream};
 use crate::{
     kernel::{Command, CommandReply, ReturnedResult},
-    model::{
-        AnswerOptions, QueryId, Seq, Submission,
-        command::{MAX_KEY, MAX_QUESTION},
-    },
+    model::{AnswerOptions, QueryId, Seq, Submission, command::MAX_KEY},
 };
 
 /// An accepted message.
@@ -146,12 +143,7 @@ impl SessionHandle {
         if self.opening.parent.is_none() {
             self.router.check_accepting()?;
         }
-        if submission.text.trim().is_empty() {
-            return Err(AskError::EmptyQuestion);
-        }
-        if submission.text.len() > MAX_QUESTION {
-            return Err(AskError::QuestionTooLong(submission.text.len()));
-        }
+        AskError::check_question(&submission.text)?;
         if let Some(bytes) = submission.idempotency_key.as_ref().map(String::len)
             && !(1..=MAX_KEY).contains(&bytes)
         {

@@ -12,11 +12,7 @@ use crate::{
 };
 
 pub(super) fn bench(args: &BenchArgs, context: CommandContext<'_>) -> Result<(), CliError> {
-    let CommandContext {
-        args: common,
-        environment,
-        ..
-    } = context;
+    let (common, environment) = (context.args, context.environment);
     args.refuse_idle_options(&common.options)?;
     if let Some(url) = &args.url {
         let key = ctl::key(args.key_file.as_deref(), environment)?;
@@ -31,32 +27,31 @@ pub(super) fn bench(args: &BenchArgs, context: CommandContext<'_>) -> Result<(),
         Some(model) => builder.backend(model).model(SimulatedModel::NAME),
         None => builder,
     };
-    let folder = match args.journal {
-        BenchJournal::Memory | BenchJournal::Postgres => None,
+    let (folder, storage) = match args.journal {
+        BenchJournal::Memory => (None, None),
         BenchJournal::Sqlite => {
             let data = stored::directory(&config, environment)?;
             let folder = fs::create_dir_all(&data)
                 .and_then(|()| tempfile::Builder::new().prefix("bench-").tempdir_in(&data));
-            Some(folder.map_err(|error| {
+            let folder = folder.map_err(|error| {
                 CliError::failed(format_args!(
                     "cannot create a folder in `{}`: {error}; choose another one with --data-dir",
                     data.display()
                 ))
-            })?)
+            })?;
+            let storage = stored::Storage::within(folder.path().to_owned());
+            (Some(folder), Some(storage))
         }
-    };
-    let directory = folder.as_ref().map(|folder| folder.path().to_owned());
-    let storage = match args.journal {
         BenchJournal::Postgres if config.journal.url.is_none() => {
             let why = "`--journal postgres` needs a database: set `journal.url`";
             return Err(CliError::usage(why));
         }
-        BenchJournal::Postgres => Some(stored::Storage::of(&config, environment)?),
-        _ => directory.clone().map(stored::Storage::within),
+        BenchJournal::Postgres => (None, Some(stored::Storage::of(&config, environment)?)),
     };
     run::with_system(builder, storage, async |oracle, _| {
         let oracle = oracle.clone();
         let system = Target::System { oracle, model };
-        bench::run(args, system, directory.as_deref(), context.terminal).await
+        let directory = folder.as_ref().map(|folder| folder.path());
+        bench::run(args, system, directory, context.terminal).await
     })
 }

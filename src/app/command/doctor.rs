@@ -18,7 +18,8 @@ use crate::{
     },
     config::{Config, Provider},
     llm::{Backend, Remote, nearest, scripted::Scripts},
-    model::{Fault, FaultCode, Price},
+    model::{Fault, FaultCode, Price, QueryType},
+    prompt::ComposeInput,
 };
 
 mod local;
@@ -61,8 +62,8 @@ pub(super) fn doctor(context: CommandContext<'_>) -> Result<u8, CliError> {
 fn prompt(args: &Args, config: &Config) -> Result<Arc<str>, BuildError> {
     let name = app::project_name(&args.options.project);
     let variables = app::variables(config, name, std::iter::empty())?;
-    let prompt = app::composer(config)?.compose(&probe::small_talk(&variables))?;
-    Ok(prompt.content)
+    let input = ComposeInput::new(variables.prepare().into(), QueryType::Conversational);
+    Ok(app::composer(config)?.compose(&input)?.content)
 }
 
 struct ProviderChecks<'a> {
@@ -96,8 +97,7 @@ impl ProviderChecks<'_> {
             Ok(None) => {
                 let known = self.providers.names().join(", ");
                 let mend = format!(
-                    "use {known}, offline or scripted, or add a provider in \
-                             `[[providers]]`"
+                    "use {known}, offline or scripted, or add a provider in `[[providers]]`"
                 );
                 let seen = format!("unknown provider `{name}`");
                 return self.report.add(Finding::fail("provider", seen, mend));
@@ -141,10 +141,8 @@ impl ProviderChecks<'_> {
         let (began, url) = (Instant::now(), &provider.base_url);
         let listed = timeout(LISTING, remote.list_models()).await;
         let listed = listed.unwrap_or_else(|_| {
-            let detail = format!(
-                "{url} did not list its models within {} s",
-                LISTING.as_secs()
-            );
+            let seconds = LISTING.as_secs();
+            let detail = format!("{url} did not list its models within {seconds} s");
             Err(Fault::retryable(FaultCode::HeadersTimeout, detail))
         });
         let took = began.elapsed().as_millis();

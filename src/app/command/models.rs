@@ -1,6 +1,6 @@
 //! `oracle models`: lists the models of all providers, concurrently.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use futures_util::future::join_all;
 use tokio::time::timeout;
@@ -22,22 +22,15 @@ const LOCAL: &str = "ollama";
 
 pub(super) fn models(mut context: CommandContext<'_>) -> Result<(), CliError> {
     let loaded = context.load_with_local_model()?;
-    let CommandContext {
-        environment,
-        terminal,
-        ..
-    } = context;
+    let (environment, terminal) = (context.environment, context.terminal);
     let facts = crate::app::prices(&loaded.config)?;
     let providers = Providers::new(&loaded.config, environment, &facts);
     let asking = ModelLister {
         providers: &providers,
         choice: &loaded.choice,
     };
-    let names: Vec<String> = providers
-        .names()
-        .into_iter()
-        .filter(|name| asking.concerns(name))
-        .collect();
+    let mut names = providers.names();
+    names.retain(|name| asking.concerns(name));
     terminal.status(&format!("asking {}", names.join(", ")));
     let listed = on_runtime(Box::pin(async {
         let listed = names.iter().map(|name| asking.list(name));
@@ -52,11 +45,7 @@ pub(super) fn models(mut context: CommandContext<'_>) -> Result<(), CliError> {
         chain: loaded.choice.chain.models().to_vec(),
         because: loaded.model_choice_reason(),
         providers: listed,
-        advice: if nobody && is_offline {
-            advice()
-        } else {
-            Vec::new()
-        },
+        advice: (nobody && is_offline).then(advice).unwrap_or_default(),
     };
     models::print(&overview, terminal)
 }
@@ -121,19 +110,15 @@ impl ModelLister<'_> {
                 Vec::new()
             }
         };
-        let known = provider.models.iter().map(|model| model.name.to_string());
-        let mut names: Vec<String> = known.collect();
+        let known = provider.models.iter().map(|model| model.name.clone());
+        let mut names: BTreeSet<String> = known.collect();
         for model in self.choice.chain.models() {
             let own = model.split_once('/').filter(|(of, _)| *of == name);
             names.extend(own.map(|(_, model)| model.to_owned()));
         }
         names.extend(told.iter().map(|model| model.name.clone()));
-        names.sort_unstable();
-        names.dedup();
-        listed.models = names
-            .into_iter()
-            .map(|model| self.model(name, &model, &told))
-            .collect();
+        let models = names.iter().map(|model| self.model(name, model, &told));
+        listed.models = models.collect();
         listed.settings = Some(provider);
         Some(listed)
     }
@@ -152,14 +137,13 @@ impl ModelLister<'_> {
     fn model(&self, provider: &str, name: &str, told: &[ModelSettings]) -> ListedModel {
         let choice = self.providers.choice(provider, name);
         let told = told.iter().find(|model| model.name == name);
-        let said = told.and_then(|model| model.context_window);
+        let window = told.and_then(|model| model.context_window);
+        let output = told.and_then(|model| model.max_output);
         let configured = self.providers.configured_window(provider, name);
         ListedModel {
             name: name.to_owned(),
-            context_window: configured.or(said).or(choice.context_window),
-            max_output: choice
-                .max_output
-                .or(told.and_then(|model| model.max_output)),
+            context_window: configured.or(window).or(choice.context_window),
+            max_output: choice.max_output.or(output),
             price: choice.price,
             choice: self.place(provider, name),
         }

@@ -60,9 +60,8 @@ fn find_model(config: &Config, environment: &Environment) -> Option<String> {
     let listed = on_runtime(async { Ok(timeout(LISTING, remote.list_models()).await) });
     let models = listed.ok()?.ok()?.ok()?.into_iter();
     // Ollama lists the model that changed last first.
-    let model = models
-        .map(|model| model.name)
-        .find(|model| may_chat(model))?;
+    let mut names = models.map(|model| model.name);
+    let model = names.find(|model| may_chat(model))?;
     Some(format!("{NAME}/{model}"))
 }
 

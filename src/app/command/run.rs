@@ -9,7 +9,7 @@ use std::{
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use super::{super::BuildError, CommandContext, find, stored::Storage};
+use super::{super::BuildError, CommandContext, stored::Storage};
 use crate::{
     actor::Oracle,
     app::Builder,
@@ -132,12 +132,10 @@ pub(super) fn mcp(mut context: CommandContext<'_>) -> Result<(), CliError> {
 }
 
 fn profile(config: &Config, wanted: Option<&ProfileName>) -> Result<ProfileName, CliError> {
-    let oracle = ProfileName::oracle();
-    let wanted = wanted.unwrap_or(&oracle);
-    let configured = config.profiles.iter().map(|profile| &profile.name);
-    let there: Vec<&ProfileName> = std::iter::once(&oracle).chain(configured).collect();
+    let wanted = wanted.cloned().unwrap_or_else(ProfileName::oracle);
+    let there: Vec<ProfileName> = config.profile_names().collect();
     if there.contains(&wanted) {
-        return Ok(wanted.clone());
+        return Ok(wanted);
     }
     let there: Vec<String> = there.iter().map(|name| format!("`{name}`")).collect();
     let there = there.join(", ");
@@ -147,27 +145,19 @@ fn profile(config: &Config, wanted: Option<&ProfileName>) -> Result<ProfileName,
 }
 
 pub(super) fn replay(scenario: &Path, context: CommandContext<'_>) -> Result<u8, CliError> {
-    let CommandContext {
-        args,
-        environment,
-        terminal,
-    } = context;
-    let text = input::Source::open(Some(scenario), &mut terminal.input)?.whole()?;
+    let text = input::Source::open(Some(scenario), &mut context.terminal.input)?.whole()?;
     let scenario = Scenario::parse(&text).map_err(CliError::usage)?;
     let before = scenario.settings().map_err(CliError::usage)?;
-    let loaded = find(args, environment, [&before, &Scenario::fixed_settings()])
-        .loaded
-        .map_err(CliError::all)?;
+    let loaded = context.load_with([&before, &Scenario::fixed_settings()])?;
     let builder = Oracle::builder()
         .config(loaded.config)
         .backend(Scripted::of_turns(&scenario.turns));
     let builder = scenario.tools().into_iter().fold(builder, Builder::tool);
-    let named = args.options.session.clone();
-    let session = named
-        .map_or_else(|| SessionName::new("replay"), Ok)
-        .map_err(CliError::usage)?;
+    let named = context.args.options.session.clone();
+    let session = named.map_or_else(|| SessionName::new("replay"), Ok);
+    let session = session.map_err(CliError::usage)?;
     with_system(builder, None, async |oracle, _| {
-        replay::run(oracle, &scenario, session, terminal).await
+        replay::run(oracle, &scenario, session, context.terminal).await
     })
 }
 
@@ -185,10 +175,8 @@ pub(super) fn mock_model(
         _ => tokio::runtime::Builder::new_multi_thread(),
     };
     runtime.worker_threads(mock.threads.get().into());
-    on(
-        runtime,
-        mock_model::run(address, mock.settings.clone(), terminal),
-    )
+    let serving = mock_model::run(address, mock.settings.clone(), terminal);
+    on(runtime, serving)
 }
 
 impl CommandContext<'_> {
@@ -290,8 +278,9 @@ fn on<T>(
     mut runtime: tokio::runtime::Builder,
     work: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
-    let runtime = runtime.enable_all().build();
     let runtime = runtime
+        .enable_all()
+        .build()
         .map_err(|error| CliError::failed(format_args!("cannot start the runtime: {error}")))?;
     let done = runtime.block_on(work);
     // A thread may be blocked on standard input, and nothing can wake it.

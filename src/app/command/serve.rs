@@ -28,9 +28,7 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(4);
 
 pub(super) fn serve(more: &[Setting], context: CommandContext<'_>) -> Result<(), CliError> {
     let (args, environment) = (context.args, context.environment);
-    let loaded = &find(args, environment, [&[], more])
-        .loaded
-        .map_err(CliError::all)?;
+    let loaded = &context.load_with([&[], more])?;
     let config = &loaded.config;
     let settings = config.server.clone();
     rlimits::forbid_core_dumps();
@@ -40,12 +38,8 @@ pub(super) fn serve(more: &[Setting], context: CommandContext<'_>) -> Result<(),
     let (builder, storage) = context.prepare(config)?;
     let folder = storage.folder.clone();
     let terminal = context.terminal;
-    let builder = builder.reads(reading(
-        args.clone(),
-        environment.clone(),
-        folder.clone(),
-        more.to_vec(),
-    ));
+    let (args, more) = (args.clone(), more.to_vec());
+    let builder = builder.reads(reading(args, environment.clone(), folder.clone(), more));
     on_runtime(Box::pin(async {
         let (mut ends, mut hangups) = (Interrupts::listen_to_machine(), Signals::hangups());
         let keys = Keyring::open(KeyFile::within(&folder)).map_err(CliError::failed)?;
@@ -101,9 +95,8 @@ pub(super) fn serve(more: &[Setting], context: CommandContext<'_>) -> Result<(),
         }
         // The reload holds the journal too.
         reload.set(Fuse::terminated());
-        terminal
-            .err
-            .say("shutting down: waiting for running queries to finish");
+        let what = "shutting down: waiting for running queries to finish";
+        terminal.err.say(what);
         let end = async {
             server.shut_down(system).await;
             drop((oracle, host));
@@ -157,9 +150,7 @@ fn bind_failed(error: BindError) -> CliError {
 
 fn model_calls(config: &Config) -> usize {
     let all = config.actors.model_concurrency;
-    let own = config
-        .providers
-        .iter()
-        .map(|one| one.concurrency.unwrap_or(all));
+    let providers = config.providers.iter();
+    let own = providers.map(|one| one.concurrency.unwrap_or(all));
     own.sum::<usize>() + all
 }

@@ -28,13 +28,10 @@ impl SimulatedModel {
     const REPEATED: usize = 5;
 
     fn reply(self, request: &Request) -> (String, Reply) {
-        let turn = request
-            .messages
-            .iter()
-            .rev()
-            .take_while(|message| message.role != Role::User)
-            .filter(|message| message.role == Role::Assistant)
-            .count();
+        let latest = request.messages.iter().rev();
+        let of_query = latest.take_while(|message| message.role != Role::User);
+        let replies = of_query.filter(|message| message.role == Role::Assistant);
+        let turn = replies.count();
         let signal = match turn + 1 < self.turns.get() as usize {
             true => format!(
                 "<signal type=\"need_turn\"><reason>Step {turn} is done, the next one is open\

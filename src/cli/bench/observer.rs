@@ -42,20 +42,16 @@ pub(super) async fn observe(
             let next = Instant::now() + PAUSE;
             let file = file.try_clone().map_err(CliError::failed)?;
             let synced = spawn_blocking(move || synced(file)).await;
-            times.add(
-                synced
-                    .map_err(CliError::failed)?
-                    .map_err(CliError::failed)?,
-            );
+            let synced = synced.map_err(CliError::failed)?;
+            times.add(synced.map_err(CliError::failed)?);
             sleep_until(next).await;
         }
         fsync = Some(times);
     }
     sleep_until(window.to).await;
     let after = usage(target).await;
-    let spent = before
-        .zip(after)
-        .map(|(before, after)| after.cpu.saturating_sub(before.cpu));
+    let spent = before.zip(after);
+    let spent = spent.map(|(before, after)| after.cpu.saturating_sub(before.cpu));
     Ok(Observed {
         cpu: spent,
         resident: after.and_then(|usage| usage.resident),

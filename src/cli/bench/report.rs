@@ -60,13 +60,8 @@ impl Percentiles {
     }
 
     fn line(&self) -> String {
-        let Self {
-            p50,
-            p90,
-            p99,
-            p999,
-            max,
-        } = self;
+        let (p50, p90, p99) = (self.p50, self.p90, self.p99);
+        let (p999, max) = (self.p999, self.max);
         format!("p50 {p50:.2} ms, p90 {p90:.2}, p99 {p99:.2}, p99.9 {p999:.2}, max {max:.2}")
     }
 }
@@ -101,10 +96,8 @@ impl<'a> Report<'a> {
 
     fn lines(&self) -> impl Iterator<Item = String> {
         let counts = |counts: &BTreeMap<String, u64>| {
-            let counts = counts.iter();
-            let counts: Vec<String> = counts
-                .map(|(what, count)| format!("{} {what}", grouped(*count)))
-                .collect();
+            let count = |(what, count): (&String, &u64)| format!("{} {what}", grouped(*count));
+            let counts: Vec<String> = counts.iter().map(count).collect();
             counts.join(", ")
         };
         let queries = &self.queries;
@@ -112,34 +105,28 @@ impl<'a> Report<'a> {
             Some(rate) => format!("{rate} queries/s over {} sessions", self.sessions),
             None => format!("{} sessions, one query each at a time", self.sessions),
         };
+        let ended = format!("{:.1}/s: {}", queries.per_second, counts(queries.outcomes));
         let mut rows = vec![
             ("load", format!("{load}, for {} s", self.seconds)),
-            (
-                "queries",
-                format!("{:.1}/s: {}", queries.per_second, counts(queries.outcomes)),
-            ),
+            ("queries", ended),
         ];
         if !queries.errors.is_empty() {
             rows.push(("errors", counts(queries.errors)));
         }
-        for (what, count) in [
+        let missing = [
             ("unfinished", queries.unfinished),
             ("unsent", queries.unsent),
-        ] {
-            if count > 0 {
-                rows.push((what, grouped(count)));
-            }
-        }
+        ];
+        let missing = missing.into_iter().filter(|(_, count)| *count > 0);
+        rows.extend(missing.map(|(what, count)| (what, grouped(count))));
         rows.push(("turns", format!("{:.1}/s", self.turns_per_second)));
         rows.push(("latency", self.latency_ms.line()));
         if let Some(added) = &self.added_ms {
             rows.push(("without model", added.line()));
         }
         if let (Some(turn), Some(cores)) = (self.cpu_us_per_turn, self.cpu_cores) {
-            rows.push((
-                "processor",
-                format!("{turn:.0} µs per turn, {cores:.2} cores"),
-            ));
+            let processor = format!("{turn:.0} µs per turn, {cores:.2} cores");
+            rows.push(("processor", processor));
         }
         if let Some(bytes) = self.resident_bytes {
             rows.push(("memory", format!("{} MiB", grouped(bytes >> 20))));
@@ -147,12 +134,8 @@ impl<'a> Report<'a> {
         if let Some(fsync) = &self.fsync_ms {
             rows.push(("fsync", fsync.line()));
         }
-        let share = format!(
-            "{:.2} % of {}",
-            self.within_budget * 100.0,
-            grouped(queries.due)
-        );
-        rows.push(("within budget", share));
+        let (percent, due) = (self.within_budget * 100.0, grouped(queries.due));
+        rows.push(("within budget", format!("{percent:.2} % of {due}")));
         rows.into_iter()
             .map(|(name, value)| format!("{name:<13}  {value}"))
     }

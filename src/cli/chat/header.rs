@@ -44,11 +44,8 @@ impl Chat<'_> {
             let about = About::read(self.journal, known).await.unwrap_or_default();
             let now = self.oracle.clock().now();
             let at = known.at.map(|at| format!(", last used {}", ago(at, now)));
-            session = format!(
-                "continuing session {name}{}: {}",
-                at.unwrap_or_default(),
-                about.title
-            );
+            let (at, title) = (at.unwrap_or_default(), about.title);
+            session = format!("continuing session {name}{at}: {title}");
         }
         self.faint(&session);
         self.faint("/help lists the commands, Ctrl-D exits");
@@ -145,10 +142,8 @@ fn answer_preview(account: &QueryAccount, width: usize) -> Vec<String> {
 
 fn first(text: &str, mark: &str, most: usize, width: usize) -> Vec<String> {
     let mut all = text.lines().filter(|line| !line.trim().is_empty());
-    let shown = all
-        .by_ref()
-        .take(most)
-        .map(|line| cut(&format!("{mark}{line}"), width));
+    let shown = all.by_ref().take(most);
+    let shown = shown.map(|line| cut(&format!("{mark}{line}"), width));
     let mut shown: Vec<String> = shown.collect();
     if all.next().is_some() {
         shown.push(format!("{mark}…"));

@@ -42,9 +42,8 @@ impl Reader {
     }
 
     pub(super) fn prompt(&self, terminal: &mut Terminal) {
-        match self {
-            Self::Lines(_) => terminal.prompt("> "),
-            Self::Editor(_) => {}
+        if let Self::Lines(_) = self {
+            terminal.prompt("> ");
         }
     }
 
@@ -75,9 +74,8 @@ impl Reader {
     }
 
     pub(super) fn begin_with(&mut self, text: String) {
-        match self {
-            Self::Lines(_) => {}
-            Self::Editor(editor) => editor.begin_with(text),
+        if let Self::Editor(editor) = self {
+            editor.begin_with(text);
         }
     }
 

@@ -80,11 +80,8 @@ impl Chat<'_> {
         let wanted = LimitsRequest::Operator(self.limits.unwrap_or_default());
         let limits = wanted.resolve(self.profile().await?.policy.limits);
         let mut most = vec![format!("{} turns", limits.max_turns)];
-        most.extend(
-            limits
-                .max_tokens
-                .map(|tokens| format!("{} tokens", grouped(tokens))),
-        );
+        let tokens = limits.max_tokens.map(grouped);
+        most.extend(tokens.map(|tokens| format!("{tokens} tokens")));
         most.extend(limits.max_cost.map(|cost| cost.to_string()));
         self.note(&format!("each question: at most {}", most.join(", ")))
     }
@@ -97,11 +94,8 @@ impl Chat<'_> {
                 ToolApproval::Required => "asks you first. ",
                 ToolApproval::NotNeeded => "",
             };
-            rows.push(
-                0,
-                &tool.name,
-                format_args!("{asks}{}", tool.first_sentence()),
-            );
+            let about = format!("{asks}{}", tool.first_sentence());
+            rows.push(0, &tool.name, about);
         }
         self.show_rows(&rows)
     }

@@ -125,11 +125,7 @@ session.released:   released: from quarantine";
 pub(super) fn why(records: &[Entry]) -> Rows {
     let mut explainer = Explainer {
         environment: environment(),
-        rows: Rows::default(),
-        accepted: None,
-        asked: None,
-        calls: Vec::new(),
-        ended: false,
+        ..Explainer::default()
     };
     for entry in records {
         explainer.take(&entry.record);
@@ -160,6 +156,7 @@ fn environment() -> Environment<'static> {
     environment
 }
 
+#[derive(Default)]
 struct Explainer {
     environment: Environment<'static>,
     rows: Rows,
@@ -230,9 +227,7 @@ impl Explainer {
 
     fn close(mut self) -> Rows {
         for (call, since) in &self.calls {
-            let ToolCall {
-                name, arguments, ..
-            } = &**call;
+            let (name, arguments) = (&call.name, &call.arguments);
             let how = since.map_or("not started yet", |_| "still running");
             self.rows
                 .push(1, "tool", format_args!("{name} {arguments}: {how}"));

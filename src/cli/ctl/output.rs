@@ -3,10 +3,7 @@
 use std::{fmt::Display, io::Write as _};
 
 use crate::{
-    actor::{
-        Approval, Changes, SessionPage, SessionSummary, SessionView, TenantPage, ToolServer,
-        WaitingCalls, WithheldTool,
-    },
+    actor::{Approval, Changes, SessionPage, SessionSummary, SessionView, TenantPage, ToolServer},
     cli::{
         CliError,
         terminal::Terminal,
@@ -42,17 +39,12 @@ pub(super) fn answer(answer: &Answer, terminal: &mut Terminal) -> Result<(), Cli
                 line(terminal, &event_line(event))?;
             }
         }
-        Answer::Approvals(WaitingCalls {
-            approvals,
-            grants,
-            incomplete,
-            more,
-        }) => {
-            for approval in approvals {
+        Answer::Approvals(calls) => {
+            for approval in &calls.approvals {
                 line(terminal, &waiting(approval))?;
             }
             let err = &mut terminal.err;
-            for grant in grants {
+            for grant in &calls.grants {
                 let (session, tools) = (&grant.session, grant.tools.join("`, `"));
                 err.say(format_args!(
                     "{session} waits for one of `{tools}` until {}: run `oracle ctl attach \
@@ -60,8 +52,8 @@ pub(super) fn answer(answer: &Answer, terminal: &mut Terminal) -> Result<(), Cli
                     grant.until
                 ));
             }
-            match (*more, incomplete) {
-                (0, false) if approvals.is_empty() && grants.is_empty() => {
+            match (calls.more, calls.incomplete) {
+                (0, false) if calls.approvals.is_empty() && calls.grants.is_empty() => {
                     err.say("no call or query waits")
                 }
                 (0, false) => {}
@@ -158,14 +150,9 @@ fn session(listed: &SessionSummary) -> String {
 fn tool_server(server: &ToolServer, terminal: &mut Terminal) -> Result<(), CliError> {
     let (name, state, count) = (&server.name, &server.state, server.tools.len());
     line(terminal, &format!("{name}\t{state}\t{count} tools"))?;
-    for WithheldTool {
-        tool,
-        was,
-        is,
-        sha256,
-    } in &server.withheld
-    {
-        let approve = format!("oracle ctl approve-tool {tool} {sha256}");
+    for withheld in &server.withheld {
+        let (tool, was, is) = (&withheld.tool, &withheld.was, &withheld.is);
+        let approve = format!("oracle ctl approve-tool {tool} {}", withheld.sha256);
         let text = format!("  withheld: {tool}\n    was {was}\n    is  {is}\n    {approve}");
         text.lines().try_for_each(|text| line(terminal, text))?;
     }
@@ -181,8 +168,6 @@ fn waiting(approval: &Approval) -> String {
 
 fn view(view: &SessionView, terminal: &mut Terminal) -> Result<(), CliError> {
     line(terminal, &format!("{:<15}{}", "session", view.key))?;
-    for (word, said) in standing(view) {
-        line(terminal, &format!("{word:<15}{said}"))?;
-    }
-    Ok(())
+    let mut lines = standing(view).into_iter();
+    lines.try_for_each(|text| line(terminal, &text))
 }

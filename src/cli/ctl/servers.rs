@@ -18,8 +18,8 @@ pub(in crate::cli) struct Servers<'a> {
 
 impl Servers<'_> {
     pub(in crate::cli) async fn carry_out(&self, verb: &Verb) -> Result<Answer, CliError> {
-        let is_for_all = match verb {
-            Verb::List { .. } | Verb::Approvals { .. } => true,
+        match verb {
+            Verb::List { .. } | Verb::Approvals { .. } => {}
             Verb::Drain {}
             | Verb::ShutDown {}
             | Verb::Reload {}
@@ -35,10 +35,7 @@ impl Servers<'_> {
                     pids.join(", ")
                 )));
             }
-            _ => false,
-        };
-        if !is_for_all {
-            return Ok(self.one(verb.session())?.carry_out(verb).await?);
+            _ => return Ok(self.one(verb.session())?.carry_out(verb).await?),
         }
         let answers = stream::iter(self.all).then(|server| server.client.carry_out(verb));
         let answers: Vec<Answer> = answers.try_collect().await?;
@@ -56,9 +53,8 @@ impl Servers<'_> {
         };
         let is_it = |server: &&Server| owner.as_ref().is_some_and(|owner| owner.pid == server.pid);
         let one = self.all.iter().find(is_it).or(self.all.first());
-        let one = one
-            .ok_or_else(|| CliError::failed("no server responds: start one with `oracle serve`"))?;
-        Ok(&one.client)
+        let none = || CliError::failed("no server responds: start one with `oracle serve`");
+        Ok(&one.ok_or_else(none)?.client)
     }
 
     /// Prints records until Ctrl-C, or until all servers have ended.

@@ -191,17 +191,13 @@ impl<'a> Blocks<'a> {
             TagEnd::Item => {
                 self.flush();
                 // An empty item has its mark.
-                if self
-                    .margins
-                    .last()
-                    .is_some_and(|margin| margin.first.is_some())
-                {
+                let margin = self.margins.last();
+                if margin.is_some_and(|margin| margin.first.is_some()) {
                     self.row(String::new());
                 }
                 self.margins.pop();
             }
             TagEnd::Table => self.table(),
-            TagEnd::TableHead => drop(self.paints.pop()),
             TagEnd::TableCell => {
                 let cell = mem::take(&mut self.text);
                 let row = self.table.as_mut().and_then(|table| table.rows.last_mut());
@@ -209,7 +205,9 @@ impl<'a> Blocks<'a> {
                     row.push(cell);
                 }
             }
-            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => drop(self.paints.pop()),
+            TagEnd::TableHead | TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+                self.paints.pop();
+            }
             TagEnd::Link | TagEnd::Image => {
                 let linked = self.paints.pop().and_then(|paint| paint.link);
                 let is_linked = linked.is_some() && self.look.links.is_some();
@@ -307,10 +305,8 @@ impl<'a> Blocks<'a> {
         let gaps = GAP.len() * alignments.len().saturating_sub(1);
         let widths = fit_columns(natural, self.columns().saturating_sub(gaps));
         for (number, row) in rows.iter().enumerate() {
-            let cells = row
-                .iter()
-                .zip(&widths)
-                .map(|(cell, width)| cell.wrap(*width, self.look));
+            let cells = row.iter().zip(&widths);
+            let cells = cells.map(|(cell, width)| cell.wrap(*width, self.look));
             let cells: Vec<_> = cells.collect();
             let height = cells.iter().map(Vec::len).max().unwrap_or(0);
             for line in 0..height {
@@ -326,11 +322,8 @@ impl<'a> Blocks<'a> {
                         Alignment::Left | Alignment::None => 0,
                     };
                     let gap = if at == 0 { "" } else { GAP };
-                    whole += &format!(
-                        "{gap}{}{text}{}",
-                        " ".repeat(before),
-                        " ".repeat(space - before)
-                    );
+                    let [before, after] = [before, space - before].map(|space| " ".repeat(space));
+                    whole += &format!("{gap}{before}{text}{after}");
                 }
                 self.row(whole.trim_end().to_owned());
             }
@@ -368,7 +361,6 @@ fn file(root: &Path, word: &str) -> Option<String> {
     let is_line = |c: char| c.is_ascii_digit() || matches!(c, '-' | ':');
     let file = root.join(path);
     let is_place = !lines.is_empty() && lines.chars().all(is_line) && file.is_file();
-    is_place
-        .then(|| Url::from_file_path(file).ok())?
-        .map(|url| url.to_string())
+    let url = is_place.then(|| Url::from_file_path(file).ok())??;
+    Some(url.to_string())
 }

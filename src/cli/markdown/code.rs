@@ -31,10 +31,8 @@ impl Code {
     /// Begins at the text of a fence.
     pub(super) fn begin(text: &str, info: &str) -> Option<Self> {
         let line = text.lines().next()?;
-        let mark = line
-            .chars()
-            .next()
-            .filter(|mark| matches!(mark, '`' | '~'))?;
+        let mark = line.chars().next();
+        let mark = mark.filter(|mark| matches!(mark, '`' | '~'))?;
         let fence = line.chars().take_while(|c| *c == mark).collect();
         Some(Self {
             fence,
@@ -108,16 +106,13 @@ pub(super) fn rows(text: &str, info: &str, look: &Look) -> Vec<String> {
         fence: String::new(),
         highlighter: highlighter(info),
     };
-    text.split_inclusive('\n')
-        .map(|line| code.row(line, look))
-        .collect()
+    let lines = text.split_inclusive('\n');
+    lines.map(|line| code.row(line, look)).collect()
 }
 
 fn highlighter(info: &str) -> Option<HighlightLines<'static>> {
-    let token = info
-        .split([' ', ',', '{'])
-        .next()
-        .filter(|token| !token.is_empty())?;
+    let token = info.split([' ', ',', '{']).next();
+    let token = token.filter(|token| !token.is_empty())?;
     let syntax = SYNTAXES.find_syntax_by_token(token)?;
     Some(HighlightLines::new(syntax, &THEME))
 }

@@ -62,16 +62,10 @@ impl Look {
             (paint.underline, 4),
             (paint.strike, 9),
         ];
-        let mut codes: Vec<u8> = effects
-            .iter()
-            .filter_map(|(is, code)| is.then_some(*code))
-            .collect();
-        codes.extend(
-            paint
-                .colour
-                .map(|colour| if colour < 8 { 30 + colour } else { 82 + colour }),
-        );
-        let codes: Vec<String> = codes.iter().map(u8::to_string).collect();
+        let effects = effects.iter().filter(|(is, _)| *is).map(|(_, code)| *code);
+        let of_colour = |colour| if colour < 8 { 30 + colour } else { 82 + colour };
+        let codes = effects.chain(paint.colour.map(of_colour));
+        let codes: Vec<String> = codes.map(|code: u8| code.to_string()).collect();
         codes.join(";")
     }
 }

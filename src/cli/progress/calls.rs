@@ -26,13 +26,10 @@ impl Calls {
     /// Describes a call that has ended.
     pub(super) fn finished(&mut self, name: &str, result: &ToolResult, at: Timestamp) -> String {
         let call = self.0.remove(&result.call);
-        let (call, took) = call
-            .map(|(call, from)| (call, Span(at.since(from))))
-            .unzip();
-        let argument = call
-            .and_then(|call| main_argument(&call))
-            .unwrap_or_default();
+        let took = call.as_ref().map(|(_, from)| Span(at.since(*from)));
         let took = took.map(|took| format!(", {took}")).unwrap_or_default();
+        let argument = call.and_then(|(call, _)| main_argument(&call));
+        let argument = argument.unwrap_or_default();
         format!("• {name}{argument} → {}{took}", result_size(result))
     }
 }
@@ -58,13 +55,11 @@ fn result_size(result: &ToolResult) -> String {
         .filter_map(|(name, list)| Some((list.as_array()?, name.as_str())))
         .filter(|(list, _)| list.iter().all(Value::is_object))
         .map(|(list, name)| (list.len(), name));
-    let (count, noun) = lists
-        .max()
-        .unwrap_or_else(|| (result.content.lines().count(), "lines"));
-    let noun = if count == 1 {
-        noun.trim_end_matches('s')
-    } else {
-        noun
+    let lines = || (result.content.lines().count(), "lines");
+    let (count, noun) = lists.max().unwrap_or_else(lines);
+    let noun = match count {
+        1 => noun.trim_end_matches('s'),
+        _ => noun,
     };
     format!("{count} {noun}")
 }

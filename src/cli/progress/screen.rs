@@ -4,12 +4,11 @@
 //! Whether a text is the answer is known only at the end of its turn. Until then, as much of it as
 //! the screen holds is live, so that it can become dim if another turn follows.
 
-use std::{mem, path::Path, sync::Arc, time::Duration};
+use std::{io, mem, path::Path, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep_until};
 
 use crate::cli::{
-    CliError,
     markdown::{Look, Markdown},
     terminal::{Style, Terminal, one_line},
     text::{cut, width},
@@ -97,11 +96,7 @@ impl Screen {
     }
 
     /// Draws the text and, below it, what is being done.
-    pub(super) fn draw(
-        &mut self,
-        terminal: &mut Terminal,
-        status: Option<&str>,
-    ) -> Result<(), CliError> {
+    pub(super) fn draw(&mut self, terminal: &mut Terminal, status: Option<&str>) -> io::Result<()> {
         let Some((columns, height, style)) = terminal.screen() else {
             return Ok(());
         };
@@ -134,11 +129,9 @@ impl Screen {
         if let Some(status) = status {
             let gap = (self.is_apart || !live.is_empty()).then(String::new);
             let spin = SPINNER[self.frames % SPINNER.len()];
-            let status = cut(
-                &one_line(&format!("{spin} {status}")),
-                columns.saturating_sub(1),
-            );
-            live.extend(gap.into_iter().chain([style.dim(&status)]));
+            let status = one_line(&format!("{spin} {status}"));
+            let status = style.dim(&cut(&status, columns.saturating_sub(1)));
+            live.extend(gap.into_iter().chain([status]));
         }
         if settled.iter().chain(&live).next().is_some() {
             terminal.draw(&settled, &live)?;
@@ -149,11 +142,7 @@ impl Screen {
     }
 
     /// Ends the text of a turn and writes its rows permanently.
-    pub(super) fn end_text(
-        &mut self,
-        terminal: &mut Terminal,
-        kind: TextKind,
-    ) -> Result<(), CliError> {
+    pub(super) fn end_text(&mut self, terminal: &mut Terminal, kind: TextKind) -> io::Result<()> {
         let mut turn = mem::take(&mut self.turn);
         let look = self.look(terminal);
         turn.rows.extend(turn.markdown.whole(&turn.arrived, &look));
@@ -175,7 +164,7 @@ impl Screen {
         terminal: &mut Terminal,
         line: &str,
         apart: bool,
-    ) -> Result<(), CliError> {
+    ) -> io::Result<()> {
         let Some((columns, _, style)) = terminal.screen() else {
             return Ok(());
         };
@@ -184,7 +173,7 @@ impl Screen {
         let gap = (apart && self.is_apart).then(String::new);
         let rows: Vec<String> = gap.into_iter().chain([line]).collect();
         self.is_apart = true;
-        Ok(terminal.draw(&rows, &[])?)
+        terminal.draw(&rows, &[])
     }
 
     fn marked(
@@ -200,14 +189,11 @@ impl Screen {
             Some(TextKind::Answer) | None => MARKS.0.to_owned(),
         };
         let gap = self.is_apart && from == 0 && !rows.is_empty();
-        let marked = rows
-            .into_iter()
-            .enumerate()
-            .map(|(at, row)| match at + from {
-                0 => format!("{mark}{row}"),
-                _ if row.is_empty() => row,
-                _ => format!("{INDENT}{row}"),
-            });
+        let marked = (from..).zip(rows).map(|(at, row)| match at {
+            0 => format!("{mark}{row}"),
+            _ if row.is_empty() => row,
+            _ => format!("{INDENT}{row}"),
+        });
         gap.then(String::new).into_iter().chain(marked).collect()
     }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_util::future::ready;
-use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
 };
 
 const REPLAY: &str = "`oracle dev replay`";
+const UNSCRIPTED: &str = "the script has no result for this call";
 
 /// A scripted conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -30,16 +31,9 @@ pub struct Scenario {
     pub query: String,
     /// Configuration keys of this run, without their section if that is unambiguous (`max_turns`),
     /// else with it (`tools.call_deadline`).
-    #[serde(default, deserialize_with = "or_default")]
-    pub config: BTreeMap<String, Value>,
+    pub config: Option<BTreeMap<String, Value>>,
     /// The model's replies in order, with the results of their calls.
     pub turns: Vec<ScriptTurn>,
-}
-
-fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// Why a scenario cannot be played.
@@ -68,7 +62,7 @@ impl Scenario {
     pub fn settings(&self) -> Result<Vec<Setting>, ScenarioError> {
         // The reference behaviour, which the scenario can override.
         let mut settings = vec![Setting::new(REPLAY, "turn.on_missing_signal", "remind")];
-        for (key, value) in &self.config {
+        for (key, value) in self.config.iter().flatten() {
             let text = match value {
                 Value::String(text) => text.clone(),
                 // Writes 5.0 as 5.
@@ -108,22 +102,15 @@ impl Scenario {
             }
         }
         let answers = Arc::new(answers);
-        names
-            .into_iter()
-            .map(|name| {
-                let answers = Arc::clone(&answers);
-                FnTool::new(spec(name), move |_: IgnoredAny, context| {
-                    let unscripted = || {
-                        Err(ToolError::for_model(
-                            "the script has no result for this call",
-                        ))
-                    };
-                    let answer = answers.get(&context.call).cloned();
-                    let answer = answer.unwrap_or_else(unscripted);
-                    ready(answer.map(ToolOutput::from))
-                })
+        let tool = |name| {
+            let answers = Arc::clone(&answers);
+            FnTool::new(spec(name), move |_: IgnoredAny, context| {
+                let unscripted = || Err(ToolError::for_model(UNSCRIPTED));
+                let answer = answers.get(&context.call).cloned();
+                ready(answer.unwrap_or_else(unscripted).map(ToolOutput::from))
             })
-            .collect()
+        };
+        names.into_iter().map(tool).collect()
     }
 }
 
@@ -138,9 +125,8 @@ fn answer(call: &ScriptCall, (step, n): (usize, usize)) -> Result<String, ToolEr
         Some(other) => other.to_string(),
         None => format!("(no result given for call {} of turn {})", n + 1, step + 1),
     };
-    if call.success {
-        Ok(text)
-    } else {
-        Err(ToolError::ForModel(text))
+    match call.success {
+        true => Ok(text),
+        false => Err(ToolError::ForModel(text)),
     }
 }

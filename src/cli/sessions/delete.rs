@@ -3,7 +3,7 @@
 //! **Invariant:** nothing is deleted unless the user agrees, by `--yes` or at the prompt. The
 //! actors' own deletion does the work.
 
-use std::io::{BufRead as _, Write as _};
+use std::io::BufRead as _;
 
 use serde_json::json;
 
@@ -41,27 +41,22 @@ pub async fn delete(
     if !args.yes {
         confirm(&known, terminal)?;
     }
-    let from = if args.force {
-        Only::Always
-    } else {
-        Only::WhenIdle
+    let when = match args.force {
+        true => Only::Always,
+        false => Only::WhenIdle,
     };
-    let deleted = match actor::delete(journal, &known.key, from).await {
+    let deleted = match actor::delete(journal, &known.key, when).await {
         Err(AskError::Unfinished(_)) => return Err(busy(&known)),
         deleted => deleted?,
     };
     let (id, known, sub_agents) = (&known.key.name, &deleted.known, deleted.sub_agents.len());
-    if terminal.json {
-        let deleted = json!({ "session": id, "records": known.last, "sub_agents": sub_agents });
-        return terminal.out.json(&deleted);
-    }
+    let report = json!({ "session": id, "records": known.last, "sub_agents": sub_agents });
     let with = match sub_agents {
         0 => String::new(),
         1 => " and its sub-agent".to_owned(),
         many => format!(" and its {many} sub-agents"),
     };
-    writeln!(terminal.out, "deleted session `{id}`{with}")?;
-    Ok(())
+    terminal.result(&report, &format!("deleted session `{id}`{with}"))
 }
 
 fn busy(known: &Known) -> CliError {

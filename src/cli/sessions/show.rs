@@ -1,16 +1,13 @@
 //! `oracle sessions show`: a session's state and messages.
 
-use std::{collections::BTreeSet, io::Write as _};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
 use super::{CliError, SessionArg, Terminal, each_record, known};
 use crate::{
     actor::{Oracle, SessionView, SubAgent},
-    cli::{
-        terminal::harmless,
-        text::{standing, sub_agents},
-    },
+    cli::text::{standing, sub_agents},
     journal::{Entry, Journal, Known},
     model::{
         QueryId, Seq, SessionName, Timestamp, Usage,
@@ -75,7 +72,8 @@ pub async fn show(
     if terminal.json {
         return terminal.out.json(&shown);
     }
-    print(&shown, terminal)
+    let lines = lines(&shown, terminal);
+    Ok(terminal.line(&lines.join("\n"))?)
 }
 
 /// The exchanges, and the queries that have sub-agents.
@@ -125,52 +123,40 @@ async fn conversation(
     Ok((exchanges, delegated))
 }
 
-fn print(shown: &SessionReport, terminal: &mut Terminal) -> Result<(), CliError> {
-    let person = terminal.out_is_terminal();
-    let printable = |text: &str| match person {
-        true => harmless(text.trim_end()),
-        false => text.trim_end().to_owned(),
-    };
-    let (view, out) = (&shown.view, &mut terminal.out);
-    writeln!(out, "{:<15}{}", "session", view.key.name)?;
-    for (word, text) in standing(view) {
-        writeln!(out, "{word:<15}{}", printable(&text))?;
-    }
-    if let Some(at) = shown.last_activity {
-        writeln!(out, "{:<15}{at}", "last activity")?;
-    }
+fn lines(shown: &SessionReport, terminal: &Terminal) -> Vec<String> {
+    let printable = |text: &str| terminal.shown(text.trim_end());
+    let mut lines = vec![format!("{:<15}{}", "session", shown.view.key.name)];
+    lines.extend(standing(&shown.view).iter().map(|line| printable(line)));
+    let active = shown.last_activity;
+    lines.extend(active.map(|at| format!("{:<15}{at}", "last activity")));
     let ended = shown.conversation.iter().filter(|one| one.end.is_some());
     let (ended, all) = (ended.count(), shown.conversation.len());
-    writeln!(out, "{:<15}{all}, {ended} of them finished", "questions")?;
+    let questions = format!("{all}, {ended} of them finished");
+    lines.push(format!("{:<15}{questions}", "questions"));
     for exchange in &shown.conversation {
-        let number = exchange
-            .query
-            .map_or_else(|| "-".to_owned(), |query| query.to_string());
-        writeln!(out, "\n#{number}  {}", exchange.at)?;
-        for line in printable(&exchange.question).lines() {
-            writeln!(out, "> {line}")?;
-        }
+        let number = exchange.query.map(|query| query.to_string());
+        let number = number.as_deref().unwrap_or("-");
+        lines.push(format!("\n#{number}  {}", exchange.at));
+        let question = printable(&exchange.question);
+        lines.extend(question.lines().map(|line| format!("> {line}")));
         for added in &exchange.added {
-            for line in printable(added).lines() {
-                writeln!(out, ">> {line}")?;
-            }
+            lines.extend(printable(added).lines().map(|line| format!(">> {line}")));
         }
         for (depth, line) in sub_agents(&exchange.sub_agents) {
-            writeln!(out, "{}{}", "  ".repeat(depth), printable(&line))?;
+            lines.push("  ".repeat(depth) + &printable(&line));
         }
-        match &exchange.end {
-            None => writeln!(out, "[not ended]")?,
-            Some(end) => {
-                if !end.readable.trim().is_empty() {
-                    writeln!(out, "{}", printable(&end.readable))?;
-                }
-                let reason = end.reason.as_ref();
-                let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-                let (outcome, turns, tokens) = (end.outcome, end.turns, end.usage.total_tokens());
-                let ended = format!("[{outcome}{reason}; {turns} turns, {tokens} tokens]");
-                writeln!(out, "{}", printable(&ended))?;
-            }
+        let Some(end) = &exchange.end else {
+            lines.push("[not ended]".to_owned());
+            continue;
+        };
+        if !end.readable.trim().is_empty() {
+            lines.push(printable(&end.readable));
         }
+        let reason = end.reason.as_ref();
+        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+        let (outcome, turns, tokens) = (end.outcome, end.turns, end.usage.total_tokens());
+        let ended = format!("[{outcome}{reason}; {turns} turns, {tokens} tokens]");
+        lines.push(printable(&ended));
     }
-    Ok(())
+    lines
 }

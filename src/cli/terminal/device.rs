@@ -63,9 +63,7 @@ impl Style {
 pub(super) fn forced_columns(environment: &Environment) -> Option<usize> {
     let force = environment.get("CLICOLOR_FORCE");
     let is_forced = force.is_some_and(|force| !force.is_empty() && force != "0");
-    let columns = environment
-        .get("COLUMNS")
-        .and_then(|columns| columns.to_str());
+    let columns = environment.get("COLUMNS").and_then(|it| it.to_str());
     let columns = columns.and_then(|columns| columns.parse().ok());
     (is_forced && Style::wanted(environment) == Style::Coloured)
         .then(|| columns.filter(|columns| *columns > 0).unwrap_or(SIZE.0))

@@ -79,8 +79,7 @@ impl Row {
         let view = self.view.as_deref()?;
         let question = view.question.as_deref().unwrap_or_default();
         let mut lines = vec![format!("{}: {question}", view.key)];
-        let standing = standing(view).into_iter();
-        lines.extend(standing.map(|(label, value)| format!("{label:<15}{value}")));
+        lines.extend(standing(view));
         lines.extend(view.calls.iter().map(|waiting| described(&waiting.call)));
         Some(lines.join("\n"))
     }

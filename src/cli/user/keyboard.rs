@@ -84,10 +84,8 @@ impl Keyboard {
         while let Ok(bytes) = timeout(pause, self.bytes()).await
             && !bytes.is_empty()
         {
-            if let Some(ahead) = &mut self.ahead {
-                // A Ctrl-Z within a paste does not suspend.
-                ahead.take(&bytes);
-            }
+            // A Ctrl-Z within a paste does not suspend.
+            self.take_ahead(&bytes);
         }
     }
 
@@ -120,21 +118,13 @@ impl Keyboard {
                 return UserInput::Line(line);
             }
         }
-        if self.ended || self.ahead.is_none() {
-            std::future::pending::<()>().await;
-        }
-        loop {
+        while !self.ended && self.ahead.is_some() {
             let bytes = self.bytes().await;
-            if bytes.is_empty() {
-                self.end();
-                std::future::pending::<()>().await;
-            }
-            if let Some(ahead) = &mut self.ahead
-                && ahead.take(&bytes)
-            {
+            if self.take_ahead(&bytes) {
                 return UserInput::Suspend;
             }
         }
+        std::future::pending().await
     }
 
     /// Returns the text typed ahead. Waits for the end of a paste, whose rest would be taken for
@@ -145,13 +135,9 @@ impl Keyboard {
             let Ok(bytes) = timeout(REST, self.bytes()).await else {
                 break;
             };
-            if bytes.is_empty() {
-                self.end();
-            } else if let Some(ahead) = &mut self.ahead {
-                ahead.take(&bytes);
-            }
+            self.take_ahead(&bytes);
         }
-        self.ahead.take().map(TypeAhead::typed).unwrap_or_default()
+        self.ahead.map(TypeAhead::typed).unwrap_or_default()
     }
 
     /// Reads the next bytes; empty at the end. A terminal in line mode yields a line, or the
@@ -170,23 +156,25 @@ impl Keyboard {
 
     fn catch_up(&mut self) {
         while !self.ended
-            && let Some(ahead) = &mut self.ahead
+            && self.ahead.is_some()
             && let Some(bytes) = at_once(self.input.get_ref())
         {
-            if bytes.is_empty() {
-                self.end();
-            } else {
-                // Too late to suspend; the user can press Ctrl-Z again.
-                ahead.take(&bytes);
-            }
+            // Too late to suspend; the user can press Ctrl-Z again.
+            self.take_ahead(&bytes);
         }
     }
 
-    fn end(&mut self) {
-        self.ended = true;
-        if let Some(ahead) = &mut self.ahead {
+    /// Keeps bytes for the next reader, or notes the end if there are none. Returns whether they
+    /// suspend the process.
+    fn take_ahead(&mut self, bytes: &[u8]) -> bool {
+        let Some(ahead) = &mut self.ahead else {
+            return false;
+        };
+        if bytes.is_empty() {
+            self.ended = true;
             ahead.leave();
         }
+        ahead.take(bytes)
     }
 }
 
@@ -215,9 +203,7 @@ const LONGEST: usize = 4 * MAX_REASON + 20;
 const TOO_LONG: &str = "…";
 
 #[derive(Debug, Default)]
-struct LineBuffer {
-    bytes: Vec<u8>,
-}
+struct LineBuffer(Vec<u8>);
 
 impl LineBuffer {
     /// Adds bytes and returns a complete line, or [`TOO_LONG`].
@@ -225,12 +211,12 @@ impl LineBuffer {
         let mut pieces = bytes.splitn(2, |byte| *byte == b'\n');
         let (piece, ends) = (pieces.next().unwrap_or_default(), pieces.next().is_some());
         // One byte more than allowed shows that the line is too long to be an answer.
-        let room = (LONGEST + 1).saturating_sub(self.bytes.len());
-        self.bytes.extend(piece.iter().take(room));
+        let room = (LONGEST + 1).saturating_sub(self.0.len());
+        self.0.extend(piece.iter().take(room));
         if !ends {
             return None;
         }
-        let line = std::mem::take(&mut self.bytes);
+        let line = std::mem::take(&mut self.0);
         Some(match line.len() > LONGEST {
             true => TOO_LONG.to_owned(),
             false => String::from_utf8_lossy(&line).into_owned(),

@@ -85,7 +85,7 @@ impl Lines {
 
     pub(super) async fn user_input(&mut self) -> UserInput {
         if !self.asks {
-            std::future::pending::<()>().await;
+            return std::future::pending().await;
         }
         match self.lines.recv().await {
             Some(Ok(line)) => UserInput::Line(String::from_utf8_lossy(&line).into_owned()),

@@ -21,19 +21,15 @@ const BRACKETED_PASTE: (&[u8], &[u8]) = (b"\x1b[?2004h", b"\x1b[?2004l");
 const NO_KEY: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
 
 /// The terminal's original mode, restored on drop, also by a panic.
-pub(in crate::cli) struct TerminalModeGuard {
-    modes: Option<Termios>,
-}
+pub(in crate::cli) struct TerminalModeGuard(Option<Termios>);
 
 impl TerminalModeGuard {
     pub(in crate::cli) fn now() -> Self {
-        Self {
-            modes: tcgetattr(stdin()).ok(),
-        }
+        Self(tcgetattr(stdin()).ok())
     }
 
     pub(in crate::cli) fn restorer(&self) -> impl Fn() + Send + use<> {
-        let modes = self.modes.clone();
+        let modes = self.0.clone();
         move || {
             if let Some(modes) = &modes {
                 restore(modes);
@@ -44,9 +40,7 @@ impl TerminalModeGuard {
 
 impl Drop for TerminalModeGuard {
     fn drop(&mut self) {
-        if let Some(modes) = &self.modes {
-            restore(modes);
-        }
+        self.restorer()();
     }
 }
 

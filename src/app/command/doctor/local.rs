@@ -32,10 +32,8 @@ pub(super) fn check(
     let file = file.map_or("no file".into(), |file| {
         format!("file `{}`", file.display())
     });
-    let (chain, why) = (
-        loaded.choice.chain.models().join(", "),
-        loaded.model_choice_reason(),
-    );
+    let chain = loaded.choice.chain.models().join(", ");
+    let why = loaded.model_choice_reason();
     let seen = format!("{file}; using {chain}, {why}");
     report.add(Finding::ok("config", seen))?;
     let builder = builder(config, args, environment);
@@ -54,10 +52,8 @@ pub(super) fn check(
     let mut told = HashSet::new();
     problems.retain(|problem| told.insert(problem.clone()));
     if problems.is_empty() {
-        report.add(Finding::ok(
-            "parts",
-            "project folder, MCP servers, lexicon and prompts are valid",
-        ))?;
+        let seen = "project folder, MCP servers, lexicon and prompts are valid";
+        report.add(Finding::ok("parts", seen))?;
     }
     for problem in problems {
         let mend = "run `oracle config check` for all problems";

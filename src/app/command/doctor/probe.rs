@@ -11,10 +11,9 @@ use crate::{
     config::Provider,
     llm::{Backend, Delta, Request, Streaming, ToolChoice, estimate_usage},
     model::{
-        Fault, FaultCode, Message, Part, Price, QueryType, Reply, Role, StopReason, Timestamp,
-        ToolResult, ToolSpec, ToolStatus, Usage,
+        Fault, FaultCode, Message, Part, Price, Reply, Role, StopReason, Timestamp, ToolResult,
+        ToolSpec, ToolStatus, Usage,
     },
-    prompt::{ComposeInput, Variables},
     signal::{self, Finding as Read},
 };
 
@@ -94,10 +93,9 @@ pub(super) fn is_final(fault: &Fault) -> bool {
 }
 
 fn request(model: &str, system: Arc<str>, question: &str, tools: Vec<ToolSpec>) -> Request {
-    let tool_choice = if tools.is_empty() {
-        ToolChoice::None
-    } else {
-        ToolChoice::Auto
+    let tool_choice = match tools.is_empty() {
+        true => ToolChoice::None,
+        false => ToolChoice::Auto,
     };
     Request {
         model: model.into(),
@@ -125,12 +123,8 @@ pub(super) fn calling(model: &str) -> Request {
         "Call the tool {TOOL} with the number {NUMBER}. Say nothing before it has returned; then tell me \
          the code word that it returned."
     );
-    request(
-        model,
-        "You use the tools that you have.".into(),
-        &question,
-        vec![tool],
-    )
+    let system = "You use the tools that you have.";
+    request(model, system.into(), &question, vec![tool])
 }
 
 /// `None` if the model called no tool.
@@ -151,11 +145,6 @@ pub(super) fn answering(model: &str, called: &ProbeReply) -> Option<Request> {
         messages: Arc::new(messages),
         ..asked
     })
-}
-
-pub(super) fn small_talk(variables: &Variables) -> ComposeInput {
-    let prepared = Arc::new(variables.clone().prepare());
-    ComposeInput::new(prepared, QueryType::Conversational)
 }
 
 pub(super) fn asking(model: &str, prompt: Arc<str>) -> Request {
@@ -187,8 +176,8 @@ pub(super) fn of_reply(probe_reply: &ProbeReply, provider: &Provider) -> Vec<Fin
         let mend = "choose a model that is made for chat";
         Finding::warn("reply", seen, mend)
     } else {
-        let seen = format!("{} characters in {ms} ms", text.chars().count());
-        Finding::ok("reply", seen)
+        let count = text.chars().count();
+        Finding::ok("reply", format!("{count} characters in {ms} ms"))
     };
     let pieces = probe_reply.pieces;
     let streaming = match provider.stream {
@@ -200,14 +189,9 @@ pub(super) fn of_reply(probe_reply: &ProbeReply, provider: &Provider) -> Vec<Fin
             "replies work but appear late; check whether a proxy buffers them",
         ),
     };
-    let Usage {
-        input_tokens,
-        output_tokens,
-        ..
-    } = reply.usage;
-    let usage = if input_tokens > 0 && output_tokens > 0 && !probe_reply.estimated {
-        let seen = format!("{input_tokens} tokens sent, {output_tokens} received");
-        Finding::ok("usage", seen)
+    let (sent, received) = (reply.usage.input_tokens, reply.usage.output_tokens);
+    let usage = if sent > 0 && received > 0 && !probe_reply.estimated {
+        Finding::ok("usage", format!("{sent} tokens sent, {received} received"))
     } else {
         let seen = "the server does not report token usage";
         Finding::warn("usage", seen, "token and cost budgets rely on estimates")
