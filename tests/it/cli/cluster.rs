@@ -92,7 +92,6 @@ impl Node {
                 let events = page["events"].as_array().unwrap();
                 if count(events, "query.finished") == 1 {
                     assert_eq!(count(events, "query.accepted"), 1);
-                    println!("{session} went on after {:?}", since.elapsed());
                     return;
                 }
             }
