@@ -67,13 +67,7 @@ pub(super) fn report(query: &str, place: &Scope, tally: &Tally, limits: Limits) 
             unshown += hits.total - shown as u64;
         }
     }
-    text.push_str(&last_line(
-        query,
-        place,
-        tally,
-        (unshown_files, unshown),
-        limits,
-    ));
+    text += &last_line(query, place, tally, (unshown_files, unshown), limits);
     ToolOutput::new(text, &json!({ "places": places, "more": unshown }))
 }
 
@@ -106,7 +100,7 @@ fn block(hits: &FileHits, best: &[u64], context: u64) -> String {
 fn write_lines(
     block: &mut String,
     path: &str,
-    lines: &[(u64, &str)],
+    lines: &[(u64, impl AsRef<str>)],
     best: &[u64],
     marks_gaps: bool,
 ) {
@@ -118,7 +112,7 @@ fn write_lines(
         if !path.is_empty() {
             let _ = write!(block, "{path}{mark}");
         }
-        let _ = writeln!(block, "{number}{mark} {line}");
+        let _ = writeln!(block, "{number}{mark} {}", line.as_ref());
     }
     block.push('\n');
 }
@@ -279,7 +273,6 @@ fn place_block(found: &RankedPlace, limits: Limits, most: usize) -> String {
     let lines = lines.filter(|(number, _)| near(*number)).take(most);
     let lines = lines.map(|(number, line)| (number, shortened(line, limits.line_chars)));
     let lines: Vec<(u64, String)> = lines.collect();
-    let lines: Vec<(u64, &str)> = lines.iter().map(|(at, line)| (*at, &**line)).collect();
     write_lines(&mut block, "", &lines, &found.best, true);
     block
 }
