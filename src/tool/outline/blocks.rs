@@ -256,15 +256,9 @@ const MAX_PIECES: usize = 192;
 /// Maximum number of pieces kept inside brackets, because attributes can be long.
 const MAX_INSIDE: usize = 32;
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct NestedToken<'a> {
-    pub(super) token: Token<'a>,
-    pub(super) nest: u32,
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Head<'a> {
-    pub(super) pieces: Vec<NestedToken<'a>>,
+    pub(super) pieces: Vec<Token<'a>>,
     pub(super) nest: u32,
     inside: usize,
     start: Option<usize>,
@@ -281,7 +275,7 @@ impl<'a> Head<'a> {
         let nest = self.nest;
         self.inside = if nest == 0 { 0 } else { self.inside + 1 };
         if self.pieces.len() < MAX_PIECES && self.inside <= MAX_INSIDE {
-            self.pieces.push(NestedToken { token, nest });
+            self.pieces.push(Token { nest, ..token });
         }
         if token.kind == TokenKind::Sign && matches!(token.text, "(" | "[") {
             self.nest += 1;
@@ -306,7 +300,7 @@ impl<'a> Head<'a> {
 
     /// Whether the pieces are `#[…]` or `[…]`.
     fn is_attribute(&self) -> bool {
-        let mut pieces = self.pieces.iter().map(|piece| piece.token.text);
+        let mut pieces = self.pieces.iter().map(|piece| piece.text);
         let first = pieces.next();
         first == Some("[") || first == Some("#") && pieces.next() == Some("[")
     }
@@ -317,7 +311,7 @@ impl<'a> Head<'a> {
             language,
             place,
             head: self,
-            tokens: outer.map(|piece| piece.token).collect(),
+            tokens: outer.copied().collect(),
         }
     }
 
@@ -326,12 +320,10 @@ impl<'a> Head<'a> {
         &self,
         opens: impl Fn(&Token<'a>) -> bool,
     ) -> impl Iterator<Item = Token<'a>> {
-        let from = self.pieces.iter();
-        let from = from.skip_while(move |piece| !opens(&piece.token));
+        let from = self.pieces.iter().copied();
+        let from = from.skip_while(move |piece| !opens(piece));
         let inside = from.skip(1).take_while(|piece| piece.nest > 0);
-        inside
-            .filter(|piece| piece.nest == 1)
-            .map(|piece| piece.token)
+        inside.filter(|piece| piece.nest == 1)
     }
 }
 

@@ -123,6 +123,12 @@ impl<'a> Top<'a, '_> {
         define_in(owner, kind, name)
     }
 
+    /// The words directly inside the first parentheses.
+    fn words_inside(&self) -> impl Iterator<Item = Token<'a>> {
+        let inside = self.head.inside(|token| token.is("("));
+        inside.filter(Token::is_word)
+    }
+
     fn has_before(&self, text: &str, end: usize) -> bool {
         self.find(0, text).is_some_and(|at| at < end)
     }

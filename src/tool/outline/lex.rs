@@ -39,6 +39,8 @@ pub(super) struct Token<'a> {
     pub(super) at: usize,
     pub(super) is_line_start: bool,
     pub(super) is_unindented: bool,
+    /// The number of brackets around it within its statement.
+    pub(super) nest: u32,
 }
 
 pub(super) fn is_one_of(words: &str, word: &str) -> bool {
@@ -161,6 +163,7 @@ impl<'a> Lexer<'a> {
             at: start,
             is_line_start,
             is_unindented,
+            nest: 0,
         }
     }
 

@@ -73,8 +73,8 @@ pub(super) fn ended<'a>(top: &Top<'a, '_>) -> Option<Definition<'a>> {
     while name >= 2 && top.is(name, "]") {
         name -= 2;
     }
-    top.define(constant_if(is_constant), name)
-        .filter(|_| name > 0)
+    let found = top.define(constant_if(is_constant), name);
+    found.filter(|_| name > 0)
 }
 
 fn start(top: &Top<'_, '_>) -> usize {
@@ -135,10 +135,9 @@ fn function<'a>(top: &Top<'a, '_>, from: usize) -> Option<(Definition<'a>, usize
                     let after = top.past_group(at);
                     found = Some((definition, after));
                     // A macro on its own line is separate from what follows.
-                    let next = top
-                        .get(after)
-                        .filter(|next| next.is_line_start && next.is_word());
-                    let alone = next.is_some_and(|next| !next.is_one_of(TRAILS));
+                    let alone = top.get(after).is_some_and(|next| {
+                        next.is_line_start && next.is_word() && !next.is_one_of(TRAILS)
+                    });
                     if !alone || top.find(after, "(").is_none() {
                         return found;
                     }
@@ -172,10 +171,7 @@ fn macro_definition<'a>(top: &Top<'a, '_>, at: usize) -> Option<Definition<'a>> 
     if !is_call || name.text.contains(char::is_lowercase) {
         return None;
     }
-    let mut words = top
-        .head
-        .inside(|token| token.is("("))
-        .filter(Token::is_word);
+    let mut words = top.words_inside();
     let first = words.next().unwrap_or(name);
     let second = words.next().filter(|_| name.text.starts_with("TEST"));
     let (owner, name) = (second.map(|_| first), second.unwrap_or(first));
@@ -200,10 +196,10 @@ fn owner<'a>(top: &Top<'a, '_>, from: usize, name: usize) -> (Option<Token<'a>>,
 fn typedef<'a>(top: &Top<'a, '_>) -> Option<Definition<'a>> {
     let mut pairs = top.head.pieces.windows(2);
     let pointer = pairs
-        .find(|two| two[0].token.is("*") && two[0].nest == 1 && two[1].token.is_word())
+        .find(|two| two[0].is("*") && two[0].nest == 1 && two[1].is_word())
         .filter(|_| top.find(0, "(").is_some_and(|at| top.is(at + 2, "(")));
     let name = match pointer {
-        Some(two) => two[1].token,
+        Some(two) => two[1],
         None => *top.tokens.iter().rfind(|token| token.is_word())?,
     };
     Some(define(SymbolKind::Type, name))

@@ -24,7 +24,7 @@ pub(super) fn group<'a>(head: &Head<'a>) -> Option<Role<'a>> {
     let [piece] = head.pieces.as_slice() else {
         return None;
     };
-    match piece.token.text {
+    match piece.text {
         "const" => Some(Role::Group(SymbolKind::Constant)),
         "var" => Some(Role::Group(SymbolKind::Variable)),
         "type" => Some(Role::Group(SymbolKind::Type)),
@@ -60,11 +60,7 @@ fn function<'a>(top: &Top<'a, '_>) -> Option<Definition<'a>> {
         return Some(define(SymbolKind::Function, name));
     }
     let name = top.word(top.past_group(1))?;
-    let receiver = top
-        .head
-        .inside(|token| token.is("("))
-        .filter(Token::is_word)
-        .last();
+    let receiver = top.words_inside().last();
     Some(define_in(receiver, SymbolKind::Method, name))
 }
 

@@ -37,12 +37,8 @@ pub(super) fn ended<'a>(top: &Top<'a, '_>) -> Option<Definition<'a>> {
     let equals = top.find(at, "=");
     let Some(end) = equals.filter(|&equals| arrow.is_none_or(|arrow| equals < arrow)) else {
         // A property of C# has an arrow.
-        let property = || {
-            top.define(
-                SymbolKind::Variable,
-                arrow.filter(|&end| end >= at + 2)? - 1,
-            )
-        };
+        let end = arrow.filter(|&arrow| arrow >= at + 2);
+        let property = || top.define(SymbolKind::Variable, end? - 1);
         return method(top, at).or_else(property);
     };
     let is_final = top.has_before("final", at) || top.has_before("readonly", at);
