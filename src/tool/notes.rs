@@ -204,7 +204,7 @@ impl Notes {
     fn part(&self, given: &str) -> Result<String, ToolError> {
         let below = self.below_folder(given);
         let own = ProjectRoot::open(&self.folder)
-            .map_err(|_| ToolError::for_model("cannot read the notes folder"))?;
+            .map_err(|_| for_model!("cannot read the notes folder"))?;
         let found = own.resolve(if below.is_empty() { "." } else { below });
         let is_around = |folder: PathBuf| self.folder.starts_with(folder);
         match found {

@@ -276,29 +276,29 @@ pub(super) struct Scope {
 impl Scope {
     /// Finds the scope that a model named.
     pub(super) fn find(root: &ProjectRoot, wanted: Option<&str>) -> Result<Self, ToolError> {
-        let whole = |globs, words| Self {
+        let mut scope = Self {
             root: root.path().to_owned(),
             start: root.path().to_owned(),
-            globs,
-            words,
+            globs: Override::empty(),
+            words: String::new(),
         };
         let wanted = wanted.map_or("", str::trim);
         if wanted.is_empty() {
-            return Ok(whole(Override::empty(), String::new()));
+            return Ok(scope);
         }
         match root.resolve(wanted) {
+            Ok(start) if start == root.path() => {}
             Ok(start) => {
-                let is_root = start == root.path();
-                let words = (!is_root).then(|| format!(" in `{}`", root.display_path(&start)));
-                let whole = whole(Override::empty(), words.unwrap_or_default());
-                Ok(Self { start, ..whole })
+                scope.words = format!(" in `{}`", root.display_path(&start));
+                scope.start = start;
             }
             Err(_) if wanted.starts_with('!') || wanted.contains(['*', '?', '[', '{']) => {
-                let globs = globs(root.path(), wanted)?;
-                Ok(whole(globs, format!(" in files like {}", quoted(wanted))))
+                scope.globs = globs(root.path(), wanted)?;
+                scope.words = format!(" in files like {}", quoted(wanted));
             }
-            Err(error) => Err(error),
+            Err(error) => return Err(error),
         }
+        Ok(scope)
     }
 
     pub(super) fn top(&self) -> String {

@@ -113,11 +113,8 @@ impl Scenario {
             .map(|name| {
                 let answers = Arc::clone(&answers);
                 FnTool::new(spec(name), move |_: IgnoredAny, context| {
-                    let unscripted = || {
-                        Err(ToolError::for_model(
-                            "the script has no result for this call",
-                        ))
-                    };
+                    let words = "the script has no result for this call";
+                    let unscripted = || Err(ToolError::ForModel(words.to_owned()));
                     let answer = answers.get(&context.call).cloned();
                     let answer = answer.unwrap_or_else(unscripted);
                     ready(answer.map(ToolOutput::from))

@@ -124,7 +124,7 @@ fn last_line(
     (files, more): (u64, u64),
     limits: Limits,
 ) -> String {
-    let (searched, words) = (counted(tally.searched, "file", "files"), place.words());
+    let (searched, words) = (counted(tally.searched, "file"), place.words());
     let mut notes = Vec::new();
     if tally.hits.is_empty() {
         let query = quoted(query);
@@ -132,8 +132,8 @@ fn last_line(
             "nothing found for {query}{words}; {searched} searched"
         ));
     } else if more > 0 {
-        let more = counted(more, "more match", "more matches");
-        let files = counted(files, "file", "files");
+        let more = counted(more, "more match");
+        let files = counted(files, "file");
         notes.push(format!("…{more} in {files}; narrow the query"));
         notes.push(format!("{searched} searched{words}"));
     } else {
@@ -207,9 +207,9 @@ pub(super) fn answer(
             FileStatus::Skipped(why) => skipped.count(why),
         }
     }
-    let searched = counted(texts, "file", "files");
+    let searched = counted(texts, "file");
     let words = place.words();
-    let places = counted(shown, "place", "places");
+    let places = counted(shown, "place");
     let mut notes = vec![match shown {
         0 => format!(
             "nothing found for {}{words}; {searched} searched",
@@ -241,11 +241,11 @@ pub(super) fn answer(
         notes.push("stopped at the deadline: there may be better places".to_owned());
     }
     if let Some(age) = known.age {
-        let seconds = counted(age.as_secs().max(1), "second", "seconds");
+        let seconds = counted(age.as_secs().max(1), "second");
         notes.push(format!("files as of {seconds} ago"));
     }
     if left_out > 0 {
-        let left_out = counted(left_out, "file", "files");
+        let left_out = counted(left_out, "file");
         notes.push(format!(
             "{left_out} beyond the index: search there with `literal`"
         ));

@@ -19,15 +19,7 @@ fn read_with(
         given["path"] = json!("f");
     }
     let wanted: FileReadArguments = arguments::arguments(given)?;
-    let span = wanted.span(&settings)?;
-    read(
-        &root,
-        &wanted.path,
-        span,
-        &settings,
-        &CancellationToken::new(),
-    )
-    .map(|output| output.text)
+    read(&root, &wanted, &settings, &CancellationToken::new()).map(|output| output.text)
 }
 
 fn lines(count: u64) -> Vec<u8> {

@@ -322,12 +322,7 @@ impl Server {
         jobs: &mut mpsc::Receiver<Job>,
     ) -> String {
         self.state.send_replace("running".to_owned());
-        let Connection {
-            link,
-            mut ended,
-            process,
-            listed,
-        } = connection;
+        let (link, listed, mut ended) = (connection.link, connection.listed, connection.ended);
         let (mut calls, mut next_list) = (JoinSet::new(), Instant::now());
         let call = |job| Box::pin(Arc::clone(self).call(link.clone(), job));
         if let Some(job) = first {
@@ -363,7 +358,7 @@ impl Server {
         drop(ended);
         let ending = async { while calls.join_next().await.is_some() {} };
         let _ = timeout(BRIEF, ending).await;
-        if let Some(process) = process {
+        if let Some(process) = connection.process {
             process.end().await;
         }
         why

@@ -246,7 +246,7 @@ async fn search_failure_is_explained() {
         (
             "for now",
             failing(Fault::retryable("journal_unavailable", "/data is busy")),
-            ToolError::for_model(
+            for_model!(
                 "earlier conversations are currently not searchable: try again later, or continue \
                  without them",
             ),
@@ -259,7 +259,7 @@ async fn search_failure_is_explained() {
         (
             "too slow",
             hanging,
-            ToolError::for_model(
+            for_model!(
                 "the search over earlier conversations took too long: search for rarer words, or \
                  continue without it",
             ),

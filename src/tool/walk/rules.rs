@@ -93,7 +93,8 @@ impl Rules {
         if is_never_read(name) {
             return Verdict::Ignored;
         }
-        let around = path.parent().and_then(|folder| self.known(folder));
+        let known = |folder| self.folders.read().get(folder).cloned();
+        let around = path.parent().and_then(known);
         let Some(around) = around.or_else(|| self.top.clone()) else {
             return Verdict::NoRules;
         };
@@ -117,10 +118,6 @@ impl Rules {
             self.folders.write().insert(path.to_owned(), within);
         }
         Verdict::Wanted
-    }
-
-    fn known(&self, folder: &Path) -> Option<Arc<IgnoreFolder>> {
-        self.folders.read().get(folder).map(Arc::clone)
     }
 }
 
