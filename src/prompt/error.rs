@@ -42,13 +42,6 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// Whether a shorter tool list may help.
-    pub(super) const fn is_over_budget(&self) -> bool {
-        matches!(self, Self::PromptBudgetExceeded { .. })
-    }
-}
-
 /// A fault with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{file}`{}: {fault}", .line.map(|line| format!(" line {line}")).unwrap_or_default())]

@@ -68,10 +68,6 @@ pub(super) struct WeightsHeader {
 const MAX_MAGNITUDE: f32 = 1e4;
 
 impl WeightsHeader {
-    fn is_plausible(&self) -> bool {
-        self.numbers().all(|number| number.abs() < MAX_MAGNITUDE)
-    }
-
     /// All numbers but the temperature, in the order of the file.
     fn numbers(&self) -> impl Iterator<Item = f32> {
         let small = [self.rarity_step].into_iter().chain(self.gains);

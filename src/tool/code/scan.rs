@@ -60,29 +60,24 @@ pub(super) fn walk<'a>(
     let skipped = walk::each(scope, stop, &|_: &Path| true, || {
         let mut scanner = scanner();
         move |entry: ignore::DirEntry| {
-            let scanned = scanner.scan(entry.path());
-            found.lock().take(scanned, keep);
+            let hits = scanner.scan(entry.path())?;
+            found.lock().take(hits, keep);
+            Ok(())
         }
     });
     let mut tally = tally.into_inner();
     tally.stopped = stop.is_cancelled();
-    tally.skipped.unreadable += skipped.unreadable;
-    (tally.skipped.links, tally.skipped.special) = (skipped.links, skipped.special);
+    tally.skipped = skipped;
     tally.keep_best(keep);
     tally
 }
 
 impl Tally {
-    fn take(&mut self, scanned: Result<Option<FileHits>, SkipReason>, keep: usize) {
-        match scanned {
-            Ok(hits) => {
-                self.searched += 1;
-                self.hits.extend(hits);
-                if self.hits.len() >= 2 * keep {
-                    self.keep_best(keep);
-                }
-            }
-            Err(why) => self.skipped.count(why),
+    fn take(&mut self, hits: Option<FileHits>, keep: usize) {
+        self.searched += 1;
+        self.hits.extend(hits);
+        if self.hits.len() >= 2 * keep {
+            self.keep_best(keep);
         }
     }
 

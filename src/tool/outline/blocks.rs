@@ -422,31 +422,25 @@ impl<'a> Top<'a, '_> {
         }
     }
 
+    /// The index after attributes, annotations and these modifiers.
     pub(super) fn past_prelude(&self, modifiers: &str) -> usize {
+        const SCOPES: &str = "pub private public internal fileprivate unowned nonisolated";
         let mut at = 0;
         loop {
-            let before = at;
-            if self.is(at, "#") {
-                let bracket = if self.is(at + 1, "!") { at + 2 } else { at + 1 };
-                if self.is(bracket, "[") {
-                    at = self.past_group(bracket);
-                }
-            } else if self.is(at, "@") && !self.is(at + 1, "interface") {
-                at = self.past_annotation(at);
-            } else if self.is(at, ",") {
-                at += 1;
-            } else if self.is(at, "[") {
-                at = self.past_group(at);
-            } else if self.is_one_of(at, modifiers) {
-                at += 1;
-                let scopes = "pub private public internal fileprivate unowned nonisolated";
-                if self.is_one_of(at - 1, scopes) {
-                    at = self.past_group(at);
-                }
-            }
-            if at == before {
+            let next = match self.get(at).map_or("", |token| token.text) {
+                "#" if self.is(at + 1, "[") => self.past_group(at + 1),
+                "#" if self.is(at + 1, "!") && self.is(at + 2, "[") => self.past_group(at + 2),
+                "@" if !self.is(at + 1, "interface") => self.past_annotation(at),
+                "," => at + 1,
+                "[" => self.past_group(at),
+                _ if !self.is_one_of(at, modifiers) => at,
+                _ if self.is_one_of(at, SCOPES) => self.past_group(at + 1),
+                _ => at + 1,
+            };
+            if next == at {
                 return at;
             }
+            at = next;
         }
     }
 

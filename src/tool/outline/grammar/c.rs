@@ -80,21 +80,18 @@ pub(super) fn ended<'a>(top: &Top<'a, '_>) -> Option<Definition<'a>> {
 fn start(top: &Top<'_, '_>) -> usize {
     let mut at = 0;
     loop {
-        let before = at;
-        if top.is(at, "template") {
-            at = top.past_angles(at + 1);
-        } else if top.is(at, "[") {
-            at = top.past_group(at);
-        } else if top.is_one_of(at, "__attribute__ __declspec alignas") {
-            at = top.past_group(at + 1);
-        } else if top.is_one_of(at, MODIFIERS) {
-            at += 1;
-        } else if top.is_one_of(at, "public private protected") && top.is(at + 1, ":") {
-            at += 2;
-        }
-        if at == before {
+        let next = match top.get(at).map_or("", |token| token.text) {
+            "template" => top.past_angles(at + 1),
+            "[" => top.past_group(at),
+            "__attribute__" | "__declspec" | "alignas" => top.past_group(at + 1),
+            "public" | "private" | "protected" if top.is(at + 1, ":") => at + 2,
+            _ if top.is_one_of(at, MODIFIERS) => at + 1,
+            _ => return at,
+        };
+        if next == at {
             return at;
         }
+        at = next;
     }
 }
 
