@@ -74,25 +74,21 @@ use tokio_util::sync::CancellationToken;
 use crate::model::{CallId, Fault, Image, QueryId, SessionKey, ToolSpec};
 
 pub use arguments::{arguments, schema_of};
-#[cfg(feature = "project")]
-pub use citations::{Citation, citations};
-#[cfg(feature = "project")]
-pub use code::{CodeSearchSettings, code_search};
-#[cfg(feature = "project")]
-pub use files::file_read;
 pub use function::{FnTool, tool_fn};
-#[cfg(feature = "project")]
-pub use guard::{ProjectRoot, RootError};
-#[cfg(feature = "project")]
-pub use history::history_search;
-#[cfg(feature = "project")]
-pub use map::{RepoMapSettings, repo_map};
-#[cfg(feature = "project")]
-pub use notes::{Notes, NotesSettings, note_read, note_search, note_write};
 pub use progress::{CallProgress, CallStep};
 pub use registry::{Registry, RegistryError};
 pub use service::SearchService;
 pub use threads::{ThreadHit, Threads, thread_search};
+#[cfg(feature = "project")]
+pub use {
+    citations::{Citation, citations},
+    code::{CodeSearchSettings, code_search},
+    files::file_read,
+    guard::{ProjectRoot, RootError},
+    history::history_search,
+    map::{RepoMapSettings, repo_map},
+    notes::{Notes, NotesSettings, note_read, note_search, note_write},
+};
 
 /// The context of a call, besides its arguments.
 #[derive(Debug, Clone)]
@@ -130,9 +126,8 @@ impl ToolOutput {
     /// Creates a result. Data that has no JSON form (a map whose keys are no strings) is omitted.
     pub fn new(text: impl Into<String>, data: &impl Serialize) -> Self {
         Self {
-            text: text.into(),
             data: serde_json::to_value(data).ok(),
-            images: Vec::new(),
+            ..Self::from(text)
         }
     }
 }
@@ -141,8 +136,7 @@ impl<T: Into<String>> From<T> for ToolOutput {
     fn from(text: T) -> Self {
         Self {
             text: text.into(),
-            data: None,
-            images: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -156,12 +150,6 @@ pub enum ToolError {
     /// The tool itself is broken; the model receives a note, and the fault is logged.
     #[error("{0}")]
     Internal(#[from] Fault),
-}
-
-impl ToolError {
-    pub(crate) fn for_model(text: impl Into<String>) -> Self {
-        Self::ForModel(text.into())
-    }
 }
 
 /// A capability that a model can call.

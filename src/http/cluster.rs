@@ -32,7 +32,12 @@ use reqwest::Client;
 use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
 
-use super::{Caller, Host, Problem, access_log::is_stream, auth::RevocationEvent};
+use super::{
+    Caller, Host, Problem,
+    access_log::{is_stream, with_guard},
+    auth::RevocationEvent,
+    host::SharedCounter,
+};
 use crate::{
     journal::{NodeFigures, Nodes},
     llm::{cause, node_client},
@@ -72,6 +77,8 @@ pub struct Cluster {
     key: SecretString,
     clients: Vec<Client>,
     forwarded: AtomicU64,
+    /// Requests that change something and are being answered by other nodes.
+    in_flight: SharedCounter,
 }
 
 /// Marks a request that another node has forwarded.
@@ -91,6 +98,7 @@ impl Cluster {
                 .map(|_| node_client())
                 .collect::<Result<_, _>>()?,
             forwarded: AtomicU64::new(0),
+            in_flight: SharedCounter::default(),
         })
     }
 
@@ -133,6 +141,11 @@ impl Cluster {
         }
     }
 
+    /// Whether clients of this node wait for answers of others.
+    pub(super) fn is_forwarding(&self) -> bool {
+        self.in_flight.now() > 0
+    }
+
     /// Whether this node may act for its sessions.
     pub(super) fn has_lease(&self) -> bool {
         self.nodes.figures().lease_age < LEASE
@@ -160,7 +173,9 @@ impl Cluster {
             path,
             "/api/sessions" | "/v1/chat/completions" | "/v1/responses"
         ) && !parts.headers.contains_key(SESSION);
-        if parts.method != Method::POST || !begins && !path.ends_with("/messages") {
+        // A tool call over MCP may begin one too.
+        let moves = begins || path.ends_with("/messages") || path == "/mcp";
+        if parts.method != Method::POST || !moves {
             return None;
         }
         let others = self.nodes.others();
@@ -212,6 +227,7 @@ impl Cluster {
         // In place of what a client may have sent under these names.
         headers.insert(KEY, secret);
         headers.insert(CALLER, caller);
+        let in_flight = (parts.method != Method::GET).then(|| self.in_flight.increment());
         let number = self.forwarded.fetch_add(1, Relaxed) as usize;
         let client = &self.clients[number % self.clients.len()];
         let request = client.request(parts.method.clone(), &url);
@@ -229,7 +245,7 @@ impl Cluster {
         for own in [header::CONNECTION, header::TRANSFER_ENCODING] {
             headers.remove(own);
         }
-        let body = Body::from_stream(response.bytes_stream());
+        let body = with_guard(Body::from_stream(response.bytes_stream()), in_flight);
         let mut response = (status, headers, body).into_response();
         if is_stream(&response) {
             response

@@ -82,10 +82,16 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         activity: activity.clone(),
     });
     let served = {
-        let activity = activity.clone();
+        let (activity, host) = (activity.clone(), host.clone());
         service_fn(move |request: Request<Incoming>| {
             let version = request.version();
             let in_flight = activity.begin(version);
+            // Another node sees to its own clients; its other streams must not end with one of them.
+            let is_node = host
+                .cluster()
+                .is_some_and(|it| it.is_node(request.headers()));
+            // On HTTP/1 the socket shows whether the client reads.
+            let is_watched = version == Version::HTTP_2 && !is_node;
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(peer);
             let answer = router.clone().call(request);
@@ -93,7 +99,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
                 let sent = |body| Sent {
                     body,
                     in_flight,
-                    version,
+                    is_watched,
                 };
                 answer.await.map(|response: Response| response.map(sent))
             }
@@ -291,7 +297,7 @@ impl Drop for InFlight {
 struct Sent {
     body: Body,
     in_flight: InFlight,
-    version: Version,
+    is_watched: bool,
 }
 
 impl http_body::Body for Sent {
@@ -302,8 +308,7 @@ impl http_body::Body for Sent {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if self.version != Version::HTTP_2 {
-            // On HTTP/1 the socket shows whether the client reads.
+        if !self.is_watched {
             return Pin::new(&mut self.body).poll_frame(context);
         }
         self.in_flight.resume();

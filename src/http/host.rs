@@ -81,6 +81,15 @@ impl Host {
         &self.shared.drain
     }
 
+    /// When the server stops to accept connections and to stream events: in a cluster, other nodes
+    /// need the sessions that are here until the end of the shutdown.
+    pub(super) fn end_of_access(&self) -> &CancellationToken {
+        match self.cluster() {
+            Some(_) => &self.shared.drain.ending,
+            None => &self.shared.drain.beginning,
+        }
+    }
+
     /// Whether the server or the system is draining.
     pub fn is_draining(&self) -> bool {
         self.shared.drain.has_begun() || self.oracle.is_draining()
@@ -187,11 +196,6 @@ impl DrainSignal {
     /// Whether the shutdown has begun.
     pub fn has_begun(&self) -> bool {
         self.beginning.is_cancelled()
-    }
-
-    /// Resolves when the shutdown begins.
-    pub async fn begun(&self) {
-        self.beginning.cancelled().await;
     }
 
     /// Resolves when the shutdown is over.

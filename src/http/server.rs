@@ -11,7 +11,7 @@ use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    Host, Problem,
+    Cluster, Host, Problem,
     accept::{self, Listener},
     access_log::{is_stream, with_guard},
     cluster, openai, routes,
@@ -43,11 +43,7 @@ impl Server {
         let address = listener.address();
         let (router, _) = routes(host.clone());
         let most = host.settings.max_connections;
-        // The other nodes of a cluster still need the sessions that are here.
-        let ending = match host.cluster() {
-            Some(_) => host.drain().ending.clone(),
-            None => host.drain().beginning.clone(),
-        };
+        let ending = host.end_of_access().clone();
         Self {
             address,
             accepting: spawn(accept::accept(listener, most, router, host.clone(), ending)),
@@ -74,7 +70,11 @@ impl Server {
         self.host.oracle.reject_new();
         let patience = Instant::now() + within.mul_f64(0.8);
         let oracle = &self.host.oracle;
-        while oracle.running() > oracle.awaiting_person() && Instant::now() < patience {
+        let is_busy = || {
+            let waits_for_others = self.host.cluster().is_some_and(Cluster::is_forwarding);
+            waits_for_others || oracle.running() > oracle.awaiting_person()
+        };
+        while is_busy() && Instant::now() < patience {
             tokio::time::sleep(LOOK).await;
         }
         self.host.drain().finish();

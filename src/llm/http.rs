@@ -32,6 +32,8 @@ const POOL_IDLE: Duration = Duration::from_secs(60);
 /// Deadline of another node for a connection or the answer to a ping, and time between the pings.
 #[cfg(feature = "server")]
 const NODE: Duration = Duration::from_secs(2);
+/// What a node sends ahead on a stream, in bytes; a connection has at most 128 streams.
+const STREAM_WINDOW: u32 = 256 << 10;
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// Shorter words of a secret are schemes such as `Bearer`.
 const WORD: usize = 8;
@@ -174,7 +176,9 @@ pub(crate) fn node_client() -> Result<Client, String> {
         .redirect(redirect::Policy::none())
         .connect_timeout(NODE)
         .http2_prior_knowledge()
-        .http2_adaptive_window(true)
+        // A stream that is not read must not stop the others of its connection.
+        .http2_initial_stream_window_size(STREAM_WINDOW)
+        .http2_initial_connection_window_size(128 * STREAM_WINDOW)
         .http2_keep_alive_interval(NODE)
         .http2_keep_alive_timeout(NODE)
         .http2_keep_alive_while_idle(true);

@@ -106,9 +106,9 @@ impl Composer {
     /// [`Error::PromptBudgetExceeded`] when a required segment does not fit, [`Error::Template`]
     /// when a file fails on these values.
     pub fn compose(&self, input: &ComposeInput) -> Result<ComposedPrompt, Error> {
-        let shorter = |error: Error, cut| match error.is_over_budget() {
-            true => self.fit(input, cut),
-            false => Err(error),
+        let shorter = |error, cut| match error {
+            Error::PromptBudgetExceeded { .. } => self.fit(input, cut),
+            error => Err(error),
         };
         self.fit(input, ToolDetail::Whole)
             .or_else(|error| shorter(error, ToolDetail::Needed))

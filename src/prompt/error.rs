@@ -1,8 +1,6 @@
 //! Errors of prompts. Faults of files are reported together when the files are read; composition
 //! fails on the budget or on a template that rejects particular values.
 
-use std::fmt::{self, Display};
-
 use super::segment::SegmentId;
 
 /// An error in prompt files or composition.
@@ -44,15 +42,9 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// Whether a shorter tool list may help.
-    pub(super) const fn is_over_budget(&self) -> bool {
-        matches!(self, Self::PromptBudgetExceeded { .. })
-    }
-}
-
 /// A fault with its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{file}`{}: {fault}", .line.map(|line| format!(" line {line}")).unwrap_or_default())]
 pub struct BrokenFile {
     /// Name of a built-in file, or path of another.
     pub file: String,
@@ -104,16 +96,7 @@ pub enum FileFault {
     Failed(String),
 }
 
-impl Display for BrokenFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "`{}` line {line}: {}", self.file, self.fault),
-            None => write!(f, "`{}`: {}", self.file, self.fault),
-        }
-    }
-}
-
-fn lines<T: Display>(problems: &[T]) -> String {
-    let lines: Vec<String> = problems.iter().map(T::to_string).collect();
+fn lines(problems: &[BrokenFile]) -> String {
+    let lines: Vec<String> = problems.iter().map(BrokenFile::to_string).collect();
     lines.join("\n")
 }

@@ -48,14 +48,12 @@ impl PromptFile {
 }
 
 pub(super) fn builtin() -> Vec<PromptFile> {
-    REGISTRY
-        .iter()
-        .map(|segment| PromptFile {
-            segment,
-            origin: Origin::Builtin,
-            text: unix_lines(Cow::Borrowed(segment.builtin)),
-        })
-        .collect()
+    let file = |segment: &'static Segment| PromptFile {
+        segment,
+        origin: Origin::Builtin,
+        text: unix_lines(Cow::Borrowed(segment.builtin)),
+    };
+    REGISTRY.iter().map(file).collect()
 }
 
 /// The built-in files overlaid with the folder's, and the folder's faults. An unreadable file

@@ -61,18 +61,15 @@ impl Prompts {
         };
         let samples = sample_values();
         for file in files {
-            match prompts
-                .add(&file)
-                .and_then(|()| prompts.check_rendering(&file, &samples))
-            {
+            let added = prompts.add(&file);
+            match added.and_then(|()| prompts.check_rendering(&file, &samples)) {
                 Ok(()) => prompts.files.push(file),
                 Err(found) => problems.extend(found),
             }
         }
-        if problems.is_empty() {
-            Ok(prompts)
-        } else {
-            Err(Error::Files(problems))
+        match problems.is_empty() {
+            true => Ok(prompts),
+            false => Err(Error::Files(problems)),
         }
     }
 

@@ -150,10 +150,8 @@ impl PreparedVariables {
     /// What the cut of the tool list lost.
     pub(super) fn warnings(&self, query_type: QueryType, cut: ToolDetail) -> Vec<String> {
         let mut warnings: Vec<_> = self.cut.iter().cloned().collect();
-        let (kept, of) = (
-            self.tools(query_type.needs(), cut).count(),
-            self.variables.tools.len(),
-        );
+        let kept = self.tools(query_type.needs(), cut).count();
+        let of = self.variables.tools.len();
         if kept < of {
             warnings.push(format!(
                 "tool list cut to the {kept} of {of} tools that serve this type of query, to stay \
@@ -211,10 +209,10 @@ pub(super) fn sample_values() -> Vec<Value> {
         sub_agents: vec![("reviewer".to_owned(), "Reviews code.".to_owned())],
     };
     let samples = [full.prepare(), Variables::default().prepare()];
-    let values = |query_type| {
+    let values = |of| {
         samples
-            .iter()
-            .map(move |sample| sample.values(query_type, ToolDetail::Whole))
+            .each_ref()
+            .map(|sample| sample.values(of, ToolDetail::Whole))
     };
     QueryType::ALL.into_iter().flat_map(values).collect()
 }
@@ -246,11 +244,7 @@ fn neutralize(text: &str) -> String {
 
 /// The cap includes [`CUT_MARK`].
 fn cap(text: &str) -> (String, Option<String>) {
-    if text
-        .char_indices()
-        .nth(PROJECT_CONTEXT_CHARACTERS)
-        .is_none()
-    {
+    if text.chars().nth(PROJECT_CONTEXT_CHARACTERS).is_none() {
         return (text.to_owned(), None);
     }
     let room = PROJECT_CONTEXT_CHARACTERS - CUT_MARK.len();

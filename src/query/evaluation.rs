@@ -1,7 +1,7 @@
 //! Evaluation of a classifier on labelled queries.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use super::{Basis, Classifier, QueryContext};
 use crate::model::QueryType;
@@ -46,12 +46,11 @@ impl LabelledQuery {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let row = Self::of(line).map_err(|problem| LabelError {
+            all.push(Self::of(line).map_err(|problem| LabelError {
                 origin: origin.to_owned(),
                 line: number,
                 problem,
-            })?;
-            all.push(row);
+            })?);
         }
         Ok(all)
     }
@@ -190,13 +189,15 @@ impl fmt::Display for Evaluation {
         for (basis, tally) in &self.bases {
             writeln!(f, "{}", line(basis.as_str(), tally))?;
         }
-        let head = "confusion (rows: actual type; columns: predicted type)";
-        writeln!(f, "\n{head}:")?;
-        let mut head = format!("{:14}", "");
+        writeln!(
+            f,
+            "\nconfusion (rows: actual type; columns: predicted type):"
+        )?;
+        write!(f, "{:14}", "")?;
         for column in QueryType::ALL {
-            write!(head, " {:>14}", column.as_str())?;
+            write!(f, " {:>14}", column.as_str())?;
         }
-        writeln!(f, "{head}")?;
+        writeln!(f)?;
         for row in QueryType::ALL {
             write!(f, "{:14}", row.as_str())?;
             for column in QueryType::ALL {
@@ -208,8 +209,7 @@ impl fmt::Display for Evaluation {
         writeln!(f, "\nby confidence:")?;
         for (tenth, tally) in self.tenths.iter().enumerate().filter(|(_, t)| t.all > 0) {
             let (from, to) = (tenth as f64 / 10.0, (tenth + 1) as f64 / 10.0);
-            let name = format!("{from:.1} to {to:.1}");
-            writeln!(f, "{}", line(&name, tally))?;
+            writeln!(f, "{}", line(&format!("{from:.1} to {to:.1}"), tally))?;
         }
         Ok(())
     }

@@ -68,10 +68,6 @@ pub(super) struct WeightsHeader {
 const MAX_MAGNITUDE: f32 = 1e4;
 
 impl WeightsHeader {
-    fn is_plausible(&self) -> bool {
-        self.numbers().all(|number| number.abs() < MAX_MAGNITUDE)
-    }
-
     /// All numbers but the temperature, in the order of the file.
     fn numbers(&self) -> impl Iterator<Item = f32> {
         let small = [self.rarity_step].into_iter().chain(self.gains);
@@ -134,25 +130,22 @@ impl Weights {
     }
 
     pub(super) fn judge(&self, text: &str, reading: &mut Reading, score: &Score) -> Opinion {
-        let (sums, known) = self.sums(reading);
-        let scales = self
-            .head
-            .scales
-            .map(|s| f64::from(s) / f64::from(MAX_LEVEL));
-        let mut total = self.head.bias.map(f64::from);
-        for (sum, gain) in sums.iter().zip(self.head.gains) {
+        let (head, (sums, known)) = (&self.head, self.sums(reading));
+        let scales = head.scales.map(|s| f64::from(s) / f64::from(MAX_LEVEL));
+        let mut total = head.bias.map(f64::from);
+        for (sum, gain) in sums.iter().zip(head.gains) {
             let factor = f64::from(gain) * sum.factor();
             for (place, scale) in scales.into_iter().enumerate() {
                 total[place] += sum.parts[place] as f64 * scale * factor;
             }
         }
         for place in shapes(text, reading) {
-            add(&mut total, &self.head.shapes[place].map(f64::from), 1.0);
+            add(&mut total, &head.shapes[place].map(f64::from), 1.0);
         }
-        for (of, row) in QueryType::ALL.into_iter().zip(&self.head.lexicon) {
+        for (of, row) in QueryType::ALL.into_iter().zip(&head.lexicon) {
             add(&mut total, &row.map(f64::from), lexicon_value(score.of(of)));
         }
-        let shares = shares(&total.map(|sum| sum / f64::from(self.head.temperature)));
+        let shares = shares(&total.map(|sum| sum / f64::from(head.temperature)));
         Opinion { shares, known }
     }
 

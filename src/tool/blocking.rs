@@ -50,11 +50,9 @@ impl BlockingRunner {
     /// Waits for a permit.
     pub(super) async fn permit(&self) -> Result<OwnedSemaphorePermit, ToolError> {
         let permit = timeout(self.deadline, Arc::clone(&self.permits).acquire_owned()).await;
-        let permit = permit.map_err(|_| {
-            ToolError::for_model(
-                "too many calls of this tool are running: try again, or continue without it",
-            )
-        })?;
+        let Ok(permit) = permit else {
+            refuse!("too many calls of this tool are running: try again, or continue without it");
+        };
         permit.map_err(|closed| internal_error(&closed))
     }
 
@@ -71,25 +69,21 @@ impl BlockingRunner {
             let _permit = permit;
             work(&token)
         });
-        let done = match timeout(self.deadline, &mut running).await {
-            Ok(done) => done,
-            Err(_) => {
-                stop.cancel();
-                timeout(GRACE, running).await.map_err(|_| {
-                    ToolError::for_model(
-                        "the file system did not answer in time: try a smaller part of the project",
-                    )
-                })?
-            }
+        let mut done = timeout(self.deadline, &mut running).await;
+        if done.is_err() {
+            stop.cancel();
+            done = timeout(GRACE, running).await;
+        }
+        let Ok(done) = done else {
+            refuse!("the file system did not answer in time: try a smaller part of the project");
         };
         done.map_err(|panic| internal_error(&panic))?
     }
 }
 
 fn internal_error(what: &dyn std::error::Error) -> ToolError {
-    let class = FaultClass::Bug;
     ToolError::Internal(Fault {
-        class,
+        class: FaultClass::Bug,
         code: FaultCode::ToolPanicked,
         detail: what.to_string(),
     })

@@ -48,7 +48,7 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_QUERY: usize = 1_000;
 const MAX_CONTEXT: u64 = 5;
 /// Default number of places for a plain question, and of lines around their matches.
-const DEFAULT_PLACES: usize = 12;
+const DEFAULT_PLACES: u32 = 12;
 const DEFAULT_CONTEXT: u64 = 1;
 
 /// Maximum matches that a call may request.
@@ -230,11 +230,10 @@ fn answer(
 ) -> Result<ToolOutput, ToolError> {
     // A tenth of the time is kept for the search itself.
     let Some(mut known) = index.ready(stop, settings.deadline / 10 * 9) else {
-        let step = index.step().map(|step| {
+        let step = index.step().map_or_else(String::new, |step| {
             let (done, total) = (step.done, step.total.unwrap_or(step.done));
             format!(" (indexing the project: {done} of {total})")
         });
-        let step = step.unwrap_or_default();
         refuse!("the index is not ready yet{step}: try again, or use `literal` or `regex`");
     };
     let holds = |known: &Snapshot| {
@@ -246,13 +245,11 @@ fn answer(
     }
     let mut buffer = Vec::new();
     let read = |path: &Path| {
-        walk::read(root, path, settings.max_file_bytes, &mut buffer).ok()?;
+        walk::read(root, path, limits.file_bytes, &mut buffer).ok()?;
         let text = String::from_utf8_lossy(&buffer).into_owned();
         Some((root.display_path(path), text))
     };
-    let most = wanted
-        .max_results
-        .map_or(DEFAULT_PLACES, |most| most as usize);
+    let most = wanted.max_results.unwrap_or(DEFAULT_PLACES) as usize;
     let holds = |path: &Path| scope.holds(path);
     let stopped = || stop.is_cancelled();
     let found = places::best(&known.shards, &wanted.query, most, holds, read, stopped);

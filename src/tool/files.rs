@@ -82,12 +82,8 @@ pub fn file_read(root: ProjectRoot) -> FnTool {
         settings.default_lines, settings.max_lines
     );
     let spec = arguments::spec::<FileReadArguments>("file_read", description, ToolNeed::Code);
-    BlockingRunner::new(CONCURRENT, DEADLINE).tool(spec, move |wanted: FileReadArguments, stop| {
-        let span = wanted.span(&settings)?;
-        match &wanted.symbol {
-            Some(symbol) => read_symbol(&root, &wanted.path, symbol, &settings, stop),
-            None => read(&root, &wanted.path, span, &settings, stop),
-        }
+    BlockingRunner::new(CONCURRENT, DEADLINE).tool(spec, move |wanted, stop| {
+        read(&root, &wanted, &settings, stop)
     })
 }
 
@@ -137,41 +133,29 @@ impl FileReadArguments {
 
 fn read(
     root: &ProjectRoot,
-    path: &str,
-    span: Span,
+    wanted: &FileReadArguments,
     settings: &FileReadSettings,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
-    let opened = root.open_file(path)?;
+    let mut span = wanted.span(settings)?;
+    let opened = root.open_file(&wanted.path)?;
+    let shown = &opened.shown;
+    let symbol = wanted.symbol.as_ref();
+    let symbol = symbol.map(|symbol| symbol::find(&opened.file, shown, symbol));
+    let symbol = symbol.transpose()?;
+    if let Some(symbol) = &symbol {
+        let Span { start, end } = symbol.span;
+        let end = end.min(start.saturating_add(settings.max_lines - 1));
+        span = Span { start, end };
+    }
     let window = window(&opened, span, settings.limits, stop)?;
-    let text = render(&opened.shown, span, &window)?;
-    Ok(output(text, &opened.shown, span, &window))
-}
-
-fn output(text: String, path: &str, span: Span, window: &Window) -> ToolOutput {
-    let end = span.start + window.lines.len() as u64;
-    let end = end.saturating_sub(1);
-    let data = json!({ "path": path, "start": span.start, "end": end });
-    ToolOutput::new(text, &data)
-}
-
-fn read_symbol(
-    root: &ProjectRoot,
-    path: &str,
-    symbol: &str,
-    settings: &FileReadSettings,
-    stop: &CancellationToken,
-) -> Result<ToolOutput, ToolError> {
-    let opened = root.open_file(path)?;
-    let place = symbol::find(&opened.file, &opened.shown, symbol)?;
-    let Span { start, end } = place.span;
-    let end = end.min(start.saturating_add(settings.max_lines - 1));
-    let span = Span { start, end };
-    let window = window(&opened, span, settings.limits, stop)?;
-    let more = (window.lines.len() as u64).checked_sub(1);
-    let last = more.map(|more| start + more);
-    let text = render(&opened.shown, span, &window)? + &symbol::note(&place, last);
-    Ok(output(text, &opened.shown, span, &window))
+    let last = (span.start + window.lines.len() as u64).saturating_sub(1);
+    let mut text = render(shown, span, &window)?;
+    if let Some(symbol) = symbol {
+        text += &symbol::note(&symbol, last);
+    }
+    let data = json!({ "path": shown, "start": span.start, "end": last });
+    Ok(ToolOutput::new(text, &data))
 }
 
 fn window(
@@ -185,7 +169,7 @@ fn window(
         ToolError::ForModel(match none {
             WindowError::Binary => format!(
                 "`{shown}` is a binary file of {}: only text can be read",
-                counted(opened.size, "byte", "bytes")
+                counted(opened.size, "byte")
             ),
             WindowError::Utf16 => in_utf16(shown),
             WindowError::Stopped(line) => format!(
@@ -211,7 +195,7 @@ fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError>
             Total::Exactly(0) => Ok(format!("{shown} (empty file)")),
             Total::Exactly(total) | Total::AtLeast(total) => refuse!(
                 "`{shown}` has {}, so there is no line {}",
-                counted(total, "line", "lines"),
+                counted(total, "line"),
                 span.start
             ),
         };
@@ -226,7 +210,7 @@ fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError>
     match window.total {
         Total::Exactly(_) | Total::AtLeast(_) if known == last => {}
         Total::Exactly(_) => {
-            let more = counted(known - last, "more line", "more lines");
+            let more = counted(known - last, "more line");
             let _ = writeln!(text, "… {more}; continue with start_line={next}");
         }
         Total::AtLeast(_) => {

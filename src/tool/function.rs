@@ -124,5 +124,5 @@ impl fmt::Debug for FnTool {
 }
 
 pub(super) fn cancelled_error() -> ToolError {
-    ToolError::for_model("the call was cancelled before it finished")
+    for_model!("the call was cancelled before it finished")
 }

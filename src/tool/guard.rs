@@ -195,10 +195,9 @@ impl ProjectRoot {
         let for_model = |text: &str| Err(for_model!("`{shown}` {text}"));
         let unreadable = |error: io::Error| cannot_open(&shown, &error);
         let opened = match self.open_beneath(&path, READ) {
+            Ok(opened) => Some(File::from(opened)),
             Err(Errno::LOOP | Errno::NOENT | Errno::NOTDIR) => None,
-            opened => Some(File::from(
-                opened.map_err(|error| unreadable(error.into()))?,
-            )),
+            Err(error) => return Err(unreadable(error.into())),
         };
         let about = opened.as_ref().map(File::metadata);
         match (opened, about.transpose().map_err(unreadable)?) {

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use super::{
     FnTool, ProjectRoot, ToolError, ToolOutput, arguments,
     blocking::BlockingRunner,
-    text::{clipped, counted, on_one_line, quoted, shortened},
+    text::{clipped, counted, listed, on_one_line, quoted, shortened},
 };
 use crate::model::tool::ToolNeed;
 
@@ -43,7 +43,7 @@ const MAX_OUTPUT: usize = 22 * 1024;
 const SEPARATOR: char = '\0';
 const FIELDS: usize = 5;
 const SHALLOW: &str =
-    "the clone is shallow: older commits are missing, and its first one seems to add everything";
+    "; the clone is shallow: older commits are missing, and its first one seems to add everything";
 /// Nothing that a repository configures is run or shown, and a merge shows its diff to the first
 /// parent.
 const OPTIONS: &str = "--no-color --no-decorate --no-ext-diff --no-textconv --no-show-signature --no-notes \
@@ -69,6 +69,7 @@ struct HistoryArguments {
 
 struct HistoryQuery {
     options: Vec<String>,
+    has_days: bool,
     path: Option<String>,
     commit: Option<String>,
     words: String,
@@ -125,8 +126,8 @@ impl HistoryArguments {
         let path = path.transpose()?.filter(|path| path != ".");
         let (since, until) = (non_blank(self.since), non_blank(self.until));
         let commit = non_blank(self.commit).map(|text| hash(&text)).transpose()?;
-        let has_day = since.is_some() || until.is_some();
-        if commit.is_some() && (!queried.is_empty() || author.is_some() || has_day) {
+        let has_days = since.is_some() || until.is_some();
+        if commit.is_some() && (!queried.is_empty() || author.is_some() || has_days) {
             refuse!("`commit` names one commit: use no other argument with it except `path`");
         }
         let mut words = String::new();
@@ -150,6 +151,7 @@ impl HistoryArguments {
         }
         Ok(HistoryQuery {
             options,
+            has_days,
             path,
             commit,
             words,
@@ -198,11 +200,7 @@ fn parse_date(name: &str, text: &str) -> Result<String, ToolError> {
 
 async fn list(repository: &Repository<'_>, wanted: &HistoryQuery) -> Result<ToolOutput, ToolError> {
     // Filters by day use the commit date, which may differ from the author date.
-    let has_days = wanted
-        .options
-        .iter()
-        .any(|option| option.starts_with("--since=") || option.starts_with("--until="));
-    let date = if has_days { "%cI" } else { "%aI" };
+    let date = if wanted.has_days { "%cI" } else { "%aI" };
     let how = "log --name-only --fixed-strings --all-match --regexp-ignore-case";
     let mut arguments = command(repository, how, date);
     arguments.push(format!("--max-count={}", MAX_COMMITS + 1));
@@ -215,7 +213,7 @@ async fn list(repository: &Repository<'_>, wanted: &HistoryQuery) -> Result<Tool
         let head = ["rev-parse", "--quiet", "--verify", "HEAD"];
         let head = repository.run(head).await?;
         return Err(match head.success {
-            Some(false) => ToolError::for_model("the repository has no commits yet"),
+            Some(false) => for_model!("the repository has no commits yet"),
             _ => git_error(&ended),
         });
     }
@@ -239,12 +237,7 @@ fn report(ended: &GitOutput, words: &str, is_stopped: bool, is_shallow: bool) ->
         let mut block = commit.head();
         let files: Vec<String> = commit.files().map(name).collect();
         if !files.is_empty() {
-            let more = match files.len().saturating_sub(MAX_FILES) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            let named = files.iter().take(MAX_FILES).cloned().collect::<Vec<_>>();
-            let _ = writeln!(block, "  changed: {}{more}", named.join(", "));
+            let _ = writeln!(block, "  changed: {}", listed(&files, MAX_FILES));
         }
         if !text.is_empty() && text.len() + block.len() > MAX_OUTPUT {
             break;
@@ -255,7 +248,7 @@ fn report(ended: &GitOutput, words: &str, is_stopped: bool, is_shallow: bool) ->
     }
     let shown = data.len();
     let more = ended.cut || commits.len() > shown;
-    let count = counted(shown as u64, "commit", "commits");
+    let count = counted(shown as u64, "commit");
     let _ = match (shown, more || is_stopped) {
         (0, false) => write!(text, "no commit{words}"),
         (_, false) => write!(text, "all {count}{words}"),
@@ -267,7 +260,7 @@ fn report(ended: &GitOutput, words: &str, is_stopped: bool, is_shallow: bool) ->
         text.push_str("; there are more: narrow the search, or continue with `until`");
     }
     if is_shallow {
-        let _ = write!(text, "; {SHALLOW}");
+        text.push_str(SHALLOW);
     }
     let data = json!({ "commits": data, "more": more || is_stopped });
     ToolOutput::new(text, &data)
@@ -278,10 +271,7 @@ async fn show(
     wanted: &HistoryQuery,
     hash: &str,
 ) -> Result<ToolOutput, ToolError> {
-    let shallow = match repository.is_shallow {
-        true => format!("; {SHALLOW}"),
-        false => String::new(),
-    };
+    let shallow = if repository.is_shallow { SHALLOW } else { "" };
     let wants = ["rev-parse", "--quiet", "--verify"].map(str::to_owned);
     let found = wants.into_iter().chain([format!("{hash}^{{commit}}")]);
     let found = repository.run(found).await?;
@@ -325,7 +315,7 @@ async fn show(
     if wanted.path.is_some() && !cut {
         text.push_str(&wanted.words);
     }
-    text.push_str(&shallow);
+    text.push_str(shallow);
     // A diff follows the names, so a name that was cut lacks its line break.
     let lines = commit.changes.split_inclusive('\n');
     let names = lines
@@ -397,7 +387,7 @@ impl<'a> Commit<'a> {
         }
         let more = lines.count() as u64;
         if more > 0 {
-            let _ = writeln!(head, "    … {}", counted(more, "more line", "more lines"));
+            let _ = writeln!(head, "    … {}", counted(more, "more line"));
         }
         head
     }

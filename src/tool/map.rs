@@ -106,31 +106,17 @@ fn map(
     let place = Scope::find(root, wanted.path.as_deref())?;
     let listing = walk::list(root, &place, settings.max_files, |_| true, stop);
     let outlines = read::outlines(root, &listing, &focus, settings, stop);
-    let most = settings.max_file_bytes;
-    let map = render(&focus, &place, &listing, &outlines, tokens, most, stop);
-    Ok(map)
-}
-
-fn render(
-    focus: &Focus,
-    place: &Scope,
-    listing: &Listing,
-    outlines: &Outlines,
-    tokens: u32,
-    most: u64,
-    stop: &CancellationToken,
-) -> ToolOutput {
     let room = (tokens as usize * BYTES_PER_TOKEN).saturating_sub(NOTES);
     let head = format!(
         "{}{}, {} with an outline\n",
-        counted(listing.files.len() as u64, "file", "files"),
+        counted(listing.files.len() as u64, "file"),
         place.words(),
         outlines.files.len()
     );
     let share = if focus.is_empty() { 3 } else { 5 };
-    let tree = tree::tree(&listing.files, &place.top(), focus, room / share, stop);
+    let tree = tree::tree(&listing.files, &place.top(), &focus, room / share, stop);
     let mut text = format!("{head}{tree}\n");
-    let mut chosen = choose(focus, &outlines.files, room.saturating_sub(text.len()));
+    let mut chosen = choose(&focus, &outlines.files, room.saturating_sub(text.len()));
     if !focus.is_empty() {
         // Matches come first.
         chosen.sort_by_key(|(file, at)| {
@@ -153,16 +139,11 @@ fn render(
         let lines: Vec<u32> = symbols.iter().map(|&at| file.symbols[at].line).collect();
         files.push(json!({ "path": file.path, "lines": lines }));
     }
-    let is_stopped = stop.is_cancelled();
     text.push('\n');
-    text.push_str(&notes(
-        listing,
-        outlines,
-        (shown, chosen.len()),
-        most,
-        is_stopped,
-    ));
-    ToolOutput::new(text, &json!({ "files": files }))
+    let shown = (shown, chosen.len());
+    let (most, is_stopped) = (settings.max_file_bytes, stop.is_cancelled());
+    text += &notes(&listing, &outlines, shown, most, is_stopped);
+    Ok(ToolOutput::new(text, &json!({ "files": files })))
 }
 
 fn line(path: &str, symbol: &MapSymbol) -> String {
@@ -194,11 +175,9 @@ fn choose<'a>(
     for (which, file) in files.iter().enumerate() {
         let mut order: Vec<usize> = (0..file.symbols.len()).collect();
         order.sort_by_key(|&at| (Reverse(worth(file, at)), at));
-        let offers_of_file = (0..).zip(order);
-        offers.extend(
-            offers_of_file
-                .map(|(before, at)| (Reverse(worth(file, at) - step * before), which, at)),
-        );
+        for (before, at) in (0..).zip(order) {
+            offers.push((Reverse(worth(file, at) - step * before), which, at));
+        }
     }
     offers.sort_unstable();
     let mut chosen = vec![BTreeSet::new(); files.len()];
@@ -210,27 +189,23 @@ fn choose<'a>(
             continue;
         }
         // Space for the empty line and the note about omitted symbols.
-        let around = if mine.is_empty() {
-            file.path.len() + 24
-        } else {
-            0
+        let around = match mine.is_empty() {
+            true => file.path.len() + 24,
+            false => 0,
         };
-        let lines = fresh
-            .iter()
-            .map(|&at| line(&file.path, &file.symbols[at]).len());
-        let Some(left) = room.checked_sub(around + lines.sum::<usize>()) else {
+        let bytes = |&at: &usize| line(&file.path, &file.symbols[at]).len();
+        let lines: usize = fresh.iter().map(bytes).sum();
+        let Some(left) = room.checked_sub(around + lines) else {
             break;
         };
         room = left;
         mine.extend(fresh);
     }
-    let shown = files
-        .iter()
-        .zip(chosen)
-        .filter(|(_, places)| !places.is_empty());
+    let mut shown: Vec<(&OutlinedFile, Vec<usize>)> = Vec::new();
+    for (file, places) in files.iter().zip(chosen).filter(|(_, at)| !at.is_empty()) {
+        shown.push((file, places.into_iter().collect()));
+    }
     shown
-        .map(|(file, places)| (file, places.into_iter().collect()))
-        .collect()
 }
 
 fn notes(
@@ -246,12 +221,12 @@ fn notes(
         (all, shown) if all == shown => "all symbols shown".to_owned(),
         _ => format!(
             "{shown} of {} in {files} of {}; name a path or a focus, or allow more tokens, for others",
-            counted(all as u64, "symbol", "symbols"),
-            counted(outlines.files.len() as u64, "file", "files"),
+            counted(all as u64, "symbol"),
+            counted(outlines.files.len() as u64, "file"),
         ),
     }];
     if outlines.unread > 0 {
-        let unread = counted(outlines.unread, "file", "files");
+        let unread = counted(outlines.unread, "file");
         notes.push(format!(
             "{unread} not read for an outline: others fit better"
         ));
@@ -259,8 +234,8 @@ fn notes(
     if listing.more > 0 {
         notes.push("too many files to read them all: name a folder".to_owned());
     }
-    if listing.stopped || outlines.stopped || is_stopped {
-        let read = counted(outlines.read, "file", "files");
+    if is_stopped {
+        let read = counted(outlines.read, "file");
         notes.push(format!("stopped at the deadline after {read}"));
     }
     let mut skipped = listing.skipped;

@@ -16,7 +16,6 @@ mod write;
 
 use std::{
     path::{Path, PathBuf},
-    string::FromUtf8Error,
     time::Duration,
 };
 
@@ -183,8 +182,7 @@ impl Notes {
         if is_utf16(&bytes) {
             return None;
         }
-        let lossy = |broken: FromUtf8Error| String::from_utf8_lossy(broken.as_bytes()).into_owned();
-        Some(String::from_utf8(bytes).unwrap_or_else(lossy))
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     fn below_folder<'a>(&self, given: &'a str) -> &'a str {
@@ -204,7 +202,7 @@ impl Notes {
     fn part(&self, given: &str) -> Result<String, ToolError> {
         let below = self.below_folder(given);
         let own = ProjectRoot::open(&self.folder)
-            .map_err(|_| ToolError::for_model("cannot read the notes folder"))?;
+            .map_err(|_| for_model!("cannot read the notes folder"))?;
         let found = own.resolve(if below.is_empty() { "." } else { below });
         let is_around = |folder: PathBuf| self.folder.starts_with(folder);
         match found {

@@ -135,9 +135,8 @@ pub fn qualified(path: &str, symbols: &[Symbol], symbol: &Symbol) -> String {
         Some(Language::Markdown | Language::Rest) => " > ",
         _ => ".",
     };
-    let mut names: Vec<&str> = lineage(symbols, symbol)
-        .map(|symbol| &*symbol.name)
-        .collect();
+    let names = lineage(symbols, symbol).map(|symbol| &*symbol.name);
+    let mut names: Vec<&str> = names.collect();
     if symbol.kind != SymbolKind::Implementation
         && let Some(owner) = &symbol.owner
     {

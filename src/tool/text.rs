@@ -60,9 +60,23 @@ pub(super) fn on_one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Formats a count: `1 file`, `2 files`.
-pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+/// Formats a count: `1 file`, `2 files`, `2 matches`.
+pub(super) fn counted(count: u64, noun: &str) -> String {
+    let ending = match count {
+        1 => "",
+        _ if noun.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{count} {noun}{ending}")
+}
+
+/// The first `most` of these words, and how many more there are: `a, b and 3 more`.
+pub(super) fn listed(words: &[String], most: usize) -> String {
+    let shown = &words[..words.len().min(most)];
+    match words.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::time::timeout;
 
 use super::{
@@ -32,7 +32,7 @@ const EXCERPT: usize = 300;
 const SEARCH_LIMITS: [usize; 3] = [64, 512, 4_096];
 
 /// A statement in a conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ThreadHit {
     /// The session, within the tenant.
     pub session: SessionName,
@@ -41,6 +41,7 @@ pub struct ThreadHit {
     /// Its time.
     pub at: Timestamp,
     /// Its query, if any.
+    #[serde(skip)]
     pub query: Option<QueryId>,
     /// Its kind.
     pub said: Utterance,
@@ -93,9 +94,8 @@ pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
             let (words, of) = (&*arguments.query, session.as_ref());
             let searched = timeout(deadline, search(&*threads, words, of, limit, &context)).await;
             let found = searched.map_err(|_| too_slow())?.map_err(failed)?;
-            let places: Vec<Value> = found.places.iter().map(data).collect();
             let text = report(words, of, &context.session.name, &found);
-            let data = json!({ "places": places, "more": found.more });
+            let data = json!({ "places": found.places, "more": found.more });
             Ok(ToolOutput::new(text, &data))
         }
     })
@@ -150,7 +150,7 @@ async fn search(
 }
 
 fn too_slow() -> ToolError {
-    ToolError::for_model(
+    for_model!(
         "the search over earlier conversations took too long: search for rarer words, or continue \
          without it",
     )
@@ -160,7 +160,7 @@ fn failed(fault: Fault) -> ToolError {
     match fault.class {
         FaultClass::Retryable { .. }
         | FaultClass::Unavailable { .. }
-        | FaultClass::Overloaded { .. } => ToolError::for_model(
+        | FaultClass::Overloaded { .. } => for_model!(
             "earlier conversations are currently not searchable: try again later, or continue \
              without them",
         ),
@@ -178,7 +178,7 @@ fn report(query: &str, of: Option<&SessionName>, here: &SessionName, found: &Thr
     for place in &found.places {
         let _ = writeln!(text, "{}", line(place, here));
     }
-    let count = counted(found.places.len() as u64, "place", "places");
+    let count = counted(found.places.len() as u64, "place");
     let _ = match (found.more, found.whole) {
         (true, _) => write!(
             text,
@@ -220,10 +220,4 @@ fn nothing(query: &str, of: Option<&SessionName>, whole: bool) -> String {
         "No message has all words of {query} {place}{older}. Whole words are compared: try fewer \
          words, other forms, or other words."
     )
-}
-
-fn data(place: &ThreadHit) -> Value {
-    json!({
-        "session": place.session, "seq": place.seq, "at": place.at, "said": place.said, "excerpt": place.excerpt,
-    })
 }

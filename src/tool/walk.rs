@@ -10,10 +10,7 @@ use std::{
     io::Read as _,
     panic::resume_unwind,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     thread,
     time::SystemTime,
 };
@@ -30,7 +27,7 @@ use super::{
     ProjectRoot, ToolError,
     text::{self, quoted},
 };
-use rules::{Rules, Verdict};
+use rules::Rules;
 
 /// Maximum number of threads per walk; several walks run at a time, and sessions do other work.
 const MAX_THREADS: usize = 4;
@@ -165,10 +162,8 @@ pub(super) fn list(
         let mut folder = None;
         move |entry: DirEntry| {
             // The walk goes by path: a folder may have been a link when its names were read.
-            let Some(about) = root.about_found(entry.path(), &mut folder) else {
-                found.lock().skipped.unreadable += 1;
-                return;
-            };
+            let about = root.about_found(entry.path(), &mut folder);
+            let about = about.ok_or(SkipReason::Unreadable)?;
             let file = ListedFile {
                 shown: root.display_path(entry.path()),
                 stamp: FileStamp {
@@ -182,12 +177,12 @@ pub(super) fn list(
             if listing.files.len() >= most.saturating_mul(2) {
                 listing.truncate_to(most);
             }
+            Ok(())
         }
     });
     let mut listing = listing.into_inner();
     listing.stopped = stop.is_cancelled();
-    listing.skipped.unreadable += skipped.unreadable;
-    (listing.skipped.links, listing.skipped.special) = (skipped.links, skipped.special);
+    listing.skipped = skipped;
     listing.truncate_to(most);
     listing.files.sort_by(|a, b| a.shown.cmp(&b.shown));
     listing
@@ -205,16 +200,15 @@ impl Listing {
 }
 
 /// Passes the regular files of a scope whose names are `wanted` to one visitor per thread, until
-/// `stop` fires; counts what it skips.
-pub(super) fn each<V: FnMut(DirEntry) + Send>(
+/// `stop` fires; counts what is skipped.
+pub(super) fn each<V: FnMut(DirEntry) -> Result<(), SkipReason> + Send>(
     scope: &Scope,
     stop: &CancellationToken,
     wanted: &(impl Fn(&Path) -> bool + Sync),
     visitor: impl Fn() -> V,
 ) -> Skipped {
-    let invalid_rules = Arc::new(AtomicU64::new(0));
-    let skipped = Mutex::new(Skipped::default());
-    walker(scope, &invalid_rules).build_parallel().run(|| {
+    let (rules, skipped) = (Arc::new(Rules::of(scope)), Mutex::new(Skipped::default()));
+    walker(scope, Arc::clone(&rules)).build_parallel().run(|| {
         let (mut visit, skipped) = (visitor(), &skipped);
         Box::new(move |entry| {
             if stop.is_cancelled() {
@@ -226,7 +220,9 @@ pub(super) fn each<V: FnMut(DirEntry) + Send>(
             };
             match entry.file_type() {
                 Some(kind) if kind.is_dir() || !wanted(entry.path()) => {}
-                Some(kind) if kind.is_file() && scope.covers(entry.path()) => visit(entry),
+                Some(kind) if kind.is_file() && scope.covers(entry.path()) => {
+                    visit(entry).unwrap_or_else(|why| skipped.lock().count(why));
+                }
                 Some(kind) if kind.is_file() => {}
                 Some(kind) if kind.is_symlink() => skipped.lock().links += 1,
                 _ => skipped.lock().special += 1,
@@ -235,16 +231,14 @@ pub(super) fn each<V: FnMut(DirEntry) + Send>(
         })
     });
     let mut skipped = skipped.into_inner();
-    skipped.unreadable += invalid_rules.load(Ordering::Relaxed);
+    skipped.unreadable += rules.invalid();
     skipped
 }
 
-/// Builds a walk over the readable files of a scope. It counts folders left out because of
-/// unreadable rules, at least one if the start itself is affected.
-fn walker(scope: &Scope, invalid_rules: &Arc<AtomicU64>) -> WalkBuilder {
+/// Builds a walk over the readable files of a scope.
+fn walker(scope: &Scope, rules: Arc<Rules>) -> WalkBuilder {
     // The crate's own git switches would read the rules of every folder up to `/`, require a
     // repository, and block on a FIFO.
-    let (rules, invalid_rules) = (Rules::of(scope), Arc::clone(invalid_rules));
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let mut builder = WalkBuilder::new(&scope.start);
     builder
@@ -253,13 +247,7 @@ fn walker(scope: &Scope, invalid_rules: &Arc<AtomicU64>) -> WalkBuilder {
         .threads(threads.min(MAX_THREADS))
         .filter_entry(move |entry| {
             let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
-            match rules.judge(entry.path(), is_dir) {
-                Verdict::Wanted => return true,
-                Verdict::Ignored => {}
-                Verdict::InvalidRules => _ = invalid_rules.fetch_add(1, Ordering::Relaxed),
-                Verdict::NoRules => _ = invalid_rules.fetch_max(1, Ordering::Relaxed),
-            }
-            false
+            rules.include(entry.path(), is_dir)
         });
     builder
 }
@@ -276,29 +264,29 @@ pub(super) struct Scope {
 impl Scope {
     /// Finds the scope that a model named.
     pub(super) fn find(root: &ProjectRoot, wanted: Option<&str>) -> Result<Self, ToolError> {
-        let whole = |globs, words| Self {
+        let mut scope = Self {
             root: root.path().to_owned(),
             start: root.path().to_owned(),
-            globs,
-            words,
+            globs: Override::empty(),
+            words: String::new(),
         };
         let wanted = wanted.map_or("", str::trim);
         if wanted.is_empty() {
-            return Ok(whole(Override::empty(), String::new()));
+            return Ok(scope);
         }
         match root.resolve(wanted) {
+            Ok(start) if start == root.path() => {}
             Ok(start) => {
-                let is_root = start == root.path();
-                let words = (!is_root).then(|| format!(" in `{}`", root.display_path(&start)));
-                let whole = whole(Override::empty(), words.unwrap_or_default());
-                Ok(Self { start, ..whole })
+                scope.words = format!(" in `{}`", root.display_path(&start));
+                scope.start = start;
             }
             Err(_) if wanted.starts_with('!') || wanted.contains(['*', '?', '[', '{']) => {
-                let globs = globs(root.path(), wanted)?;
-                Ok(whole(globs, format!(" in files like {}", quoted(wanted))))
+                scope.globs = globs(root.path(), wanted)?;
+                scope.words = format!(" in files like {}", quoted(wanted));
             }
-            Err(error) => Err(error),
+            Err(error) => return Err(error),
         }
+        Ok(scope)
     }
 
     pub(super) fn top(&self) -> String {

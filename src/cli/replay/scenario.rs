@@ -105,7 +105,7 @@ impl Scenario {
         let tool = |name| {
             let answers = Arc::clone(&answers);
             FnTool::new(spec(name), move |_: IgnoredAny, context| {
-                let unscripted = || Err(ToolError::for_model(UNSCRIPTED));
+                let unscripted = || Err(ToolError::ForModel(UNSCRIPTED.to_owned()));
                 let answer = answers.get(&context.call).cloned();
                 ready(answer.unwrap_or_else(unscripted).map(ToolOutput::from))
             })

@@ -12,7 +12,7 @@ use futures_util::{
     Stream, StreamExt as _,
     stream::{self, BoxStream, SelectAll},
 };
-use tokio::time::{Interval, interval, timeout};
+use tokio::time::{Interval, MissedTickBehavior, interval, sleep, timeout};
 
 use super::{JOIN, LOOK};
 use crate::{control::WireUpdate, http::Host, model::Principal};
@@ -22,6 +22,8 @@ const LONGEST: usize = 4 << 20;
 
 /// Adds the events of the other nodes to this node's watch, and ends with it.
 pub(super) fn response(host: Host, parts: Parts, caller: Principal, own: Response) -> Response {
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     own.map(|own| {
         let merged = Merged {
             host,
@@ -29,8 +31,9 @@ pub(super) fn response(host: Host, parts: Parts, caller: Principal, own: Respons
             caller,
             own: own.into_data_stream(),
             others: SelectAll::new(),
-            joined: None,
-            look: interval(LOOK),
+            joined: BTreeSet::new(),
+            has_looked: false,
+            look,
         };
         Body::from_stream(stream::unfold(merged, async |mut merged| {
             let piece = merged.next().await?;
@@ -44,11 +47,16 @@ struct Merged {
     parts: Parts,
     caller: Principal,
     own: BodyDataStream,
-    /// Events of other nodes; `None` at the end of a node's.
-    others: SelectAll<BoxStream<'static, (i64, Option<Bytes>)>>,
-    /// The nodes in `others`; `None` before the first look.
-    joined: Option<BTreeSet<i64>>,
+    /// What comes from the other nodes, by their URLs.
+    others: SelectAll<BoxStream<'static, (String, News)>>,
+    joined: BTreeSet<String>,
+    has_looked: bool,
     look: Interval,
+}
+
+enum News {
+    Event(Bytes),
+    Left,
 }
 
 impl Merged {
@@ -56,49 +64,63 @@ impl Merged {
         loop {
             tokio::select! {
                 piece = self.own.next() => return piece?.ok(),
-                Some((node, event)) = self.others.next() => {
-                    if event.is_none() {
-                        self.joined.get_or_insert_default().remove(&node);
-                    }
-                    return Some(event.unwrap_or_else(lost));
-                }
-                _ = self.look.tick() => {
-                    let is_first = self.joined.is_none();
-                    if self.join().await && !is_first {
-                        return Some(lost());
-                    }
-                }
+                Some((url, news)) = self.others.next() => match news {
+                    News::Event(event) => return Some(event),
+                    News::Left => drop(self.joined.remove(&url)),
+                },
+                _ = self.look.tick() => self.join(),
             }
         }
     }
 
-    /// Watches the nodes that are new; returns whether there were any.
-    async fn join(&mut self) -> bool {
-        let joined = self.joined.get_or_insert_default();
+    /// Watches the nodes that are new.
+    fn join(&mut self) {
         let Some(cluster) = self.host.cluster() else {
-            return false;
+            return;
         };
-        let before = joined.len();
         for node in &*cluster.nodes.others() {
-            let Some(url) = node.url.as_ref().filter(|_| !joined.contains(&node.id)) else {
-                continue;
-            };
-            let watch = cluster.send(url, &self.parts, Bytes::new(), &self.caller);
-            let Ok(Ok(response)) = timeout(JOIN, watch).await else {
-                continue;
-            };
-            if !response.status().is_success() {
-                continue;
+            let Some(url) = &node.url else { continue };
+            if self.joined.insert(url.clone()) {
+                let (host, parts) = (self.host.clone(), self.parts.clone());
+                let events = watch(host, url.clone(), parts, self.caller.clone());
+                // What a node that comes later has recorded already is missing.
+                let joins = events.skip(usize::from(!self.has_looked));
+                let news = joins
+                    .map(News::Event)
+                    .chain(stream::once(async { News::Left }));
+                let url = url.clone();
+                self.others
+                    .push(news.map(move |news| (url.clone(), news)).boxed());
             }
-            let id = node.id;
-            let events = events(response.into_body().into_data_stream()).map(Some);
-            let events = events.chain(stream::once(async { None }));
-            self.others
-                .push(events.map(move |event| (id, event)).boxed());
-            joined.insert(id);
         }
-        joined.len() > before
+        self.has_looked = true;
     }
+}
+
+/// The events of another node between two marks of a loss, if it answers in time.
+fn watch(
+    host: Host,
+    url: String,
+    parts: Parts,
+    caller: Principal,
+) -> impl Stream<Item = Bytes> + Send {
+    let connect = async move {
+        let cluster = host.cluster()?;
+        let watch = cluster.send(&url, &parts, Bytes::new(), &caller);
+        let answer = timeout(JOIN, watch).await.ok()?.ok()?;
+        answer.status().is_success().then_some(answer)
+    };
+    stream::once(connect).flat_map(|answer| match answer {
+        Some(response) => {
+            let events = events(response.into_body().into_data_stream());
+            let mark = || stream::once(async { lost() });
+            mark().chain(events).chain(mark()).boxed()
+        }
+        // It is tried again.
+        None => stream::once(sleep(JOIN))
+            .filter_map(async |()| None)
+            .boxed(),
+    })
 }
 
 /// Whole events of another node's stream, until that node ends it.

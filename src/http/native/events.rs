@@ -15,6 +15,7 @@ use futures_util::{StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{InSession, session, shapes::limit};
@@ -22,7 +23,7 @@ use crate::{
     actor::{AskError, EventStream, Frames, Progress, RecordPage, SessionHandle},
     control::{EventSelector, verb::commas},
     http::{
-        Caller, DrainSignal, Host, Problem,
+        Caller, Host, Problem,
         auth::RevocationEvent,
         extract::{self, Path, Query},
         problem::ProblemBody,
@@ -117,7 +118,7 @@ pub(super) async fn list(
         let page = page(&session, after, &selector, limit).await?;
         return Ok(Answer(page).into_response());
     }
-    if host.drain().has_begun() {
+    if host.end_of_access().is_cancelled() {
         return Err(Problem::ends());
     }
     let frames = if wanted.frames {
@@ -134,7 +135,7 @@ pub(super) async fn list(
     let body = EventBody {
         follow,
         selector,
-        drain: host.drain().clone(),
+        end: host.end_of_access().clone(),
         failing: None,
         over: false,
     };
@@ -245,7 +246,7 @@ pub(super) async fn body(
 struct EventBody {
     follow: EventStream,
     selector: EventSelector,
-    drain: DrainSignal,
+    end: CancellationToken,
     failing: Option<Instant>,
     over: bool,
 }
@@ -253,10 +254,10 @@ struct EventBody {
 impl EventBody {
     async fn next(mut self) -> Option<(sse::Event, Self)> {
         while !self.over {
-            let drain = self.drain.clone();
+            let end = self.end.clone();
             let happened = tokio::select! {
                 biased;
-                () = drain.begun() => Err(Problem::ends()),
+                () = end.cancelled() => Err(Problem::ends()),
                 happened = self.next_progress() => self.event(happened),
             };
             match happened {

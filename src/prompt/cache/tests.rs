@@ -126,6 +126,7 @@ fn compose_errors_are_not_cached() {
         cache.compose(&composer, &input).unwrap_err(),
         cache.compose(&composer, &input).unwrap_err(),
     ];
-    assert!(errors.iter().all(Error::is_over_budget), "{errors:?}");
+    let is_over = |error: &Error| matches!(error, Error::PromptBudgetExceeded { .. });
+    assert!(errors.iter().all(is_over), "{errors:?}");
     assert!(cache.entries.is_empty());
 }

@@ -55,11 +55,8 @@ impl Problem {
             loss -= libm::log(off[label].max(1e-300));
             off[label] -= 1.0;
             for (&place, &value) in cells() {
-                add(
-                    &mut gradient[place as usize * TYPES..][..TYPES],
-                    &off,
-                    value,
-                );
+                let row = &mut gradient[place as usize * TYPES..][..TYPES];
+                add(row, &off, value);
             }
             begin = end;
         }

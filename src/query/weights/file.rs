@@ -5,7 +5,7 @@ use std::{array::from_fn, ops::RangeInclusive};
 use bytes::Buf as _;
 use sha2::{Digest, Sha256};
 
-use super::{PackedFeature, TYPES, Weights, WeightsHeader};
+use super::{MAX_MAGNITUDE, PackedFeature, TYPES, Weights, WeightsHeader};
 use crate::query::error::WeightsProblem;
 use crate::query::features::VERSION as FEATURES;
 
@@ -79,7 +79,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Weights, WeightsProblem> {
         })
         .collect();
     // A matching checksum does not prove that the content is plausible.
-    let sound = TEMPERATURES.contains(&head.temperature) && head.is_plausible();
+    let sound = TEMPERATURES.contains(&head.temperature)
+        && head.numbers().all(|number| number.abs() < MAX_MAGNITUDE);
     if sum as usize != count || !sound {
         return Err(WeightsProblem::Damaged);
     }

@@ -94,7 +94,7 @@ impl Tool for Echo {
         let count = self.calls.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
             if context.cancelled.is_cancelled() && flaw != Flaw::DeafToCancellation {
-                return Err(ToolError::for_model("cancelled"));
+                return Err(ToolError::ForModel("cancelled".to_owned()));
             }
             let read = arguments::<Arguments>(given);
             match flaw {

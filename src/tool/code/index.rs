@@ -42,6 +42,8 @@ const REFRESH_WAIT: Duration = Duration::from_secs(1);
 const REPORTED_AGE: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
+type FileStamps = BTreeMap<PathBuf, FileStamp>;
+
 #[derive(Debug)]
 pub(super) struct ProjectIndex {
     shared: Arc<Shared>,
@@ -212,7 +214,7 @@ impl Shared {
         let scope = Scope::find(&self.root, None).ok()?;
         let listing = self.list(&scope, quit);
         let took = seen.elapsed();
-        let mut files: Vec<BTreeMap<PathBuf, FileStamp>> = vec![BTreeMap::new(); SHARDS];
+        let mut files = vec![FileStamps::new(); SHARDS];
         for found in listing.files {
             let mut hasher = DefaultHasher::new();
             // Not the whole path: where the project is must not change what fits into the index.
@@ -223,38 +225,34 @@ impl Shared {
             Some(known) => known.shards.to_vec(),
             None => files.iter().map(|_| Arc::default()).collect(),
         };
-        let mut due: Vec<(usize, BTreeMap<PathBuf, FileStamp>)> =
-            files.into_iter().enumerate().collect();
+        let mut due: Vec<(usize, FileStamps)> = files.into_iter().enumerate().collect();
         due.retain(|(at, files)| {
             let known = &shards[*at].files;
             known.len() != files.len() || !known.iter().all(|entry| is_current(entry, files))
         });
         let count: usize = due.iter().map(|(_, files)| files.len()).sum();
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        self.counts.done.store(0, Ordering::Relaxed);
+        self.counts.total.store(count, Ordering::Relaxed);
         let next = AtomicUsize::new(0);
-        if !due.is_empty() {
-            let count = u32::try_from(count).unwrap_or(u32::MAX);
-            self.counts.done.store(0, Ordering::Relaxed);
-            self.counts.total.store(count, Ordering::Relaxed);
-            let some = || {
-                let (mut read, mut spellings) = (Vec::new(), TermCache::default());
-                while let Some((at, files)) = due.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let most = self.settings.index_bytes / SHARDS;
-                    let mut of =
-                        |before: &Shard| self.read(before, files, most, &mut spellings, quit);
-                    let mut shard = of(&shards[*at]);
-                    // Capacity is assigned file by file, independent of the previous index.
-                    let is_full = |one: &IndexedFile| one.status == FileStatus::LeftOut;
-                    let before = &shards[*at].files;
-                    if !before.is_empty() && (shard.bytes() >= most || before.iter().any(is_full)) {
-                        shard = of(&Shard::default());
-                    }
-                    read.push((*at, Arc::new(shard)));
+        let some = || {
+            let (mut read, mut spellings) = (Vec::new(), TermCache::default());
+            while let Some((at, files)) = due.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let most = self.settings.index_bytes / SHARDS;
+                let mut of = |before: &Shard| self.read(before, files, most, &mut spellings, quit);
+                let mut shard = of(&shards[*at]);
+                // Capacity is assigned file by file, independent of the previous index.
+                let is_full = |one: &IndexedFile| one.status == FileStatus::LeftOut;
+                let before = &shards[*at].files;
+                if !before.is_empty() && (shard.bytes() >= most || before.iter().any(is_full)) {
+                    shard = of(&Shard::default());
                 }
-                read
-            };
-            for (at, shard) in walk::on_threads(due.len(), some).into_iter().flatten() {
-                shards[at] = shard;
+                read.push((*at, Arc::new(shard)));
             }
+            read
+        };
+        for (at, shard) in walk::on_threads(due.len(), some).into_iter().flatten() {
+            shards[at] = shard;
         }
         if quit.is_cancelled() {
             return None;
@@ -276,7 +274,7 @@ impl Shared {
     fn read(
         &self,
         before: &Shard,
-        files: &BTreeMap<PathBuf, FileStamp>,
+        files: &FileStamps,
         most: usize,
         spellings: &mut TermCache,
         quit: &CancellationToken,
@@ -323,7 +321,7 @@ impl Shared {
     }
 }
 
-fn is_current(entry: &IndexedFile, files: &BTreeMap<PathBuf, FileStamp>) -> bool {
+fn is_current(entry: &IndexedFile, files: &FileStamps) -> bool {
     entry.status != FileStatus::Skipped(SkipReason::Unreadable)
         && files.get(&entry.path) == Some(&entry.stamp)
 }

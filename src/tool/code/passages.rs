@@ -82,17 +82,17 @@ impl Shard {
     }
 
     pub(in crate::tool) fn matching(&self, term: &str) -> impl Iterator<Item = (usize, f32)> {
-        let number = self.terms.get(term).map(|number| *number as usize);
-        let postings = number.and_then(|number| self.postings.get(number));
-        let postings = postings.map_or(&[][..], Vec::as_slice);
         let parted = |one: &u32| ((one >> 8) as usize, (one & 0xff) as f32);
-        postings.iter().map(parted)
+        self.postings_of(term).iter().map(parted)
     }
 
     pub(in crate::tool) fn count(&self, term: &str) -> usize {
-        let number = self.terms.get(term).map(|number| *number as usize);
-        let postings = number.and_then(|number| self.postings.get(number));
-        postings.map_or(0, Vec::len)
+        self.postings_of(term).len()
+    }
+
+    fn postings_of(&self, term: &str) -> &[u32] {
+        let number = self.terms.get(term);
+        number.map_or(&[], |number| &self.postings[*number as usize])
     }
 
     pub(in crate::tool) fn terms(&self) -> impl Iterator<Item = &str> {
@@ -129,12 +129,9 @@ impl Shard {
             for symbol in own.take_while(|symbol| symbol.line as usize <= end) {
                 self.take(spellings, passage, &symbol.name, OWN_NAME);
             }
-            let around = outline::enclosing(&symbols, first as u32 + 1);
-            let around = around
-                .into_iter()
-                .flat_map(|one| outline::lineage(&symbols, one));
+            let inner = outline::enclosing(&symbols, first as u32 + 1).into_iter();
             let mut is_test = false;
-            for symbol in around {
+            for symbol in inner.flat_map(|one| outline::lineage(&symbols, one)) {
                 is_test |= &*symbol.name == "tests";
                 if symbol.line as usize <= first {
                     self.take(spellings, passage, &symbol.name, OUTER_NAME);
@@ -164,23 +161,22 @@ impl Shard {
             if spelt.len() > MAX_WORD_BYTES {
                 continue;
             }
-            if let Some(known) = spellings.numbers.get(spelt) {
-                known
-                    .iter()
-                    .for_each(|term| self.add_posting(*term, passage, weight));
-                continue;
+            let numbers = match spellings.numbers.get(spelt) {
+                Some(known) => known,
+                None => {
+                    if spellings.terms.len() >= SPELLING_CACHE {
+                        spellings.terms.clear();
+                        spellings.numbers.clear();
+                    }
+                    let terms = spellings.terms.entry(spelt.into());
+                    let terms = terms.or_insert_with(|| run.terms());
+                    let numbers = terms.iter().map(|term| self.term(term)).collect();
+                    spellings.numbers.entry(spelt.into()).or_insert(numbers)
+                }
+            };
+            for term in numbers {
+                self.add_posting(*term, passage, weight);
             }
-            if spellings.terms.len() >= SPELLING_CACHE {
-                spellings.terms.clear();
-                spellings.numbers.clear();
-            }
-            let terms = spellings.terms.entry(spelt.into());
-            let terms = terms.or_insert_with(|| run.terms());
-            let numbers: Box<[u32]> = terms.iter().map(|term| self.term(term)).collect();
-            numbers
-                .iter()
-                .for_each(|term| self.add_posting(*term, passage, weight));
-            spellings.numbers.insert(spelt.into(), numbers);
         }
         count
     }
@@ -188,10 +184,9 @@ impl Shard {
     /// Copies a file with its passages from an older shard, and enters their new numbers in
     /// `moved`.
     pub(in crate::tool) fn keep(&mut self, old: &Self, file: usize, moved: &mut [Option<u32>]) {
-        let from = old
-            .passages
-            .partition_point(|one| (one.file as usize) < file);
-        let passages = old.passages.iter().zip(moved).skip(from);
+        let passages = &old.passages;
+        let from = passages.partition_point(|one| (one.file as usize) < file);
+        let passages = passages.iter().zip(moved).skip(from);
         for (passage, moved) in passages.take_while(|(one, _)| one.file as usize == file) {
             *moved = Some(self.passages.len() as u32);
             self.passages.push(Passage {
@@ -229,9 +224,7 @@ impl Shard {
     }
 
     fn add_posting(&mut self, term: u32, passage: u32, weight: u32) {
-        let Some(postings) = self.postings.get_mut(term as usize) else {
-            return;
-        };
+        let postings = &mut self.postings[term as usize];
         match postings.last_mut() {
             Some(last) if *last >> 8 == passage => {
                 *last = passage << 8 | ((*last & 0xff) + weight).min(0xff);
@@ -271,9 +264,8 @@ fn pieces(lines: &[&str], symbols: &[Symbol]) -> Vec<(usize, usize)> {
     }
     pieces.push((first, lines.len()));
     let is_text = |(first, end): &(usize, usize)| {
-        lines[*first..*end]
-            .iter()
-            .any(|line| !line.trim().is_empty())
+        let mut lines = lines[*first..*end].iter();
+        lines.any(|line| !line.trim().is_empty())
     };
     match pieces.iter().any(is_text) {
         true => pieces.retain(is_text),

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use super::{
@@ -61,7 +62,7 @@ pub(super) struct RankedPlace {
 
 /// Answers a question from files that are `wanted`; `read` returns a file's display path and text.
 pub(super) fn best(
-    shards: &[impl AsRef<Shard>],
+    shards: &[Arc<Shard>],
     question: &str,
     most: usize,
     wanted: impl Fn(&Path) -> bool,
@@ -95,7 +96,7 @@ pub(super) fn best(
             answer.stopped = true;
             break;
         }
-        let shard = shards[of_file[0].shard].as_ref();
+        let shard = &shards[of_file[0].shard];
         let entry = &shard.files[shard.passages[of_file[0].passage].file as usize];
         let Some((path, text)) = read(&entry.path) else {
             continue;
@@ -117,6 +118,7 @@ pub(super) fn best(
             let top = first + order.first().copied().unwrap_or(0);
             let mut best: Vec<u64> = order.iter().map(|at| (first + at) as u64).collect();
             best.sort_unstable();
+            let cut = |line: &&str| line[..line.floor_char_boundary(LINE_BYTES)].to_owned();
             let mut score = one.score * factor;
             if passage.is_test && entry.kind == FileKind::Code {
                 score *= of_tests;
@@ -130,10 +132,7 @@ pub(super) fn best(
                 within: Vec::new(),
                 description: String::new(),
                 best,
-                lines: inside
-                    .iter()
-                    .map(|line| line[..line.floor_char_boundary(LINE_BYTES)].to_owned())
-                    .collect(),
+                lines: inside.iter().map(cut).collect(),
                 score,
             }
         };
@@ -177,13 +176,11 @@ pub(super) fn best(
         }
     }
     if let Some(best) = answer.places.first() {
-        let around = [best.path.as_str()].into_iter();
-        let around = around.chain(best.within.iter().map(String::as_str));
-        let around = around.chain(best.lines.iter().map(String::as_str));
-        let mut lines: Vec<&str> = around.collect();
-        if best.is_blank() {
-            lines.clear();
-        }
+        let around = [&best.path].into_iter().chain(&best.within);
+        let lines: Vec<&str> = match best.is_blank() {
+            true => Vec::new(),
+            false => around.chain(&best.lines).map(String::as_str).collect(),
+        };
         (answer.coverage, answer.missing_terms) = lens.coverage(&lines);
     }
     answer
@@ -195,7 +192,7 @@ impl RankedPlace {
     }
 }
 
-fn by_file(shards: &[impl AsRef<Shard>], found: Vec<Candidate>) -> Vec<Vec<Candidate>> {
+fn by_file(shards: &[Arc<Shard>], found: Vec<Candidate>) -> Vec<Vec<Candidate>> {
     let mut files: Vec<Vec<Candidate>> = Vec::new();
     let mut places: HashMap<(usize, u32), usize> = HashMap::new();
     let mut left = MAX_EXAMINED;
@@ -203,7 +200,7 @@ fn by_file(shards: &[impl AsRef<Shard>], found: Vec<Candidate>) -> Vec<Vec<Candi
         if left == 0 {
             break;
         }
-        let file = shards[one.shard].as_ref().passages[one.passage].file;
+        let file = shards[one.shard].passages[one.passage].file;
         let at = *places.entry((one.shard, file)).or_insert_with(|| {
             files.push(Vec::new());
             files.len() - 1
@@ -217,11 +214,9 @@ fn by_file(shards: &[impl AsRef<Shard>], found: Vec<Candidate>) -> Vec<Vec<Candi
 }
 
 fn names(symbols: &[outline::Symbol], inner: &outline::Symbol) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for symbol in outline::lineage(symbols, inner) {
-        names.push(symbol.name.to_string());
-        names.extend(symbol.owner.as_deref().map(str::to_owned));
-    }
+    let names = outline::lineage(symbols, inner)
+        .flat_map(|symbol| [Some(&symbol.name), symbol.owner.as_ref()]);
+    let mut names: Vec<String> = names.flatten().map(|name| name.to_string()).collect();
     names.reverse();
     names
 }

@@ -46,10 +46,8 @@ pub(in crate::tool) struct Question {
 impl Question {
     pub(in crate::tool) fn read(text: &str) -> Self {
         let lexemes: Vec<Lexeme<'_>> = lexemes(text).collect();
-        let run: Vec<String> = lexemes
-            .iter()
-            .map(|run| run.text().to_lowercase())
-            .collect();
+        let run = lexemes.iter().map(|run| run.text().to_lowercase());
+        let run: Vec<String> = run.collect();
         let language = NaturalLanguage::of(&run);
         let mut wanted: Vec<QueryTerm> = Vec::new();
         for (one, lower) in lexemes.iter().zip(&run) {
@@ -81,11 +79,8 @@ fn query_terms(language: NaturalLanguage, run: Lexeme<'_>, lower: &str) -> Vec<Q
         forms,
     };
     let Lexeme::Word(word) = run else {
-        return vec![one(
-            run.text(),
-            TermKind::Version,
-            vec![(run.text().to_owned(), 1.0)],
-        )];
+        let forms = vec![(run.text().to_owned(), 1.0)];
+        return vec![one(run.text(), TermKind::Version, forms)];
     };
     let split = parts(word);
     if split.len() > 1 {

@@ -1,7 +1,7 @@
 //! Ranks the places for a question: BM25 over weighted fields selects passages, and a closer look
 //! orders the best of them.
 
-use std::{cmp::Reverse, collections::HashMap};
+use std::{cmp::Reverse, collections::HashMap, path::Path, sync::Arc};
 
 use super::{
     passages::{LINE_WORDS, PLAIN, Shard},
@@ -76,28 +76,26 @@ impl ResolvedTerm {
 }
 
 pub(in crate::tool) fn resolved_terms(
-    shards: &[impl AsRef<Shard>],
+    shards: &[Arc<Shard>],
     question: &Question,
 ) -> Vec<ResolvedTerm> {
-    let all: usize = shards.iter().map(|one| one.as_ref().passages.len()).sum();
+    let all: usize = shards.iter().map(|one| one.passages.len()).sum();
     let all = all as f32;
     let rarity = |term: &str| {
-        let matching: usize = shards.iter().map(|shard| shard.as_ref().count(term)).sum();
+        let matching: usize = shards.iter().map(|shard| shard.count(term)).sum();
         let matching = matching as f32;
         (matching > 0.0).then(|| (1.0 + (all - matching + 0.5).max(0.0) / (matching + 0.5)).ln())
     };
     let of = |wanted: &QueryTerm| {
         let share = wanted.sort.share();
-        let forms = wanted.forms.iter();
-        let forms: Vec<(&String, f32, f32)> = forms
-            .filter_map(|(form, near)| Some((form, *near, rarity(form)?)))
-            .collect();
-        let mut same = forms.iter().filter(|(_, near, _)| *near >= SAME_WORD);
-        let own = same.next().map(|(.., rare)| *rare);
-        let terms = forms.iter().map(|(form, near, rare)| {
+        let rare_forms = wanted.forms.iter();
+        let rare_forms = rare_forms.filter_map(|(form, near)| Some((form, *near, rarity(form)?)));
+        let mut same = rare_forms.clone().filter(|(_, near, _)| *near >= SAME_WORD);
+        let own = same.next().map(|(.., rare)| rare);
+        let terms = rare_forms.map(|(form, near, rare)| {
             // A rare synonym is no better than the word itself.
-            let rare = own.map_or(*rare, |own| rare.min(own * 1.2));
-            ((*form).clone(), share * near * rare)
+            let rare = own.map_or(rare, |own| rare.min(own * 1.2));
+            (form.clone(), share * near * rare)
         });
         let mut terms: Vec<(String, f32)> = terms.collect();
         let mut read_as = None;
@@ -138,7 +136,7 @@ pub(in crate::tool) fn resolved_terms(
 
 /// Returns the known terms with a similar spelling and their distances, nearest and commonest
 /// first.
-fn near_terms(shards: &[impl AsRef<Shard>], form: &str) -> Vec<(String, usize)> {
+fn near_terms(shards: &[Arc<Shard>], form: &str) -> Vec<(String, usize)> {
     let most = match form.chars().count() {
         0..=3 => return Vec::new(),
         4..=6 => 1,
@@ -147,7 +145,6 @@ fn near_terms(shards: &[impl AsRef<Shard>], form: &str) -> Vec<(String, usize)> 
     let own: Vec<&[u8]> = form.as_bytes().windows(3).collect();
     let mut near: HashMap<&str, (usize, usize)> = HashMap::new();
     for shard in shards {
-        let shard = shard.as_ref();
         for term in shard.terms() {
             if term.len().abs_diff(form.len()) > most {
                 continue;
@@ -170,28 +167,26 @@ fn near_terms(shards: &[impl AsRef<Shard>], form: &str) -> Vec<(String, usize)> 
     }
     let mut near: Vec<(&str, (usize, usize))> = near.into_iter().collect();
     near.sort_by_key(|(term, (far, count))| (*far, Reverse(*count), *term));
-    near.truncate(MAX_NEAR);
-    near.into_iter()
-        .map(|(term, (far, _))| (term.to_owned(), far))
+    let near = near.into_iter().take(MAX_NEAR);
+    near.map(|(term, (far, _))| (term.to_owned(), far))
         .collect()
 }
 
 pub(in crate::tool) fn candidates(
-    shards: &[impl AsRef<Shard>],
+    shards: &[Arc<Shard>],
     question: &Question,
     resolved_terms: &[ResolvedTerm],
     most: usize,
-    wanted: impl Fn(&std::path::Path) -> bool,
+    wanted: impl Fn(&Path) -> bool,
 ) -> Vec<Candidate> {
-    let passages: usize = shards.iter().map(|one| one.as_ref().passages.len()).sum();
-    let words = shards.iter().flat_map(|shard| &shard.as_ref().passages);
+    let passages: usize = shards.iter().map(|one| one.passages.len()).sum();
+    let words = shards.iter().flat_map(|shard| &shard.passages);
     let words: u64 = words.map(|passage| u64::from(passage.words)).sum();
     let mean = (words as f32 / passages.max(1) as f32).max(MIN_LENGTH);
     let possible: f32 = resolved_terms.iter().map(|one| one.worth).sum::<f32>() * (K1 + 1.0);
     let possible = possible.max(f32::MIN_POSITIVE);
     let mut found = Vec::new();
     for (number, shard) in shards.iter().enumerate() {
-        let shard = shard.as_ref();
         let mut sums = vec![0.0_f32; shard.passages.len()];
         // The best passage of each file, for each search term.
         let mut files = vec![0.0_f32; shard.files.len()];
@@ -235,14 +230,13 @@ pub(in crate::tool) fn candidates(
         }
     }
     let place = |one: &Candidate| {
-        let shard = shards[one.shard].as_ref();
+        let shard = &shards[one.shard];
         let passage = shard.passages[one.passage];
         (&shard.files[passage.file as usize].path, passage.first)
     };
     let better = |a: &Candidate, b: &Candidate| {
-        b.score
-            .total_cmp(&a.score)
-            .then_with(|| place(a).cmp(&place(b)))
+        let by_score = b.score.total_cmp(&a.score);
+        by_score.then_with(|| place(a).cmp(&place(b)))
     };
     if found.len() > most {
         found.select_nth_unstable_by(most, better);
@@ -297,15 +291,13 @@ impl<'a> PassageScorer<'a> {
         let windows = (0..sets.len()).map(|from| &sets[from..sets.len().min(from + CLOSE_LINES)]);
         let sums = windows.map(|sets| best(sets).iter().sum::<f32>());
         let closest = sums.fold(0.0, f32::max);
+        let sum = |set: &Vec<(usize, f32)>| set.iter().map(|(_, worth)| worth).sum();
         let verbatim_words = self.verbatim(lines).saturating_sub(2) as f32;
         PassageScore {
             factor: (1.0 + CLOSENESS * (closest / total.max(f32::MIN_POSITIVE)).min(1.0))
                 * (1.0 + (VERBATIM * verbatim_words).min(MAX_VERBATIM)),
             has: best(&sets),
-            lines: sets
-                .iter()
-                .map(|set| set.iter().map(|(_, worth)| worth).sum())
-                .collect(),
+            lines: sets.iter().map(sum).collect(),
         }
     }
 

@@ -67,13 +67,7 @@ pub(super) fn report(query: &str, place: &Scope, tally: &Tally, limits: Limits) 
             unshown += hits.total - shown as u64;
         }
     }
-    text.push_str(&last_line(
-        query,
-        place,
-        tally,
-        (unshown_files, unshown),
-        limits,
-    ));
+    text += &last_line(query, place, tally, (unshown_files, unshown), limits);
     ToolOutput::new(text, &json!({ "places": places, "more": unshown }))
 }
 
@@ -106,7 +100,7 @@ fn block(hits: &FileHits, best: &[u64], context: u64) -> String {
 fn write_lines(
     block: &mut String,
     path: &str,
-    lines: &[(u64, &str)],
+    lines: &[(u64, impl AsRef<str>)],
     best: &[u64],
     marks_gaps: bool,
 ) {
@@ -118,7 +112,7 @@ fn write_lines(
         if !path.is_empty() {
             let _ = write!(block, "{path}{mark}");
         }
-        let _ = writeln!(block, "{number}{mark} {line}");
+        let _ = writeln!(block, "{number}{mark} {}", line.as_ref());
     }
     block.push('\n');
 }
@@ -130,7 +124,7 @@ fn last_line(
     (files, more): (u64, u64),
     limits: Limits,
 ) -> String {
-    let (searched, words) = (counted(tally.searched, "file", "files"), place.words());
+    let (searched, words) = (counted(tally.searched, "file"), place.words());
     let mut notes = Vec::new();
     if tally.hits.is_empty() {
         let query = quoted(query);
@@ -138,8 +132,8 @@ fn last_line(
             "nothing found for {query}{words}; {searched} searched"
         ));
     } else if more > 0 {
-        let more = counted(more, "more match", "more matches");
-        let files = counted(files, "file", "files");
+        let more = counted(more, "more match");
+        let files = counted(files, "file");
         notes.push(format!("…{more} in {files}; narrow the query"));
         notes.push(format!("{searched} searched{words}"));
     } else {
@@ -213,9 +207,9 @@ pub(super) fn answer(
             FileStatus::Skipped(why) => skipped.count(why),
         }
     }
-    let searched = counted(texts, "file", "files");
+    let searched = counted(texts, "file");
     let words = place.words();
-    let places = counted(shown, "place", "places");
+    let places = counted(shown, "place");
     let mut notes = vec![match shown {
         0 => format!(
             "nothing found for {}{words}; {searched} searched",
@@ -247,11 +241,11 @@ pub(super) fn answer(
         notes.push("stopped at the deadline: there may be better places".to_owned());
     }
     if let Some(age) = known.age {
-        let seconds = counted(age.as_secs().max(1), "second", "seconds");
+        let seconds = counted(age.as_secs().max(1), "second");
         notes.push(format!("files as of {seconds} ago"));
     }
     if left_out > 0 {
-        let left_out = counted(left_out, "file", "files");
+        let left_out = counted(left_out, "file");
         notes.push(format!(
             "{left_out} beyond the index: search there with `literal`"
         ));
@@ -279,7 +273,6 @@ fn place_block(found: &RankedPlace, limits: Limits, most: usize) -> String {
     let lines = lines.filter(|(number, _)| near(*number)).take(most);
     let lines = lines.map(|(number, line)| (number, shortened(line, limits.line_chars)));
     let lines: Vec<(u64, String)> = lines.collect();
-    let lines: Vec<(u64, &str)> = lines.iter().map(|(at, line)| (*at, &**line)).collect();
     write_lines(&mut block, "", &lines, &found.best, true);
     block
 }

@@ -60,29 +60,24 @@ pub(super) fn walk<'a>(
     let skipped = walk::each(scope, stop, &|_: &Path| true, || {
         let mut scanner = scanner();
         move |entry: ignore::DirEntry| {
-            let scanned = scanner.scan(entry.path());
-            found.lock().take(scanned, keep);
+            let hits = scanner.scan(entry.path())?;
+            found.lock().take(hits, keep);
+            Ok(())
         }
     });
     let mut tally = tally.into_inner();
     tally.stopped = stop.is_cancelled();
-    tally.skipped.unreadable += skipped.unreadable;
-    (tally.skipped.links, tally.skipped.special) = (skipped.links, skipped.special);
+    tally.skipped = skipped;
     tally.keep_best(keep);
     tally
 }
 
 impl Tally {
-    fn take(&mut self, scanned: Result<Option<FileHits>, SkipReason>, keep: usize) {
-        match scanned {
-            Ok(hits) => {
-                self.searched += 1;
-                self.hits.extend(hits);
-                if self.hits.len() >= 2 * keep {
-                    self.keep_best(keep);
-                }
-            }
-            Err(why) => self.skipped.count(why),
+    fn take(&mut self, hits: Option<FileHits>, keep: usize) {
+        self.searched += 1;
+        self.hits.extend(hits);
+        if self.hits.len() >= 2 * keep {
+            self.keep_best(keep);
         }
     }
 
@@ -202,11 +197,9 @@ impl<'a> Scanner<'a> {
             }
             if wanted.next_if_eq(&number).is_some() {
                 let raw = &text[start..end];
-                let is_match = best.binary_search(&number).is_ok();
-                let from = if is_match {
-                    self.pattern.locate(raw)
-                } else {
-                    0
+                let from = match best.binary_search(&number) {
+                    Ok(_) => self.pattern.locate(raw),
+                    Err(_) => 0,
                 };
                 lines.push((number, self.piece(raw, from)));
             }
@@ -258,21 +251,15 @@ struct LineMatches<'a> {
     total: u64,
 }
 
-impl LineMatches<'_> {
-    fn take(&mut self, number: u64) {
-        self.total += 1;
-        if self.lines.len() < MAX_LINES {
-            self.lines.push(number);
-        }
-    }
-}
-
 impl Sink for LineMatches<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
         if let Some(number) = found.line_number() {
-            self.take(self.before + number);
+            self.total += 1;
+            if self.lines.len() < MAX_LINES {
+                self.lines.push(self.before + number);
+            }
         }
         let look = self.total.is_multiple_of(MATCHES_PER_CHECK);
         Ok(!(look && self.stop.is_cancelled()))

@@ -109,13 +109,11 @@ pub(in crate::tool) fn stem(word: &str) -> String {
         let is_plain = plain.is_ascii();
         return if is_plain { stem(&plain) } else { plain };
     }
-    let is_word = word.len() > 2
-        && word.len() <= MAX_STEMMED_BYTES
-        && word.bytes().all(|b| b.is_ascii_lowercase());
-    if !is_word {
-        return word.to_owned();
+    let has_length = (3..=MAX_STEMMED_BYTES).contains(&word.len());
+    match has_length && word.bytes().all(|b| b.is_ascii_lowercase()) {
+        true => ENGLISH.stem(word).into_owned(),
+        false => word.to_owned(),
     }
-    ENGLISH.stem(word).into_owned()
 }
 
 /// Removes accents from a lower-case word, so that both spellings match.

@@ -51,12 +51,13 @@ pub(super) fn find(file: &File, shown: &str, wanted: &str) -> Result<FoundSymbol
     // A type comes before its implementation blocks.
     fits.sort_by_key(|symbol| symbol.kind == SymbolKind::Implementation);
     let Some((found, others)) = fits.split_first() else {
-        let mut message = missing(shown, wanted, &symbols, &segments);
+        let message = missing(shown, wanted, &symbols, &segments);
         if text.len() >= MAX_TEXT || symbols.len() >= MAX_SYMBOLS {
-            message.push_str(&format!(
-                " (of a file, the first {} MiB are looked at, and the first {MAX_SYMBOLS} symbols known)",
-                MAX_TEXT / 1024 / 1024
-            ));
+            let most = MAX_TEXT / 1024 / 1024;
+            refuse!(
+                "{message} (of a file, the first {most} MiB are looked at, and the first \
+                 {MAX_SYMBOLS} symbols known)"
+            );
         }
         return Err(ToolError::ForModel(message));
     };
@@ -171,14 +172,12 @@ fn distance(a: &str, b: &str) -> usize {
     strsim::levenshtein(a, b)
 }
 
-pub(super) fn note(place: &FoundSymbol, last: Option<u64>) -> String {
-    let (words, end) = (&place.words, place.span.end);
-    let mut note = match last {
-        Some(last) if last < end => format!(
-            "\n… {words} continues to line {end}; continue with start_line={}",
-            last + 1
-        ),
-        _ => format!("\n… all of {words}"),
+/// What follows the lines of a symbol, up to the line `last`.
+pub(super) fn note(place: &FoundSymbol, last: u64) -> String {
+    let (words, end, next) = (&place.words, place.span.end, last + 1);
+    let mut note = match last < end {
+        true => format!("\n… {words} continues to line {end}; continue with start_line={next}"),
+        false => format!("\n… all of {words}"),
     };
     let others = &place.others;
     if !others.is_empty() {

@@ -19,15 +19,7 @@ fn read_with(
         given["path"] = json!("f");
     }
     let wanted: FileReadArguments = arguments::arguments(given)?;
-    let span = wanted.span(&settings)?;
-    read(
-        &root,
-        &wanted.path,
-        span,
-        &settings,
-        &CancellationToken::new(),
-    )
-    .map(|output| output.text)
+    read(&root, &wanted, &settings, &CancellationToken::new()).map(|output| output.text)
 }
 
 fn lines(count: u64) -> Vec<u8> {
@@ -222,12 +214,12 @@ fn utf16_text_is_reported_as_such() {
     ] {
         let says = "`f` is UTF-16, which cannot be read: save it as UTF-8";
         let got = read_with(FileReadSettings::default(), bytes, json!({}));
-        assert_eq!(got, Err(ToolError::for_model(says)), "{name}");
+        assert_eq!(got, Err(ToolError::ForModel(says.to_owned())), "{name}");
     }
     let other = b"\xff\xfe\0\0a\0\0\0";
     let got = read_with(FileReadSettings::default(), other, json!({}));
     let says = "`f` is a binary file of 8 bytes: only text can be read";
-    assert_eq!(got, Err(ToolError::for_model(says)), "UTF-32");
+    assert_eq!(got, Err(ToolError::ForModel(says.to_owned())), "UTF-32");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
-    process::{Child, Command},
+    process::Command,
     time::{Instant, timeout_at},
 };
 
@@ -35,6 +35,17 @@ const MAX_OUTPUT: u64 = 1024 * 1024;
 const MAX_MEMORY: u64 = 1024 * 1024 * 1024;
 /// Environment variables passed on: paths of programs and user settings, and the time zone.
 const ENVIRONMENT: &str = "HOME XDG_CONFIG_HOME USERPROFILE SYSTEMROOT TMPDIR TEMP TZ";
+const OWN_ENVIRONMENT: [(&str, &str); 7] = [
+    // A UTF-8 locale folds case in every script.
+    ("LC_ALL", "C.UTF-8"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_PAGER", "cat"),
+    // Flushes results, so that they arrive before the deadline.
+    ("GIT_FLUSH", "1"),
+];
 /// Settings that would run programs, read other data, hide commits, or colour the output.
 const SAFE_CONFIG: &str = "core.abbrev=auto core.fsmonitor=false core.hooksPath=/dev/null core.pager=cat \
     core.sshCommand=false core.askPass= core.quotePath=false core.untrackedCache=false credential.helper= \
@@ -171,7 +182,8 @@ impl Repository<'_> {
             .args(arguments.into_iter().map(Into::into))
             .current_dir(self.git.root.path())
             .env_clear()
-            .envs(environment())
+            .envs(inherited_environment())
+            .envs(OWN_ENVIRONMENT)
             .env("GIT_WORK_TREE", top)
             .env("GIT_CEILING_DIRECTORIES", top.parent().unwrap_or(top))
             .stdin(Stdio::null())
@@ -179,11 +191,12 @@ impl Repository<'_> {
             .stderr(Stdio::null())
             .kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => ToolError::for_model(
+            std::io::ErrorKind::NotFound => for_model!(
                 "git is not installed, so the history cannot be searched: continue without it",
             ),
             kind => for_model!("cannot start git: {kind}"),
         })?;
+        #[cfg(target_os = "linux")]
         limit_memory(&child);
         let mut output = Vec::new();
         let read = match child.stdout.take() {
@@ -213,58 +226,38 @@ pub(super) async fn read(stdout: impl AsyncRead + Unpin, output: &mut Vec<u8>) {
     let _ = stdout.take(MAX_OUTPUT).read_to_end(output).await;
 }
 
-fn limit_memory(child: &Child) {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::process::{Pid, Resource, Rlimit, prlimit};
-        let limit = Rlimit {
-            current: Some(MAX_MEMORY),
-            maximum: Some(MAX_MEMORY),
-        };
-        let process = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        if process.is_some() {
-            // Where limits are not permitted, the deadline remains.
-            let _ = prlimit(process, Resource::Data, limit);
-        }
+#[cfg(target_os = "linux")]
+fn limit_memory(child: &tokio::process::Child) {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let limit = Rlimit {
+        current: Some(MAX_MEMORY),
+        maximum: Some(MAX_MEMORY),
+    };
+    let process = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    if process.is_some() {
+        // Where limits are not permitted, the deadline remains.
+        let _ = prlimit(process, Resource::Data, limit);
     }
-    #[cfg(not(target_os = "linux"))]
-    let _ = child;
 }
 
-fn environment() -> Vec<(OsString, OsString)> {
-    let kept = ENVIRONMENT
-        .split(' ')
-        .filter_map(|name| Some((OsString::from(name), env::var_os(name)?)));
-    let mut all: Vec<(OsString, OsString)> = kept.collect();
+fn inherited_environment() -> impl Iterator<Item = (&'static str, OsString)> {
+    let names = ENVIRONMENT.split(' ');
+    let kept = names.filter_map(|name| Some((name, env::var_os(name)?)));
     // Relative entries would resolve inside the project.
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).filter(|folder| Path::is_absolute(folder));
-    let path = env::join_paths(folders).ok();
-    all.extend(path.map(|path| ("PATH".into(), path)));
-    let own = [
-        // A UTF-8 locale folds case in every script.
-        ("LC_ALL", "C.UTF-8"),
-        ("GIT_TERMINAL_PROMPT", "0"),
-        ("GIT_OPTIONAL_LOCKS", "0"),
-        ("GIT_NO_LAZY_FETCH", "1"),
-        ("GIT_ALLOW_PROTOCOL", "none"),
-        ("GIT_PAGER", "cat"),
-        // Flushes results, so that they arrive before the deadline.
-        ("GIT_FLUSH", "1"),
-    ];
-    all.extend(own.map(|(name, value)| (name.into(), value.into())));
-    all
+    kept.chain(env::join_paths(folders).ok().map(|path| ("PATH", path)))
 }
 
 pub(super) fn git_error(ended: &GitOutput) -> ToolError {
-    ToolError::for_model(match ended.success {
-        None => {
+    match ended.success {
+        None => for_model!(
             "git did not finish in time: try a smaller part of the project, or continue without \
              it"
-        }
-        Some(_) => {
+        ),
+        Some(_) => for_model!(
             "git refuses this repository, which is damaged, too large, or owned by another user \
              (who can set `safe.directory`): continue without the history"
-        }
-    })
+        ),
+    }
 }

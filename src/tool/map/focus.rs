@@ -65,12 +65,10 @@ impl Focus {
             let is_file = lower == *wanted || lower.ends_with(&format!("/{wanted}"));
             let is_below =
                 lower.starts_with(&format!("{wanted}/")) || lower.contains(&format!("/{wanted}/"));
-            if is_file {
-                120
-            } else if is_below {
-                60
-            } else {
-                0
+            match (is_file, is_below) {
+                (true, _) => 120,
+                (false, true) => 60,
+                (false, false) => 0,
             }
         });
         let file = path.rsplit('/').next().unwrap_or(path);

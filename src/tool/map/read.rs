@@ -1,6 +1,7 @@
 //! Outlines the best matching files on a few threads.
 
 use std::{
+    cmp::Reverse,
     collections::BTreeSet,
     iter,
     sync::atomic::{AtomicUsize, Ordering},
@@ -32,7 +33,6 @@ pub(super) struct Outlines {
     /// Files with a known language that were not read, because others match better.
     pub(super) unread: u64,
     pub(super) skipped: Vec<SkipReason>,
-    pub(super) stopped: bool,
 }
 
 #[derive(Debug)]
@@ -64,7 +64,6 @@ pub(super) fn outlines(
     let mut ranked: Vec<(i64, &ListedFile)> = Vec::new();
     for file in &listing.files {
         if stop.is_cancelled() {
-            found.stopped = true;
             break;
         }
         if !outline::is_supported(&file.shown) {
@@ -83,12 +82,8 @@ pub(super) fn outlines(
         room = room.saturating_sub(file.stamp.bytes);
         fits
     };
-    let chosen: Vec<(i64, &ListedFile)> = ranked
-        .iter()
-        .take(settings.max_outlined)
-        .take_while(enough)
-        .copied()
-        .collect();
+    let chosen = ranked.iter().take(settings.max_outlined).take_while(enough);
+    let chosen: Vec<(i64, &ListedFile)> = chosen.copied().collect();
     found.unread = (ranked.len() - chosen.len()) as u64;
     let next = AtomicUsize::new(0);
     let take = || chosen.get(next.fetch_add(1, Ordering::Relaxed)).copied();
@@ -97,7 +92,6 @@ pub(super) fn outlines(
         let mut buffer = Vec::new();
         for (rank, file) in iter::from_fn(take) {
             if stop.is_cancelled() {
-                found.lock().stopped = true;
                 break;
             }
             if let Err(why) = walk::read(root, &file.path, settings.max_file_bytes, &mut buffer) {
@@ -110,9 +104,9 @@ pub(super) fn outlines(
             let outlined = outlined(file, rank, &symbols, text, focus);
             let mut found = found.lock();
             found.read += 1;
-            found
-                .files
-                .extend(Some(outlined).filter(|_| !symbols.is_empty()));
+            if !symbols.is_empty() {
+                found.files.push(outlined);
+            }
         }
     });
     let mut found = found.into_inner();
@@ -128,17 +122,13 @@ fn outlined(
     focus: &Focus,
 ) -> OutlinedFile {
     let fits = |symbol: &Symbol| {
-        let owner = symbol
-            .owner
-            .as_deref()
-            .map_or(0, |owner| focus.of_name(owner) / 2);
+        let owner = symbol.owner.as_deref();
+        let owner = owner.map_or(0, |owner| focus.of_name(owner) / 2);
         focus.of_name(&symbol.name) + owner
     };
-    let mut order: Vec<(u32, u16, usize)> = symbols
-        .iter()
-        .enumerate()
-        .map(|(at, symbol)| (u32::MAX - fits(symbol), symbol.depth, at))
-        .collect();
+    let order = symbols.iter().enumerate();
+    let order = order.map(|(at, symbol)| (Reverse(fits(symbol)), symbol.depth, at));
+    let mut order: Vec<(Reverse<u32>, u16, usize)> = order.collect();
     order.sort_unstable();
     order.truncate(MAX_SYMBOLS);
     let mut kept = BTreeSet::new();
@@ -146,10 +136,7 @@ fn outlined(
         let mut next = Some(at);
         // Adds the enclosing symbols as well.
         while let Some(at) = next.filter(|at| kept.insert(*at)) {
-            next = symbols
-                .get(at)
-                .and_then(|symbol| symbol.parent)
-                .map(|parent| parent as usize);
+            next = symbols[at].parent.map(|parent| parent as usize);
         }
     }
     let kept: Vec<usize> = kept.into_iter().collect();
@@ -157,17 +144,16 @@ fn outlined(
     let line = |symbol: &Symbol| lines.get(symbol.line as usize - 1).copied();
     let shown = kept.iter().map(|&at| {
         let symbol = &symbols[at];
-        let text = shorten(line(symbol).unwrap_or_default());
+        let mut text = shorten(line(symbol).unwrap_or_default());
+        if text.is_empty() {
+            text = symbol.name.to_string();
+        }
         MapSymbol {
             line: symbol.line,
             depth: symbol.depth,
             kind: symbol.kind,
             fits: fits(symbol),
-            text: if text.is_empty() {
-                symbol.name.to_string()
-            } else {
-                text
-            },
+            text,
             parent: symbol
                 .parent
                 .and_then(|parent| kept.binary_search(&(parent as usize)).ok()),

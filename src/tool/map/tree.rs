@@ -27,7 +27,7 @@ pub(super) fn tree(
     stop: &CancellationToken,
 ) -> String {
     let whole = expanded_folders(files, focus, stop);
-    let flattest = depth_of(top);
+    let flattest = top.matches('/').count() + 1;
     for depth in (flattest..=flattest.max(MAX_DEPTH)).rev() {
         if stop.is_cancelled() {
             break;
@@ -38,12 +38,12 @@ pub(super) fn tree(
             return lines.join("\n");
         }
     }
-    let lines = lines(files, top, &HashSet::new(), depth_of(top));
+    let lines = lines(files, top, &HashSet::new(), flattest);
     let more = 48;
     let mut shown = String::new();
     for (at, line) in lines.iter().enumerate() {
         if shown.len() + line.len() + more > room {
-            let left = counted((lines.len() - at) as u64, "more folder", "more folders");
+            let left = counted((lines.len() - at) as u64, "more folder");
             shown.push_str(&format!("… {left}\n"));
             break;
         }
@@ -96,7 +96,7 @@ fn lines(files: &[ListedFile], top: &str, whole: &HashSet<&str>, depth: usize) -
     let line = |(path, folder): (&&str, &Folder<'_>)| {
         let few = most(path);
         let path = if path.is_empty() { "." } else { *path };
-        let count = counted(folder.files, "file", "files");
+        let count = counted(folder.files, "file");
         if folder.names.len() <= few && folder.names.len() as u64 == folder.files {
             format!("{path}/ {}", folder.names.join(", "))
         } else {
@@ -104,13 +104,6 @@ fn lines(files: &[ListedFile], top: &str, whole: &HashSet<&str>, depth: usize) -
         }
     };
     folders.iter().map(line).collect()
-}
-
-fn depth_of(top: &str) -> usize {
-    match top.is_empty() {
-        true => 1,
-        false => top.matches('/').count() + 1,
-    }
 }
 
 fn upper(folder: &str, depth: usize) -> &str {

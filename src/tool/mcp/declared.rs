@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     model::{
-        ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec, hex,
+        ToolApproval, ToolRepeat, ToolSpec, hex,
         tool::{ApprovalRule, ToolTrust},
     },
     tool::registry::{MAX_TOOL_NAME, is_name},
@@ -64,25 +64,19 @@ impl Declared {
             ApprovalRule::Never => false,
             ApprovalRule::Always => true,
         };
-        ToolSpec {
-            name: model_name(server, &self.name),
-            description: self.description.clone(),
-            schema: self.schema.clone(),
-            serves: ToolNeed::General,
-            effect: match read_only {
-                true => ToolEffect::ReadOnly,
-                false => ToolEffect::Writes,
-            },
-            repeat: match read_only || hints.is_idempotent() {
-                true => ToolRepeat::Safe,
-                false => ToolRepeat::Unsafe,
-            },
-            approval: match needs_approval {
-                true => ToolApproval::Required,
-                false => ToolApproval::NotNeeded,
-            },
-            trust: ToolTrust::Untrusted,
+        let name = model_name(server, &self.name);
+        let mut spec = ToolSpec::new(name, self.description.clone(), self.schema.clone());
+        spec.trust = ToolTrust::Untrusted;
+        if read_only {
+            spec = spec.read_only();
         }
+        if hints.is_idempotent() {
+            spec.repeat = ToolRepeat::Safe;
+        }
+        if needs_approval {
+            spec.approval = ToolApproval::Required;
+        }
+        spec
     }
 }
 
@@ -112,6 +106,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::ToolEffect;
 
     fn declared(tool: Value) -> Result<Declared, &'static str> {
         Declared::new(serde_json::from_value(tool).unwrap())

@@ -203,18 +203,18 @@ impl Server {
     /// Connects and lists the tools.
     async fn start(&self) -> Result<Connection, String> {
         let limit = self.settings.start_deadline;
-        let started = timeout(limit, async {
+        let started = async {
             let connection = Box::pin(self.connect()).await?;
             self.list(&connection.link.peer).await?;
             Ok(connection)
-        });
-        let started = started.await;
+        };
+        let started = timeout(limit, started).await;
         started.unwrap_or_else(|_| Err(format!("it was not ready within {limit:?}")))
     }
 
     async fn connect(&self) -> Result<Connection, String> {
         let (settings, handler) = (&self.settings, Handler::default());
-        let (listed, progress) = (Arc::clone(&handler.listed), handler.progress.clone());
+        let ours = handler.clone();
         let (most, oversized) = (settings.max_reply_bytes, Arc::new(AtomicBool::new(false)));
         let (service, process) = match &settings.transport {
             Transport::Program(program) => {
@@ -237,7 +237,7 @@ impl Server {
                     });
                 let input = FramedWrite::new(input, JsonRpcMessageCodec::default());
                 let transport = SinkStreamTransport::new(input, messages);
-                (handler.serve(transport).await, Some(process))
+                (ours.serve(transport).await, Some(process))
             }
             Transport::Http {
                 client,
@@ -252,19 +252,18 @@ impl Server {
                     .max_concurrent_requests(settings.parallel)
                     .reinit_on_expired_session(false);
                 let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
-                (handler.serve(transport).await, None)
+                (ours.serve(transport).await, None)
             }
         };
         let service = service.map_err(|error| settings.shown(error))?;
         Ok(Connection {
             link: Link {
                 peer: service.peer().clone(),
-                progress,
+                handler,
                 oversized,
             },
             ended: service.waiting().map(drop).boxed(),
             process,
-            listed,
         })
     }
 
@@ -322,12 +321,7 @@ impl Server {
         jobs: &mut mpsc::Receiver<Job>,
     ) -> String {
         self.state.send_replace("running".to_owned());
-        let Connection {
-            link,
-            mut ended,
-            process,
-            listed,
-        } = connection;
+        let (link, mut ended) = (connection.link, connection.ended);
         let (mut calls, mut next_list) = (JoinSet::new(), Instant::now());
         let call = |job| Box::pin(Arc::clone(self).call(link.clone(), job));
         if let Some(job) = first {
@@ -337,7 +331,7 @@ impl Server {
             let has_room = calls.len() < self.settings.parallel;
             let list_again = async {
                 sleep_until(next_list).await;
-                listed.notified().await;
+                link.handler.listed.notified().await;
             };
             tokio::select! {
                 biased;
@@ -363,7 +357,7 @@ impl Server {
         drop(ended);
         let ending = async { while calls.join_next().await.is_some() {} };
         let _ = timeout(BRIEF, ending).await;
-        if let Some(process) = process {
+        if let Some(process) = connection.process {
             process.end().await;
         }
         why
@@ -398,7 +392,8 @@ impl Server {
         let answer = match link.peer.send_cancellable_request(request, options).await {
             Err(error) => Err(error),
             Ok(mut handle) => {
-                let mut steps = link.progress.subscribe(handle.progress_token.clone()).await;
+                let progress = &link.handler.progress;
+                let mut steps = progress.subscribe(handle.progress_token.clone()).await;
                 loop {
                     tokio::select! {
                         biased;
@@ -484,7 +479,7 @@ impl Settings {
 #[derive(Clone)]
 struct Link {
     peer: Peer<RoleClient>,
-    progress: ProgressDispatcher,
+    handler: Handler,
     /// Whether a message was too large.
     oversized: Arc<AtomicBool>,
 }
@@ -494,11 +489,10 @@ struct Connection {
     /// Closes the connection when dropped.
     ended: BoxFuture<'static, ()>,
     process: Option<Process>,
-    listed: Arc<Notify>,
 }
 
 /// Our side of a connection: it declares no capabilities.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Handler {
     listed: Arc<Notify>,
     progress: ProgressDispatcher,

@@ -232,13 +232,13 @@ impl Index {
     pub(super) fn extent(&self, most: u64) -> String {
         let sections = self.pages.values().map(|page| page.note.sections.len());
         let sections: usize = sections.sum();
-        let sections = counted(sections as u64, "section", "sections");
-        let pages = counted(self.pages.len() as u64, "note", "notes");
+        let sections = counted(sections as u64, "section");
+        let pages = counted(self.pages.len() as u64, "note");
         let mut notes = vec![format!("{sections} in {pages} searched")];
         let left_out = &self.left_out;
         notes.extend(left_out.skipped.note(most));
         if left_out.beyond > 0 {
-            let beyond = counted(left_out.beyond, "note", "notes");
+            let beyond = counted(left_out.beyond, "note");
             notes.push(format!(
                 "at least {beyond} beyond the limit: choose a smaller folder with `notes.dir`"
             ));

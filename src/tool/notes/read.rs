@@ -18,7 +18,7 @@ use crate::tool::{
     FnTool, ToolError, ToolOutput, arguments,
     blocking::BlockingRunner,
     code::question::Question,
-    text::{clipped, counted, on_one_line, quoted},
+    text::{clipped, counted, listed, on_one_line, quoted},
 };
 
 /// Maximum and default number of results.
@@ -104,7 +104,7 @@ fn search(
         let _ = match (places.len(), all) {
             (_, 0) => write!(text, "no section has any of these words"),
             (shown, all) if shown == all => {
-                write!(text, "\nall that match: {}", counted(all as u64, "section", "sections"))
+                write!(text, "\nall that match: {}", counted(all as u64, "section"))
             }
             (shown, all) => write!(text, "\nthe best {shown} of {all} sections that match"),
         };
@@ -179,7 +179,7 @@ fn read(
         false => format!("{path} (lines {start}–{end} of {all})\n{body}"),
     };
     if next <= last {
-        let more = counted(u64::from(last - next + 1), "more line", "more lines");
+        let more = counted(u64::from(last - next + 1), "more line");
         let _ = writeln!(shown, "… {more}; continue with start_line={next}");
     }
     let title = note.title.as_deref().unwrap_or_else(|| stem(&path));
@@ -318,10 +318,6 @@ fn headings(note: &Note) -> Option<String> {
     let headings: Vec<String> = headings
         .map(|section| format!("{} ({})", clipped(&section.heading, 60).0, section.first))
         .collect();
-    let more = match headings.len().saturating_sub(MAX_NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let named = headings.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>();
-    (!named.is_empty()).then(|| format!("headings (line): {}{more}", named.join(", ")))
+    let listed = listed(&headings, MAX_NAMED);
+    (!headings.is_empty()).then(|| format!("headings (line): {listed}"))
 }

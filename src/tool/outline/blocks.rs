@@ -121,7 +121,7 @@ impl<'a> BlockScanner<'a, '_> {
             let calls = (self.head.last).is_some_and(|last| last.is_one_of("=> )"));
             Opening::Part(if calls { Role::Function } else { Role::Other })
         } else {
-            grammar::opening(self.language, &self.head, self.place())
+            grammar::opening(&self.head.top(self.language, self.place()))
         };
         let (role, symbol, continues) = match opening {
             Opening::Body(definition, role) => (role, self.add(definition, token.at), false),
@@ -177,7 +177,7 @@ impl<'a> BlockScanner<'a, '_> {
 
     fn end_statement(&mut self) {
         if !self.head.is_empty()
-            && let Some(found) = grammar::ended(self.language, &self.head, self.place())
+            && let Some(found) = grammar::ended(&self.head.top(self.language, self.place()))
         {
             self.add(found, self.end);
         }
@@ -185,7 +185,7 @@ impl<'a> BlockScanner<'a, '_> {
     }
 
     fn add(&mut self, definition: Definition<'a>, end: usize) -> Option<usize> {
-        let start = self.head.start().unwrap_or(definition.at);
+        let start = self.head.start.unwrap_or(definition.at);
         self.found.add(definition, start, end)
     }
 
@@ -217,10 +217,8 @@ impl<'a> BlockScanner<'a, '_> {
                 let length = name.bytes().take_while(is_name_byte).count();
                 let at = token.end() - name.len();
                 if let Some(name) = name.get(..length) {
-                    let kind = SymbolKind::Macro;
-                    let definition = Definition::new(kind, name, at);
-                    self.found
-                        .add(definition, token.at, token.end().saturating_sub(1));
+                    let definition = Definition::new(SymbolKind::Macro, name, at);
+                    self.found.add(definition, token.at, token.end() - 1);
                 }
             }
             _ => {}
@@ -229,9 +227,8 @@ impl<'a> BlockScanner<'a, '_> {
 
     /// Whether blocks were opened since the last `#if`.
     fn has_opened(&self) -> bool {
-        self.conditions
-            .last()
-            .is_some_and(|&open| open != self.open.len())
+        let open = self.conditions.last();
+        open.is_some_and(|open| *open != self.open.len())
     }
 
     /// Whether the skipped code is an `#if 0`, whose `#else` counts.
@@ -259,15 +256,9 @@ const MAX_PIECES: usize = 192;
 /// Maximum number of pieces kept inside brackets, because attributes can be long.
 const MAX_INSIDE: usize = 32;
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct NestedToken<'a> {
-    pub(super) token: Token<'a>,
-    pub(super) nest: u32,
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Head<'a> {
-    pub(super) pieces: Vec<NestedToken<'a>>,
+    pub(super) pieces: Vec<Token<'a>>,
     pub(super) nest: u32,
     inside: usize,
     start: Option<usize>,
@@ -284,7 +275,7 @@ impl<'a> Head<'a> {
         let nest = self.nest;
         self.inside = if nest == 0 { 0 } else { self.inside + 1 };
         if self.pieces.len() < MAX_PIECES && self.inside <= MAX_INSIDE {
-            self.pieces.push(NestedToken { token, nest });
+            self.pieces.push(Token { nest, ..token });
         }
         if token.kind == TokenKind::Sign && matches!(token.text, "(" | "[") {
             self.nest += 1;
@@ -295,55 +286,59 @@ impl<'a> Head<'a> {
     }
 
     pub(super) fn clear(&mut self) {
-        self.pieces.clear();
-        self.nest = 0;
-        self.inside = 0;
-        self.start = None;
-        self.last = None;
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.clear();
+        *self = Self {
+            pieces,
+            ..Self::default()
+        };
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.last.is_none()
     }
 
-    pub(super) fn start(&self) -> Option<usize> {
-        self.start
-    }
-
     /// Whether the pieces are `#[…]` or `[…]`.
     fn is_attribute(&self) -> bool {
-        let mut pieces = self.pieces.iter().map(|piece| piece.token);
+        let mut pieces = self.pieces.iter().map(|piece| piece.text);
         let first = pieces.next();
-        first.is_some_and(|first| {
-            first.is("[") || (first.is("#") && pieces.next().is_some_and(|next| next.is("[")))
-        })
+        first == Some("[") || first == Some("#") && pieces.next() == Some("[")
     }
 
-    pub(super) fn top(&self) -> Top<'a> {
+    pub(super) fn top(&self, language: Language, place: Role<'a>) -> Top<'a, '_> {
         let outer = self.pieces.iter().filter(|piece| piece.nest == 0);
-        Top(outer.map(|piece| piece.token).collect())
+        Top {
+            language,
+            place,
+            head: self,
+            tokens: outer.copied().collect(),
+        }
     }
 
-    pub(super) fn first_group(&self) -> impl Iterator<Item = Token<'a>> {
-        let from = self.pieces.iter().position(|piece| piece.token.is("("));
-        let inside = self
-            .pieces
-            .iter()
-            .skip(from.map_or(usize::MAX, |at| at + 1));
-        inside
-            .take_while(|piece| piece.nest > 0)
-            .filter(|piece| piece.nest == 1)
-            .map(|piece| piece.token)
+    /// The tokens directly inside the first group that `opens`.
+    pub(super) fn inside(
+        &self,
+        opens: impl Fn(&Token<'a>) -> bool,
+    ) -> impl Iterator<Item = Token<'a>> {
+        let from = self.pieces.iter().copied();
+        let from = from.skip_while(move |piece| !opens(piece));
+        let inside = from.skip(1).take_while(|piece| piece.nest > 0);
+        inside.filter(|piece| piece.nest == 1)
     }
 }
 
-/// The tokens of a statement's head outside of its brackets.
+/// A statement's head, with what encloses it and its tokens outside of brackets.
 #[derive(Debug)]
-pub(super) struct Top<'a>(pub(super) Vec<Token<'a>>);
+pub(super) struct Top<'a, 'h> {
+    pub(super) language: Language,
+    pub(super) place: Role<'a>,
+    pub(super) head: &'h Head<'a>,
+    pub(super) tokens: Vec<Token<'a>>,
+}
 
-impl<'a> Top<'a> {
+impl<'a> Top<'a, '_> {
     pub(super) fn get(&self, at: usize) -> Option<Token<'a>> {
-        self.0.get(at).copied()
+        self.tokens.get(at).copied()
     }
 
     pub(super) fn is(&self, at: usize, text: &str) -> bool {
@@ -359,11 +354,11 @@ impl<'a> Top<'a> {
     }
 
     pub(super) fn has(&self, text: &str) -> bool {
-        self.0.iter().any(|token| token.is(text))
+        self.tokens.iter().any(|token| token.is(text))
     }
 
     pub(super) fn find(&self, from: usize, text: &str) -> Option<usize> {
-        (from..self.0.len()).find(|&at| self.is(at, text))
+        (from..self.tokens.len()).find(|&at| self.is(at, text))
     }
 
     /// The index after `<…>` if it begins at `at`, else `at`.
@@ -372,7 +367,7 @@ impl<'a> Top<'a> {
             return at;
         }
         let mut depth = 0_usize;
-        for (next, token) in self.0.iter().enumerate().skip(at) {
+        for (next, token) in self.tokens.iter().enumerate().skip(at) {
             match token.text {
                 "<" => depth += 1,
                 ">" => depth -= 1,
@@ -382,7 +377,7 @@ impl<'a> Top<'a> {
                 return next + 1;
             }
         }
-        self.0.len()
+        self.tokens.len()
     }
 
     /// The index of the `<` that the `>` before `end` closes, or else `end`.
@@ -406,11 +401,14 @@ impl<'a> Top<'a> {
 
     /// Whether a `<` is unclosed.
     pub(super) fn has_open_angle(&self) -> bool {
-        let open = self.0.iter().fold(0_usize, |open, token| match token.text {
-            "<" => open + 1,
-            ">" => open.saturating_sub(1),
-            _ => open,
-        });
+        let mut open = 0_usize;
+        for token in &self.tokens {
+            match token.text {
+                "<" => open += 1,
+                ">" => open = open.saturating_sub(1),
+                _ => {}
+            }
+        }
         open > 0
     }
 
@@ -424,31 +422,25 @@ impl<'a> Top<'a> {
         }
     }
 
+    /// The index after attributes, annotations and these modifiers.
     pub(super) fn past_prelude(&self, modifiers: &str) -> usize {
+        const SCOPES: &str = "pub private public internal fileprivate unowned nonisolated";
         let mut at = 0;
         loop {
-            let before = at;
-            if self.is(at, "#") {
-                let bracket = if self.is(at + 1, "!") { at + 2 } else { at + 1 };
-                if self.is(bracket, "[") {
-                    at = self.past_group(bracket);
-                }
-            } else if self.is(at, "@") && !self.is(at + 1, "interface") {
-                at = self.past_annotation(at);
-            } else if self.is(at, ",") {
-                at += 1;
-            } else if self.is(at, "[") {
-                at = self.past_group(at);
-            } else if self.is_one_of(at, modifiers) {
-                at += 1;
-                let scopes = "pub private public internal fileprivate unowned nonisolated";
-                if self.is_one_of(at - 1, scopes) {
-                    at = self.past_group(at);
-                }
-            }
-            if at == before {
+            let next = match self.get(at).map_or("", |token| token.text) {
+                "#" if self.is(at + 1, "[") => self.past_group(at + 1),
+                "#" if self.is(at + 1, "!") && self.is(at + 2, "[") => self.past_group(at + 2),
+                "@" if !self.is(at + 1, "interface") => self.past_annotation(at),
+                "," => at + 1,
+                "[" => self.past_group(at),
+                _ if !self.is_one_of(at, modifiers) => at,
+                _ if self.is_one_of(at, SCOPES) => self.past_group(at + 1),
+                _ => at + 1,
+            };
+            if next == at {
                 return at;
             }
+            at = next;
         }
     }
 

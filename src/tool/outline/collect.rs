@@ -131,6 +131,10 @@ impl<'a> Definition<'a> {
             at,
         }
     }
+
+    pub(super) fn is_value(&self) -> bool {
+        matches!(self.kind, SymbolKind::Constant | SymbolKind::Variable)
+    }
 }
 
 #[derive(Debug)]
@@ -201,25 +205,18 @@ impl<'a> Collector<'a> {
                 open.pop();
             }
             let parent = open.last().copied();
-            let Definition {
-                kind,
-                name,
-                owner,
-                at,
-            } = raw.definition;
-            let (line, last) = (lines.of(at), lines.of(raw.end));
+            let Definition { kind, name, .. } = raw.definition;
             let start = lines.of(raw.start);
             if above.0 != start {
                 above = (start, self.above(&lines, start));
             }
-            let first = above.1;
             let mut symbol = Symbol {
                 kind,
                 name: name.into(),
-                owner: owner.map(Into::into),
-                line: number(line),
-                first_line: number(first),
-                last_line: number(last),
+                owner: raw.definition.owner.map(Into::into),
+                line: number(lines.of(raw.definition.at)),
+                first_line: number(above.1),
+                last_line: number(lines.of(raw.end)),
                 parent: None,
                 depth: 0,
             };
@@ -257,11 +254,8 @@ impl<'a> Collector<'a> {
             if is_comment {
                 first -= 1;
             } else if has_blocks && above.ends_with("*/") {
-                let begins = (1..first)
-                    .rev()
-                    .take(MAX_COMMENT)
-                    .find(|&at| lines.text(at).contains("/*"));
-                match begins {
+                let mut before = (1..first).rev().take(MAX_COMMENT);
+                match before.find(|&at| lines.text(at).contains("/*")) {
                     Some(at) if lines.text(at).trim_start().starts_with("/*") => first = at,
                     _ => break,
                 }
@@ -299,15 +293,9 @@ impl<'a> LineIndex<'a> {
 
     fn text(&self, line: usize) -> &'a str {
         const LONG: usize = 10_000;
-        let start = self
-            .starts
-            .get(line - 1)
-            .copied()
-            .unwrap_or(self.text.len());
-        let end = self.starts.get(line).copied().unwrap_or(self.text.len());
-        if end - start > LONG {
-            return "";
-        }
-        self.text.get(start..end).unwrap_or("")
+        let start = |line: usize| self.starts.get(line).copied();
+        let (start, end) = (start(line - 1), start(line));
+        let line = start.and_then(|start| self.text.get(start..end.unwrap_or(self.text.len())));
+        line.filter(|line| line.len() <= LONG).unwrap_or("")
     }
 }

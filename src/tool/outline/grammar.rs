@@ -47,32 +47,31 @@ pub(super) enum Opening<'a> {
     Part(Role<'a>),
 }
 
+/// A `{` within a statement, whose contents define nothing.
+const PART: Opening<'_> = Opening::Part(Role::Other);
+/// A block whose contents define nothing.
+const BLOCK: Opening<'_> = Opening::Block(Role::Other);
+
 /// Classifies the `{` after this head.
-pub(super) fn opening<'a>(language: Language, head: &Head<'a>, place: Role<'a>) -> Opening<'a> {
-    let top = head.top();
-    match language {
-        Language::Rust => rust::opening(&top, place),
-        Language::Go => go::opening(head, &top, place),
-        Language::Script => script::opening(head, &top, place),
-        Language::C => c::opening(head, &top, place),
-        Language::Java | Language::CSharp => java::opening(&top, place),
-        _ => keywords::opening(language, &top, place),
+pub(super) fn opening<'a>(top: &Top<'a, '_>) -> Opening<'a> {
+    match top.language {
+        Language::Rust => rust::opening(top),
+        Language::Go => go::opening(top),
+        Language::Script => script::opening(top),
+        Language::C => c::opening(top),
+        Language::Java | Language::CSharp => java::opening(top),
+        _ => keywords::opening(top),
     }
 }
 
-pub(super) fn ended<'a>(
-    language: Language,
-    head: &Head<'a>,
-    place: Role<'a>,
-) -> Option<Definition<'a>> {
-    let top = head.top();
-    match language {
-        Language::Rust => rust::ended(&top, place),
-        Language::Go => go::definition(head, &top, place),
-        Language::Script => script::ended(head, &top, place),
-        Language::C => c::ended(head, &top, place),
-        Language::Java | Language::CSharp => java::ended(&top, place),
-        _ => keywords::ended(language, &top, place),
+pub(super) fn ended<'a>(top: &Top<'a, '_>) -> Option<Definition<'a>> {
+    match top.language {
+        Language::Rust => rust::ended(top),
+        Language::Go => go::definition(top),
+        Language::Script => script::ended(top),
+        Language::C => c::ended(top),
+        Language::Java | Language::CSharp => java::ended(top),
+        _ => keywords::ended(top),
     }
 }
 
@@ -102,12 +101,12 @@ pub(super) fn ends_statement(language: Language, head: &Head<'_>, next: &Token<'
     let continues = next.is_one_of(CONTINUATIONS)
         || (language == Language::Kotlin && next.is_one_of("get set constructor"));
     begins && is_value && !continues && {
-        let top = head.top();
-        top.past_prelude(modifiers) < top.0.len()
+        let top = head.top(language, Role::File);
+        top.past_prelude(modifiers) < top.tokens.len()
     }
 }
 
-impl<'a> Top<'a> {
+impl<'a> Top<'a, '_> {
     /// A definition whose name is the word at `at`.
     fn define(&self, kind: SymbolKind, at: usize) -> Option<Definition<'a>> {
         self.word(at).map(|name| define(kind, name))
@@ -117,20 +116,28 @@ impl<'a> Top<'a> {
     fn define_path(&self, kind: SymbolKind, at: usize) -> Option<Definition<'a>> {
         self.path_end(at).map(|name| define(kind, name))
     }
-}
 
-/// A function with this name, or a method if it has an owner.
-fn function_of<'a>(owner: Option<Token<'a>>, place: Role<'a>, name: Token<'a>) -> Definition<'a> {
-    let kind = owner.map_or_else(|| place.function(), |_| SymbolKind::Method);
-    define_in(owner, kind, name)
+    /// A function with this name, or a method if it has an owner.
+    fn function(&self, owner: Option<Token<'a>>, name: Token<'a>) -> Definition<'a> {
+        let kind = owner.map_or_else(|| self.place.function(), |_| SymbolKind::Method);
+        define_in(owner, kind, name)
+    }
+
+    /// The words directly inside the first parentheses.
+    fn words_inside(&self) -> impl Iterator<Item = Token<'a>> {
+        let inside = self.head.inside(|token| token.is("("));
+        inside.filter(Token::is_word)
+    }
+
+    fn has_before(&self, text: &str, end: usize) -> bool {
+        self.find(0, text).is_some_and(|at| at < end)
+    }
 }
 
 fn define_in<'a>(owner: Option<Token<'a>>, kind: SymbolKind, name: Token<'a>) -> Definition<'a> {
-    let owner = owner.map(|token| token.text);
-    Definition {
-        owner,
-        ..define(kind, name)
-    }
+    let mut definition = define(kind, name);
+    definition.owner = owner.map(|token| token.text);
+    definition
 }
 
 fn define<'a>(kind: SymbolKind, name: Token<'a>) -> Definition<'a> {
@@ -149,6 +156,9 @@ fn body<'a>(definition: Definition<'a>) -> Opening<'a> {
     Opening::Body(definition, role)
 }
 
-fn has_before(top: &Top<'_>, text: &str, end: usize) -> bool {
-    top.find(0, text).is_some_and(|at| at < end)
+fn constant_if(is_constant: bool) -> SymbolKind {
+    match is_constant {
+        true => SymbolKind::Constant,
+        false => SymbolKind::Variable,
+    }
 }

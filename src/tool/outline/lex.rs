@@ -5,12 +5,18 @@
 
 use memchr::memchr;
 
-use super::{collect::Language, quotes};
+use super::{
+    collect::{Language, Language as L},
+    quotes,
+};
 
 /// Number of unclosed texts that are tried; later quotes are signs.
 const MAX_TRIES: u32 = 32;
 /// Number of unclosed regular expressions that are tried; they are short.
 const MAX_SLIPS: u32 = 10_000;
+
+/// The mark of texts of several lines.
+const TRIPLE: &[u8] = b"\"\"\"";
 
 /// Words before a regular expression instead of a division.
 const BEFORE_VALUE: &str =
@@ -33,6 +39,8 @@ pub(super) struct Token<'a> {
     pub(super) at: usize,
     pub(super) is_line_start: bool,
     pub(super) is_unindented: bool,
+    /// The number of brackets around it within its statement.
+    pub(super) nest: u32,
 }
 
 pub(super) fn is_one_of(words: &str, word: &str) -> bool {
@@ -84,10 +92,10 @@ impl<'a> Lexer<'a> {
             slips: MAX_SLIPS,
             lines: quotes::OnLine::default(),
         };
-        if text.starts_with("#!") && language != Language::Rust {
+        if text.starts_with("#!") && language != L::Rust {
             lexer.skip_line();
         }
-        if language == Language::Php {
+        if language == L::Php {
             lexer.skip_page();
         }
         lexer
@@ -104,18 +112,15 @@ impl<'a> Lexer<'a> {
                 _ if byte.is_ascii_whitespace() => self.at += 1,
                 b'/' if self.follows(b"//") => self.skip_line(),
                 b'/' if self.follows(b"/*") => {
-                    let nests = matches!(
-                        self.language,
-                        Language::Rust | Language::Kotlin | Language::Swift
-                    );
+                    let nests = matches!(self.language, L::Rust | L::Kotlin | L::Swift);
                     let end = self.tried(|bytes, at| quotes::comment(bytes, at, nests));
                     self.at = end.unwrap_or(self.at + 2);
                 }
-                b'#' if self.language == Language::Php && !self.follows(b"#[") => self.skip_line(),
-                b'#' if self.has_directives() && self.is_line_start => {
+                b'#' if self.language == L::Php && !self.follows(b"#[") => self.skip_line(),
+                b'#' if matches!(self.language, L::C | L::CSharp) && self.is_line_start => {
                     return Some(self.directive());
                 }
-                b'?' if self.language == Language::Php && self.follows(b"?>") => self.skip_page(),
+                b'?' if self.language == L::Php && self.follows(b"?>") => self.skip_page(),
                 _ => return Some(self.piece(byte)),
             }
         }
@@ -158,47 +163,40 @@ impl<'a> Lexer<'a> {
             at: start,
             is_line_start,
             is_unindented,
+            nest: 0,
         }
     }
 
     fn quoted(&mut self, byte: u8) -> Option<usize> {
-        use Language as L;
         let language = self.language;
         match (byte, language) {
-            (b'r' | b'b' | b'c', L::Rust) => self.raw_rust().or_else(|| {
-                (byte != b'r' && self.follows(&[byte, b'\'']))
-                    .then(|| quotes::character(self.bytes, self.at + 1))
-                    .flatten()
-            }),
+            (b'b' | b'c', L::Rust) if self.follows(&[byte, b'\'']) => {
+                quotes::character(self.bytes, self.at + 1)
+            }
+            (b'r' | b'b' | b'c', L::Rust) => self.raw_rust(),
             (b'R', L::C) if self.follows(b"R\"") => self.tried(quotes::cpp_raw),
             (b'#', L::Swift) if self.follows(b"#\"") || self.follows(b"##\"") => {
                 self.tried(quotes::hashed)
             }
             (b'"', L::Rust | L::Php) => self.tried(|bytes, at| quotes::escaped(bytes, at, b'"')),
             (b'"', L::Kotlin | L::Swift) => {
-                let mark: &[u8] = if self.follows(b"\"\"\"") {
-                    b"\"\"\""
-                } else {
-                    b"\""
-                };
+                let mark = &TRIPLE[..if self.follows(TRIPLE) { 3 } else { 1 }];
                 self.tried(|bytes, at| quotes::template(bytes, at, mark, language))
                     .or_else(|| self.lines.end(self.bytes, self.at, b'"'))
             }
-            (b'"', L::Java | L::CSharp) if self.follows(b"\"\"\"") => {
-                self.tried(|bytes, at| quotes::until(bytes, at + 3, b"\"\"\""))
+            (b'"', L::Java | L::CSharp) if self.follows(TRIPLE) => {
+                self.tried(|bytes, at| quotes::until(bytes, at + 3, TRIPLE))
             }
             (b'@' | b'$', L::CSharp) => {
-                let lead = self.bytes[self.at..]
-                    .iter()
-                    .take(2)
-                    .take_while(|byte| b"@$".contains(byte))
-                    .count();
-                let verbatim = self.bytes[self.at..self.at + lead].contains(&b'@');
-                if self.bytes.get(self.at + lead) != Some(&b'"') {
+                let rest = &self.bytes[self.at..];
+                let leads = rest.iter().take(2);
+                let lead = leads.take_while(|byte| b"@$".contains(byte)).count();
+                let (marks, rest) = rest.split_at(lead);
+                if !rest.starts_with(b"\"") {
                     None
-                } else if self.bytes[self.at + lead..].starts_with(b"\"\"\"") {
-                    self.tried(|bytes, at| quotes::until(bytes, at + lead + 3, b"\"\"\""))
-                } else if verbatim {
+                } else if rest.starts_with(TRIPLE) {
+                    self.tried(|bytes, at| quotes::until(bytes, at + lead + 3, TRIPLE))
+                } else if marks.contains(&b'@') {
                     self.tried(|bytes, at| quotes::doubled(bytes, at + lead, b'"'))
                 } else {
                     self.lines.end(self.bytes, self.at + lead, b'"')
@@ -223,10 +221,8 @@ impl<'a> Lexer<'a> {
     }
 
     fn raw_rust(&mut self) -> Option<usize> {
-        let mut rest = self.bytes[self.at..]
-            .iter()
-            .take(4)
-            .skip_while(|byte| b"brc".contains(byte));
+        let rest = self.bytes[self.at..].iter().take(4);
+        let mut rest = rest.skip_while(|byte| b"brc".contains(byte));
         let is_raw = matches!(rest.next(), Some(b'"' | b'#'));
         let third = self.bytes.get(self.at + 2);
         let named = self.follows(b"r#") && third.is_some_and(u8::is_ascii_alphabetic);
@@ -258,14 +254,9 @@ impl<'a> Lexer<'a> {
         let next = self.bytes.get(self.at + 1).copied().unwrap_or(b' ');
         match byte {
             b'_' | 0x80.. => true,
-            b'$' => matches!(
-                self.language,
-                Language::Php | Language::Script | Language::Java
-            ),
-            b'#' => {
-                self.language == Language::Script && (next.is_ascii_alphabetic() || next == b'_')
-            }
-            b'`' => matches!(self.language, Language::Kotlin | Language::Swift),
+            b'$' => matches!(self.language, L::Php | L::Script | L::Java),
+            b'#' => self.language == L::Script && (next.is_ascii_alphabetic() || next == b'_'),
+            b'`' => matches!(self.language, L::Kotlin | L::Swift),
             _ => byte.is_ascii_alphabetic(),
         }
     }
@@ -274,19 +265,12 @@ impl<'a> Lexer<'a> {
         if self.bytes[from - 1] == b'`' {
             return self.lines.end(self.bytes, from - 1, b'`').unwrap_or(from);
         }
-        let from = if self.language == Language::Rust && self.follows(b"r#") {
-            from + 1
-        } else {
-            from
-        };
-        let dollar = matches!(self.language, Language::Script | Language::Java);
+        let is_raw = self.language == L::Rust && self.follows(b"r#");
+        let from = from + usize::from(is_raw);
+        let dollar = matches!(self.language, L::Script | L::Java);
         let rest = &self.bytes[from..];
-        let continues = |byte: &&u8| {
-            byte.is_ascii_alphanumeric()
-                || **byte == b'_'
-                || **byte >= 0x80
-                || (dollar && **byte == b'$')
-        };
+        let continues =
+            |byte: &&u8| quotes::is_name_byte(byte) || **byte >= 0x80 || (dollar && **byte == b'$');
         from + rest.iter().take_while(continues).count()
     }
 
@@ -296,8 +280,8 @@ impl<'a> Lexer<'a> {
             let next = self.bytes.get(at + 1).copied().unwrap_or(b' ');
             let joins = match byte {
                 b'.' => next.is_ascii_digit(),
-                b'\'' => self.language == Language::C && next.is_ascii_alphanumeric(),
-                _ => byte.is_ascii_alphanumeric() || byte == b'_',
+                b'\'' => self.language == L::C && next.is_ascii_alphanumeric(),
+                _ => quotes::is_name_byte(&byte),
             };
             if !joins {
                 break;
@@ -323,10 +307,6 @@ impl<'a> Lexer<'a> {
                 self.at += lead.len();
             }
         }
-    }
-
-    fn has_directives(&self) -> bool {
-        matches!(self.language, Language::C | Language::CSharp)
     }
 
     fn directive(&mut self) -> Token<'a> {

@@ -55,23 +55,14 @@ const SHELL_CONSTANT: &str =
     r"^(?:(?:export|declare|typeset) +)?(?:readonly|-r\w*) +(?:-\S+ +)*([A-Z]\w*)=";
 const SHELL_VARIABLE: &str = r"^(?:(?:export|declare|typeset) +(?:-\S+ +)*)?([A-Z]\w*)=";
 
-struct Rule {
-    language: Language,
-    kind: SymbolKind,
-    reach: SymbolExtent,
-    pattern: Regex,
-}
+type Rule = (Language, SymbolKind, SymbolExtent, Regex);
 
 static COMPILED: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let rule = |(language, kind, reach, pattern)| {
-        Some(Rule {
-            language,
-            kind,
-            reach,
-            pattern: Regex::new(pattern).ok()?,
-        })
-    };
-    RULES.into_iter().filter_map(rule).collect()
+    let compiled = RULES.into_iter().map(|(language, kind, reach, pattern)| {
+        let pattern = Regex::new(pattern).ok()?;
+        Some((language, kind, reach, pattern))
+    });
+    compiled.flatten().collect()
 });
 
 pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<'a>) {
@@ -192,9 +183,7 @@ impl LineScanner {
             Ruby if here("end") => Some(end),
             Shell if code.starts_with(['}', ')']) => Some(end),
             Yaml if depth == 0 && (code.starts_with("---") || code == "...") => Some(self.last),
-            _ => defined
-                .filter(|(_, continues)| *continues)
-                .map(|_| self.last),
+            _ => matches!(defined, Some((_, true))).then_some(self.last),
         };
         let depth = if self.language == Toml { 0 } else { depth };
         if let Some(closes) = closes {
@@ -221,11 +210,12 @@ impl LineScanner {
     }
 
     fn definition<'a>(&mut self, code: &'a str, depth: usize) -> Option<(Definition<'a>, bool)> {
-        let mut rules = COMPILED.iter().filter(|rule| {
-            let is_unindented = matches!(rule.reach, MarginBlock | MarginLine);
-            rule.language == self.language && (depth == 0 || !is_unindented)
+        let mut rules = COMPILED.iter().filter(|(language, _, reach, _)| {
+            let is_unindented = matches!(reach, MarginBlock | MarginLine);
+            *language == self.language && (depth == 0 || !is_unindented)
         });
-        let (rule, groups) = rules.find_map(|rule| Some((rule, rule.pattern.captures(code)?)))?;
+        let (groups, kind, reach) = rules
+            .find_map(|(_, kind, reach, pattern)| Some((pattern.captures(code)?, *kind, *reach)))?;
         let named = groups.get(1)?;
         let (mut name, mut owner) = (named.as_str(), None);
         let body = code[groups.get(0)?.end()..].trim();
@@ -238,7 +228,7 @@ impl LineScanner {
                 self.has_table |= is_table;
                 name = unquoted(name.trim());
             }
-            Shell if rule.kind == Function => {
+            Shell if kind == Function => {
                 let opens = body.is_empty() || body.starts_with(['{', '(', '#']);
                 opens.then_some(())?;
             }
@@ -252,11 +242,9 @@ impl LineScanner {
             }
             _ => {}
         }
-        let definition = Definition {
-            owner,
-            ..Definition::new(rule.kind, name, named.start())
-        };
-        Some((definition, matches!(rule.reach, Block | MarginBlock)))
+        let mut definition = Definition::new(kind, name, named.start());
+        definition.owner = owner;
+        Some((definition, matches!(reach, Block | MarginBlock)))
     }
 
     fn close(&mut self, depth: usize, end: usize, found: &mut Collector<'_>) {
@@ -429,7 +417,6 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
             }
             continue;
         }
-        let rest = || text[at..].trim_start();
         match &*word {
             ";" if blocks == 0 => {
                 found.end(symbol.take(), piece.start());
@@ -439,11 +426,12 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
             "begin" | "case" if is_routine => blocks += 1,
             // `end if` and `end loop` end blocks that were not counted.
             "end" if is_routine => {
-                let counted = !["if", "loop", "while", "repeat"].iter().any(|word| {
-                    let head = rest().get(..word.len());
+                let rest = text[at..].trim_start();
+                let uncounted = ["if", "loop", "while", "repeat"].iter().any(|word| {
+                    let head = rest.get(..word.len());
                     head.is_some_and(|head| head.eq_ignore_ascii_case(word))
                 });
-                blocks = blocks.saturating_sub(usize::from(counted));
+                blocks = blocks.saturating_sub(usize::from(!uncounted));
             }
             _ => {}
         }

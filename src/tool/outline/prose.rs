@@ -107,13 +107,11 @@ fn rest<'a>(text: &'a str, sections: &mut OpenSections<'a, '_>) {
             continue;
         }
         let style = (mark, is_over);
-        let level = styles
-            .iter()
-            .position(|known| *known == style)
-            .unwrap_or_else(|| {
-                styles.push(style);
-                styles.len() - 1
-            });
+        let known = styles.iter().position(|known| *known == style);
+        let level = known.unwrap_or(styles.len());
+        if known.is_none() {
+            styles.push(style);
+        }
         let indent = name.1.len() - name.1.trim_start().len();
         let from = if is_over { above.0 } else { name.0 };
         sections.heading(level + 1, title, name.0 + indent, from);

@@ -131,33 +131,27 @@ pub(super) fn template(
                 } else if rest[0] == b'\n' && mark == b"\"" {
                     // Only texts with longer marks may span lines.
                     return None;
-                } else if rest[0] == b'\\' && mark.len() == 1 {
-                    at += 2;
                 } else {
-                    at += 1;
+                    let is_escaped = rest[0] == b'\\' && mark.len() == 1;
+                    at += 1 + usize::from(is_escaped);
                 }
             }
-            QuoteLevel::Code(depth) => match rest[0] {
-                b'"' | b'`' if (rest[0] == b'`') == (language == Language::Script) => {
-                    let is_triple = rest.starts_with(b"\"\"\"");
-                    let mark = &rest[..if is_triple { 3 } else { 1 }];
-                    open.push(QuoteLevel::Text(mark));
-                    at += mark.len();
-                }
-                b'"' | b'\'' => at = lines.end(text, at, rest[0]).unwrap_or(at + 1),
-                byte if byte == brackets.0 => {
-                    *depth += 1;
-                    at += 1;
-                }
-                byte if byte == brackets.1 => {
-                    *depth -= 1;
-                    at += 1;
-                    if *depth == 0 {
-                        open.pop();
+            QuoteLevel::Code(depth) => {
+                at += 1;
+                match rest[0] {
+                    b'"' | b'`' if (rest[0] == b'`') == (language == Language::Script) => {
+                        let is_triple = rest.starts_with(b"\"\"\"");
+                        let mark = &rest[..if is_triple { 3 } else { 1 }];
+                        open.push(QuoteLevel::Text(mark));
+                        at += mark.len() - 1;
                     }
+                    quote @ (b'"' | b'\'') => at = lines.end(text, at - 1, quote).unwrap_or(at),
+                    byte if byte == brackets.0 => *depth += 1,
+                    byte if byte == brackets.1 && *depth == 1 => drop(open.pop()),
+                    byte if byte == brackets.1 => *depth -= 1,
+                    _ => {}
                 }
-                _ => at += 1,
-            },
+            }
         }
     }
 }
@@ -203,10 +197,8 @@ pub(super) fn php_heredoc(text: &[u8], start: usize) -> Option<usize> {
     let rest = text.get(start..)?.strip_prefix(b"<<<")?;
     let line = &rest[..memchr(b'\n', rest)?];
     let word = line.trim_ascii();
-    let word = word
-        .strip_prefix(b"'")
-        .or(word.strip_prefix(b"\""))
-        .unwrap_or(word);
+    let quoted = word.strip_prefix(b"'").or(word.strip_prefix(b"\""));
+    let word = quoted.unwrap_or(word);
     let length = word.iter().take_while(|byte| is_name_byte(byte)).count();
     let word = word.get(..length).filter(|word| !word.is_empty())?;
     let mut at = start + 3 + line.len() + 1;
@@ -240,13 +232,10 @@ pub(super) fn character(text: &[u8], start: usize) -> Option<usize> {
         let line = &text[start..text.len().min(start + 16)];
         return on_line(line, 0, b'\'').map(|end| start + end);
     }
-    let first = *text.get(start + 1)?;
-    let width = match first {
-        b'\'' | b'\n' => return None,
-        0..0x80 => 1,
-        0x80..0xe0 => 2,
-        0xe0..0xf0 => 3,
-        0xf0.. => 4,
-    };
+    let first = *text
+        .get(start + 1)
+        .filter(|first| !b"'\n".contains(first))?;
+    // Of the first byte of a longer character, as many bits are set as it has bytes.
+    let width = first.leading_ones().max(1) as usize;
     (text.get(start + 1 + width) == Some(&b'\'')).then_some(start + width + 2)
 }

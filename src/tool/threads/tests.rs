@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use futures_util::FutureExt;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -224,7 +224,7 @@ async fn invalid_thread_search_arguments_are_explained() {
     ] {
         let threads = of([]);
         let refused = call(&threads, arguments).await;
-        assert_eq!(refused, Err(ToolError::for_model(says)));
+        assert_eq!(refused, Err(ToolError::ForModel(says.to_owned())));
         assert_eq!(threads.asked.lock().unwrap().len(), 0, "{says}");
     }
 }
@@ -246,7 +246,7 @@ async fn search_failure_is_explained() {
         (
             "for now",
             failing(Fault::retryable("journal_unavailable", "/data is busy")),
-            ToolError::for_model(
+            for_model!(
                 "earlier conversations are currently not searchable: try again later, or continue \
                  without them",
             ),
@@ -259,7 +259,7 @@ async fn search_failure_is_explained() {
         (
             "too slow",
             hanging,
-            ToolError::for_model(
+            for_model!(
                 "the search over earlier conversations took too long: search for rarer words, or \
                  continue without it",
             ),

@@ -44,6 +44,9 @@ pub(super) struct Rules {
     top: Option<Arc<IgnoreFolder>>,
     /// Bytes of rules that may still be read.
     remaining: AtomicU64,
+    /// Folders that are left out, because their rules are no regular file, or cannot be read or
+    /// parsed, so they might forbid anything; at least one if the start itself is affected.
+    invalid: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -57,16 +60,6 @@ impl IgnoreFolder {
         let above = Some(above);
         Arc::new(Self { own, above })
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Wanted,
-    Ignored,
-    /// The entry's own rules are no regular file, or cannot be read or parsed, so they might forbid
-    /// anything.
-    InvalidRules,
-    NoRules,
 }
 
 impl Rules {
@@ -85,17 +78,25 @@ impl Rules {
             folders: RwLock::default(),
             top,
             remaining,
+            invalid: AtomicU64::new(0),
         }
     }
 
-    pub(super) fn judge(&self, path: &Path, is_dir: bool) -> Verdict {
+    pub(super) fn invalid(&self) -> u64 {
+        self.invalid.load(Ordering::Relaxed)
+    }
+
+    /// Whether a walk includes an entry.
+    pub(super) fn include(&self, path: &Path, is_dir: bool) -> bool {
         let name = path.file_name().unwrap_or_default();
         if is_never_read(name) {
-            return Verdict::Ignored;
+            return false;
         }
-        let around = path.parent().and_then(|folder| self.known(folder));
+        let known = |folder| self.folders.read().get(folder).cloned();
+        let around = path.parent().and_then(known);
         let Some(around) = around.or_else(|| self.top.clone()) else {
-            return Verdict::NoRules;
+            self.invalid.fetch_max(1, Ordering::Relaxed);
+            return false;
         };
         let is_hidden = name.as_encoded_bytes().starts_with(b".");
         let mut folders = std::iter::successors(Some(&*around), |one| one.above.as_deref());
@@ -106,21 +107,20 @@ impl Rules {
                 Match::Whitelist(rule) => Some(is_hidden && !matches_hidden(rule)),
             });
         if is_ignored.unwrap_or(is_hidden) {
-            return Verdict::Ignored;
+            return false;
         }
         if is_dir {
             let within = match read(path, &self.remaining) {
                 Ok(None) => around,
                 Ok(own) => IgnoreFolder::below(own, around),
-                Err(InvalidRuleFile) => return Verdict::InvalidRules,
+                Err(InvalidRuleFile) => {
+                    self.invalid.fetch_add(1, Ordering::Relaxed);
+                    return false;
+                }
             };
             self.folders.write().insert(path.to_owned(), within);
         }
-        Verdict::Wanted
-    }
-
-    fn known(&self, folder: &Path) -> Option<Arc<IgnoreFolder>> {
-        self.folders.read().get(folder).map(Arc::clone)
+        true
     }
 }
 

@@ -201,7 +201,7 @@ impl Fetcher {
             markdown::page(&html, &url, &stop)
         });
         let page = converted.await.ok().flatten();
-        page.ok_or_else(|| ToolError::for_model("the page cannot be converted to Markdown"))
+        page.ok_or_else(|| for_model!("the page cannot be converted to Markdown"))
     }
 }
 

@@ -77,12 +77,13 @@ pub fn web_search(client: Client, settings: SearchSettings) -> FnTool {
             let answer = searched.map_err(|_| failed("did not answer in time"))??;
             let (mut text, results) = (String::new(), shown(answer));
             for (at, result) in results.iter().enumerate() {
-                let Shown {
-                    title,
-                    url,
-                    excerpt,
-                } = result;
-                let _ = write!(text, "{}. {title}\n   {url}\n   {excerpt}\n\n", at + 1);
+                let (title, url) = (&result.title, &result.url);
+                let _ = write!(
+                    text,
+                    "{}. {title}\n   {url}\n   {}\n\n",
+                    at + 1,
+                    result.excerpt
+                );
             }
             if results.is_empty() {
                 text = format!("no results for {}: use other words", quoted(query));
@@ -135,24 +136,16 @@ async fn search(
 
 fn request(settings: &SearchSettings, query: &str) -> Request {
     let count = RESULTS.to_string();
-    let (method, path, key_header, pairs) = match settings.service {
-        SearchService::Tavily => (Method::POST, "search", "authorization", vec![]),
+    let (path, key_header, pairs) = match settings.service {
+        SearchService::Tavily => ("search", "authorization", vec![]),
         SearchService::Brave => {
-            let pairs = [
-                ("q", query),
-                ("count", &count),
-                ("text_decorations", "false"),
-            ];
-            (
-                Method::GET,
-                "res/v1/web/search",
-                "x-subscription-token",
-                pairs.to_vec(),
-            )
+            let plain = ("text_decorations", "false");
+            let pairs = vec![("q", query), ("count", &count), plain];
+            ("res/v1/web/search", "x-subscription-token", pairs)
         }
         SearchService::Searxng => {
-            let pairs = [("q", query), ("format", "json")];
-            (Method::GET, "search", "authorization", pairs.to_vec())
+            let pairs = vec![("q", query), ("format", "json")];
+            ("search", "authorization", pairs)
         }
     };
     let mut url = settings.base_url.clone();
@@ -162,11 +155,12 @@ fn request(settings: &SearchSettings, query: &str) -> Request {
     if !pairs.is_empty() {
         url.query_pairs_mut().extend_pairs(pairs);
     }
-    let mut request = Request::new(method, url);
+    let mut request = Request::new(Method::GET, url);
     let json = HeaderValue::from_static("application/json");
     request.headers_mut().insert(ACCEPT, json.clone());
     if settings.service == SearchService::Tavily {
         let asked = json!({ "query": query, "max_results": RESULTS });
+        *request.method_mut() = Method::POST;
         *request.body_mut() = Some(asked.to_string().into());
         request.headers_mut().insert(CONTENT_TYPE, json);
     }

@@ -19,7 +19,8 @@ fn read_of(path: &str, text: &[u8], symbol: &str, max_lines: u64) -> Result<Stri
         max_lines,
         ..FileReadSettings::default()
     };
-    read_symbol(&root, path, symbol, &settings, &CancellationToken::new()).map(|output| output.text)
+    let wanted = arguments::arguments(json!({ "path": path, "symbol": symbol }))?;
+    read(&root, &wanted, &settings, &CancellationToken::new()).map(|output| output.text)
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! C and C++, where a function is a name before parentheses.
 
 use super::{
-    Definition, Head, Opening, Role, SymbolKind, Top, body, define, define_in, function_of,
-    has_before,
+    BLOCK, Definition, Opening, PART, Role, SymbolKind, Top, body, constant_if, define, define_in,
 };
 use crate::tool::outline::lex::{Token, TokenKind};
 
@@ -14,7 +13,7 @@ const NO_NAMES: &str = "if for while switch catch return sizeof do else decltype
 const TRAILS: &str =
     "const noexcept override final throw volatile requires __attribute__ mutable try asm";
 
-pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
+pub(super) fn opening<'a>(top: &Top<'a, '_>) -> Opening<'a> {
     let at = start(top);
     if top.is(at, "namespace") {
         let module = top.define_path(SymbolKind::Module, at + 1);
@@ -22,94 +21,82 @@ pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Op
     }
     // `extern "C" {` is a block at file level.
     if top.get(at).is_some_and(|name| name.kind == TokenKind::Text) {
-        return Opening::Block(place);
+        return Opening::Block(top.place);
     }
     if top.is(at, "typedef") {
-        return Opening::Part(Role::Other);
+        return PART;
     }
-    if matches!(place, Role::Function) {
+    if matches!(top.place, Role::Function) {
         let local = type_definition(top, at).filter(|_| !top.has("("));
         return local.map_or(Opening::Block(Role::Function), body);
     }
-    if let Some((found, after)) = function(top, at, place) {
+    if let Some((found, after)) = function(top, at) {
         // In `Foo::Foo() : a{1}, b{2} {`, the members' braces come first.
-        let in_members = top.is(after, ":") && top.0.last().is_some_and(Token::is_word);
-        return if in_members {
-            Opening::Part(Role::Other)
-        } else {
-            body(found)
-        };
+        let in_members = top.is(after, ":") && top.tokens.last().is_some_and(Token::is_word);
+        return if in_members { PART } else { body(found) };
     }
-    if let Some(found) = macro_definition(head, top, at).filter(|_| place.is_open()) {
+    if let Some(found) = macro_definition(top, at).filter(|_| top.place.is_open()) {
         return body(found);
     }
     match type_definition(top, at) {
         Some(found) => body(found),
-        None if top.has("=") => Opening::Part(Role::Other),
-        None if top.is_one_of(at, "struct union class") => Opening::Part(place),
-        None if top.is(at, "enum") => Opening::Part(Role::Other),
-        None => Opening::Block(Role::Other),
+        None if top.has("=") => PART,
+        None if top.is_one_of(at, "struct union class") => Opening::Part(top.place),
+        None if top.is(at, "enum") => PART,
+        None => BLOCK,
     }
 }
 
-pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
+pub(super) fn ended<'a>(top: &Top<'a, '_>) -> Option<Definition<'a>> {
     let at = start(top);
-    if matches!(place, Role::Function | Role::Other | Role::Group(_)) {
+    if matches!(top.place, Role::Function | Role::Other | Role::Group(_)) {
         return None;
     }
     if top.is(at, "typedef") {
-        return typedef(head, top);
+        return typedef(top);
     }
     if top.is(at, "using") {
         let alias = top.define(SymbolKind::Type, at + 1);
         return alias.filter(|_| top.is(at + 2, "="));
     }
     let value = top.find(at, "=");
-    if let Some((found, _)) = function(top, at, place).filter(|_| {
-        value.is_none_or(|at| {
-            top.get(at + 1).is_some_and(|token| {
-                token.kind == TokenKind::Number || token.is("default") || token.is("delete")
-            })
-        })
-    }) {
+    let is_declared = |at| {
+        let pure = |token: Token<'_>| token.kind == TokenKind::Number;
+        top.is_one_of(at + 1, "default delete") || top.get(at + 1).is_some_and(pure)
+    };
+    if let Some((found, _)) = function(top, at).filter(|_| value.is_none_or(is_declared)) {
         return Some(found);
     }
     let is_constant = top.has("constexpr") || top.has("const");
-    let end = value.filter(|_| place.is_open() || is_constant)?;
+    let end = value.filter(|_| top.place.is_open() || is_constant)?;
     let mut name = end.checked_sub(1)?;
     while name >= 2 && top.is(name, "]") {
         name -= 2;
     }
-    let kind = match is_constant {
-        true => SymbolKind::Constant,
-        false => SymbolKind::Variable,
-    };
-    top.define(kind, name).filter(|_| name > 0)
+    let found = top.define(constant_if(is_constant), name);
+    found.filter(|_| name > 0)
 }
 
-fn start(top: &Top<'_>) -> usize {
+fn start(top: &Top<'_, '_>) -> usize {
     let mut at = 0;
     loop {
-        let before = at;
-        if top.is(at, "template") {
-            at = top.past_angles(at + 1);
-        } else if top.is(at, "[") {
-            at = top.past_group(at);
-        } else if top.is_one_of(at, "__attribute__ __declspec alignas") {
-            at = top.past_group(at + 1);
-        } else if top.is_one_of(at, MODIFIERS) {
-            at += 1;
-        } else if top.is_one_of(at, "public private protected") && top.is(at + 1, ":") {
-            at += 2;
-        }
-        if at == before {
+        let next = match top.get(at).map_or("", |token| token.text) {
+            "template" => top.past_angles(at + 1),
+            "[" => top.past_group(at),
+            "__attribute__" | "__declspec" | "alignas" => top.past_group(at + 1),
+            "public" | "private" | "protected" if top.is(at + 1, ":") => at + 2,
+            _ if top.is_one_of(at, MODIFIERS) => at + 1,
+            _ => return at,
+        };
+        if next == at {
             return at;
         }
+        at = next;
     }
 }
 
 /// Matches `struct name`, `enum class name : int`, `class EXPORT name final : public base`.
-fn type_definition<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
+fn type_definition<'a>(top: &Top<'a, '_>, at: usize) -> Option<Definition<'a>> {
     if !top.is_one_of(at, "struct class union enum") {
         return None;
     }
@@ -130,25 +117,24 @@ fn type_definition<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
     name.map(|name| define(SymbolKind::Type, name))
 }
 
-fn function<'a>(top: &Top<'a>, from: usize, place: Role<'a>) -> Option<(Definition<'a>, usize)> {
+fn function<'a>(top: &Top<'a, '_>, from: usize) -> Option<(Definition<'a>, usize)> {
     let mut at = from;
     let mut found = None;
     while let Some(token) = top.get(at) {
         match token.text {
-            "=" if !has_before(top, "operator", at) => break,
+            "=" if !top.has_before("operator", at) => break,
             "<" if !top.is(at.wrapping_sub(1), "operator") => {
                 at = top.past_angles(at);
                 continue;
             }
             "(" => {
-                if let Some(definition) = named(top, from, at, place) {
+                if let Some(definition) = named(top, from, at) {
                     let after = top.past_group(at);
                     found = Some((definition, after));
                     // A macro on its own line is separate from what follows.
-                    let next = top
-                        .get(after)
-                        .filter(|next| next.is_line_start && next.is_word());
-                    let alone = next.is_some_and(|next| !next.is_one_of(TRAILS));
+                    let alone = top.get(after).is_some_and(|next| {
+                        next.is_line_start && next.is_word() && !next.is_one_of(TRAILS)
+                    });
                     if !alone || top.find(after, "(").is_none() {
                         return found;
                     }
@@ -161,7 +147,7 @@ fn function<'a>(top: &Top<'a>, from: usize, place: Role<'a>) -> Option<(Definiti
     found
 }
 
-fn named<'a>(top: &Top<'a>, from: usize, open: usize, place: Role<'a>) -> Option<Definition<'a>> {
+fn named<'a>(top: &Top<'a, '_>, from: usize, open: usize) -> Option<Definition<'a>> {
     let before = open.checked_sub(1).filter(|&at| at >= from)?;
     let mut nearest = (from..open).rev().take(4);
     let operator = nearest.find(|&at| top.is(at, "operator"));
@@ -171,37 +157,26 @@ fn named<'a>(top: &Top<'a>, from: usize, open: usize, place: Role<'a>) -> Option
     let head = if inverse { at - 1 } else { at };
     let (owner, first) = owner(top, from, head);
     // A name alone is a call or a macro, unless it is a constructor.
-    let is_typed = first > from
-        || matches!(place, Role::Type(of) if of == name.text)
-        || owner.is_some()
-        || inverse;
-    if !is_typed {
-        return None;
-    }
-    Some(function_of(owner, place, name))
+    let is_typed = first > from || top.place == Role::Type(name.text) || owner.is_some() || inverse;
+    is_typed.then(|| top.function(owner, name))
 }
 
 /// Macros that define a function: `TEST(Suite, Name) {`, `SYSCALL_DEFINE2(name, …) {`.
-fn macro_definition<'a>(head: &Head<'a>, top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
-    let name = top
-        .word(at)
-        .filter(|name| !name.text.contains(char::is_lowercase))?;
-    if !top.is(at + 1, "(") || top.0.len() != at + 3 {
+fn macro_definition<'a>(top: &Top<'a, '_>, at: usize) -> Option<Definition<'a>> {
+    let name = top.word(at)?;
+    let is_call = top.is(at + 1, "(") && top.tokens.len() == at + 3;
+    if !is_call || name.text.contains(char::is_lowercase) {
         return None;
     }
-    let mut words = head.first_group().filter(Token::is_word);
+    let mut words = top.words_inside();
     let first = words.next().unwrap_or(name);
     let second = words.next().filter(|_| name.text.starts_with("TEST"));
-    let owner = second.map(|_| first);
-    Some(define_in(
-        owner,
-        SymbolKind::Function,
-        second.unwrap_or(first),
-    ))
+    let (owner, name) = (second.map(|_| first), second.unwrap_or(first));
+    Some(define_in(owner, SymbolKind::Function, name))
 }
 
 /// The last name of `A::B<T>::` before a name, and the start of the path.
-fn owner<'a>(top: &Top<'a>, from: usize, name: usize) -> (Option<Token<'a>>, usize) {
+fn owner<'a>(top: &Top<'a, '_>, from: usize, name: usize) -> (Option<Token<'a>>, usize) {
     let mut owner = None;
     let mut first = name;
     while first >= from + 2 && top.is(first - 1, "::") {
@@ -215,15 +190,14 @@ fn owner<'a>(top: &Top<'a>, from: usize, name: usize) -> (Option<Token<'a>>, usi
 }
 
 /// Matches `typedef … name;` and `typedef int (*name)(…);`.
-fn typedef<'a>(head: &Head<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
-    let pointer = head
-        .pieces
-        .windows(2)
-        .find(|two| two[0].token.is("*") && two[0].nest == 1 && two[1].token.is_word());
-    let is_pointer = top.find(0, "(").is_some_and(|at| top.is(at + 2, "("));
-    if let Some(two) = pointer.filter(|_| is_pointer) {
-        return Some(define(SymbolKind::Type, two[1].token));
-    }
-    let last = top.0.iter().rev().find(|token| token.is_word())?;
-    Some(define(SymbolKind::Type, *last))
+fn typedef<'a>(top: &Top<'a, '_>) -> Option<Definition<'a>> {
+    let mut pairs = top.head.pieces.windows(2);
+    let pointer = pairs
+        .find(|two| two[0].is("*") && two[0].nest == 1 && two[1].is_word())
+        .filter(|_| top.find(0, "(").is_some_and(|at| top.is(at + 2, "(")));
+    let name = match pointer {
+        Some(two) => two[1],
+        None => *top.tokens.iter().rfind(|token| token.is_word())?,
+    };
+    Some(define(SymbolKind::Type, name))
 }

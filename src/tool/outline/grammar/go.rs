@@ -1,26 +1,21 @@
 //! Definitions in Go.
 
-use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, define_in};
+use super::{
+    BLOCK, Definition, Head, Opening, PART, Role, SymbolKind, Top, body, define, define_in,
+};
 use crate::tool::outline::lex::{Token, TokenKind};
 
-pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
-    match (
-        definition(head, top, place),
-        top.get(0).map(|first| first.text),
-    ) {
-        (Some(found), _) if matches!(found.kind, SymbolKind::Constant | SymbolKind::Variable) => {
-            Opening::Part(Role::Other)
-        }
+pub(super) fn opening<'a>(top: &Top<'a, '_>) -> Opening<'a> {
+    match (definition(top), top.get(0).map(|first| first.text)) {
+        (Some(found), _) if found.is_value() => PART,
         // A function's result may be `struct{}` or `interface{}`.
-        (Some(_), Some("func")) if top.0.last().is_some_and(is_type_word) => {
-            Opening::Part(Role::Other)
-        }
+        (Some(_), Some("func")) if top.tokens.last().is_some_and(is_type_word) => PART,
         (Some(found), _) => body(found),
         (None, Some("func" | "if" | "for" | "switch" | "select" | "go" | "defer" | "else")) => {
             Opening::Block(Role::Function)
         }
-        (None, _) if matches!(place, Role::Type(_)) => Opening::Part(Role::Other),
-        (None, _) => Opening::Block(Role::Other),
+        (None, _) if matches!(top.place, Role::Type(_)) => PART,
+        (None, _) => BLOCK,
     }
 }
 
@@ -29,7 +24,7 @@ pub(super) fn group<'a>(head: &Head<'a>) -> Option<Role<'a>> {
     let [piece] = head.pieces.as_slice() else {
         return None;
     };
-    match piece.token.text {
+    match piece.text {
         "const" => Some(Role::Group(SymbolKind::Constant)),
         "var" => Some(Role::Group(SymbolKind::Variable)),
         "type" => Some(Role::Group(SymbolKind::Type)),
@@ -46,13 +41,9 @@ fn is_type_word(token: &Token<'_>) -> bool {
     matches!(token.text, "struct" | "interface")
 }
 
-pub(super) fn definition<'a>(
-    head: &Head<'a>,
-    top: &Top<'a>,
-    place: Role<'a>,
-) -> Option<Definition<'a>> {
-    match (top.get(0)?.text, place) {
-        ("func", Role::File) => function(head, top),
+pub(super) fn definition<'a>(top: &Top<'a, '_>) -> Option<Definition<'a>> {
+    match (top.get(0)?.text, top.place) {
+        ("func", Role::File) => function(top),
         ("type", Role::File | Role::Function) => type_definition(top, 1),
         ("const", Role::File) => top.define(SymbolKind::Constant, 1),
         ("var", Role::File) => top.define(SymbolKind::Variable, 1),
@@ -64,22 +55,19 @@ pub(super) fn definition<'a>(
     }
 }
 
-fn function<'a>(head: &Head<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
+fn function<'a>(top: &Top<'a, '_>) -> Option<Definition<'a>> {
     if let Some(name) = top.word(1) {
         return Some(define(SymbolKind::Function, name));
     }
     let name = top.word(top.past_group(1))?;
-    let receiver = head.first_group().filter(Token::is_word).last();
+    let receiver = top.words_inside().last();
     Some(define_in(receiver, SymbolKind::Method, name))
 }
 
-fn type_definition<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
-    let name = top.word(at)?;
-    let after = top.past_group(at + 1);
-    let kind = if top.is(after, "interface") {
-        SymbolKind::Interface
-    } else {
-        SymbolKind::Type
+fn type_definition<'a>(top: &Top<'a, '_>, at: usize) -> Option<Definition<'a>> {
+    let kind = match top.is(top.past_group(at + 1), "interface") {
+        true => SymbolKind::Interface,
+        false => SymbolKind::Type,
     };
-    Some(define(kind, name))
+    top.define(kind, at)
 }

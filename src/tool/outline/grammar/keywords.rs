@@ -1,6 +1,6 @@
 //! Kotlin, Swift and PHP, whose definitions begin with keywords.
 
-use super::{Definition, Language, Opening, Role, SymbolKind, Top, body, define, function_of};
+use super::{BLOCK, Definition, Language, Opening, PART, Role, SymbolKind, Top, body, define};
 
 pub(super) const KOTLIN: &str = "public private protected internal open abstract final sealed data \
     inner enum annotation value inline override suspend operator infix tailrec external lateinit \
@@ -10,29 +10,21 @@ pub(super) const SWIFT: &str = "public private internal open fileprivate final o
     nonisolated prefix postfix infix package distributed";
 const PHP: &str = "public private protected static abstract final readonly var";
 
-pub(super) fn opening<'a>(language: Language, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
-    let at = keyword(language, top);
-    let assigned = top.find(at, "=").is_some_and(|_| language != Language::Php);
+pub(super) fn opening<'a>(top: &Top<'a, '_>) -> Opening<'a> {
+    let at = keyword(top);
+    let assigned = top.language != Language::Php && top.find(at, "=").is_some();
     if top.is_one_of(at, "val var let const") || (assigned && top.is(at, "fun")) {
-        return Opening::Part(Role::Other);
+        return PART;
     }
-    match definition(language, top, at, place) {
-        Some(found) => body(found),
-        None => Opening::Block(Role::Other),
-    }
+    definition(top, at).map_or(BLOCK, body)
 }
 
-pub(super) fn ended<'a>(
-    language: Language,
-    top: &Top<'a>,
-    place: Role<'a>,
-) -> Option<Definition<'a>> {
-    let at = keyword(language, top);
-    definition(language, top, at, place)
+pub(super) fn ended<'a>(top: &Top<'a, '_>) -> Option<Definition<'a>> {
+    definition(top, keyword(top))
 }
 
-fn keyword(language: Language, top: &Top<'_>) -> usize {
-    let modifiers = match language {
+fn keyword(top: &Top<'_, '_>) -> usize {
+    let modifiers = match top.language {
         Language::Kotlin => KOTLIN,
         Language::Swift => SWIFT,
         _ => PHP,
@@ -45,51 +37,38 @@ fn keyword(language: Language, top: &Top<'_>) -> usize {
     if leads { at + 1 } else { at }
 }
 
-fn definition<'a>(
-    language: Language,
-    top: &Top<'a>,
-    at: usize,
-    place: Role<'a>,
-) -> Option<Definition<'a>> {
+fn definition<'a>(top: &Top<'a, '_>, at: usize) -> Option<Definition<'a>> {
     let word = top.get(at)?;
     let next = top.word(at + 1);
     let named = |kind| next.map(|name| define(kind, name));
-    match (word.text, language) {
+    match (word.text, top.language) {
         ("class", _)
         | ("struct" | "enum" | "actor" | "typealias", Language::Swift)
         | ("typealias", Language::Kotlin)
         | ("enum" | "trait", Language::Php) => named(SymbolKind::Type),
         // An object without a name is its class's companion.
-        ("object", Language::Kotlin) => {
-            let unnamed = Definition {
-                name: "Companion",
-                ..define(SymbolKind::Type, word)
-            };
-            Some(next.map_or(unnamed, |name| define(SymbolKind::Type, name)))
-        }
+        ("object", Language::Kotlin) => named(SymbolKind::Type)
+            .or_else(|| Some(Definition::new(SymbolKind::Type, "Companion", word.at))),
         ("interface", _) | ("protocol", Language::Swift) => named(SymbolKind::Interface),
         ("extension", Language::Swift) => top.define_path(SymbolKind::Implementation, at + 1),
         ("namespace", Language::Php) => top.define_path(SymbolKind::Module, at + 1),
-        ("fun", Language::Kotlin) => kotlin_function(top, at + 1, place),
-        ("func", Language::Swift) => named(place.function()),
+        ("fun", Language::Kotlin) => kotlin_function(top, at + 1),
+        ("func", Language::Swift) => named(top.place.function()),
         ("init" | "deinit" | "subscript", Language::Swift) | ("constructor", Language::Kotlin)
-            if matches!(place, Role::Type(_)) =>
+            if matches!(top.place, Role::Type(_)) =>
         {
             Some(define(SymbolKind::Method, word))
         }
         ("function", Language::Php) => {
             let at = if top.is(at + 1, "&") { at + 2 } else { at + 1 };
-            top.define(place.function(), at)
+            top.define(top.place.function(), at)
         }
-        ("const", Language::Php) => {
-            let end = top.find(at, "=")?;
-            top.define(SymbolKind::Constant, end - 1)
-        }
-        ("val" | "let", _) if place.is_open() => named(SymbolKind::Constant),
+        ("const", Language::Php) => top.define(SymbolKind::Constant, top.find(at, "=")? - 1),
+        ("val" | "let", _) if top.place.is_open() => named(SymbolKind::Constant),
         ("val", Language::Kotlin) if at > 0 && top.is(at - 1, "const") => {
             named(SymbolKind::Constant)
         }
-        ("var", Language::Kotlin | Language::Swift) if place.is_open() => {
+        ("var", Language::Kotlin | Language::Swift) if top.place.is_open() => {
             named(SymbolKind::Variable)
         }
         _ => None,
@@ -97,7 +76,7 @@ fn definition<'a>(
 }
 
 /// Matches `fun <T> Receiver<T>.name(`.
-fn kotlin_function<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Definition<'a>> {
+fn kotlin_function<'a>(top: &Top<'a, '_>, at: usize) -> Option<Definition<'a>> {
     let from = top.past_angles(at);
     let end = top.find(from, "(")?;
     let name = top.word(end.checked_sub(1)?)?;
@@ -111,5 +90,5 @@ fn kotlin_function<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Defi
         let end = || top.angles_before(from, at).saturating_sub(1);
         before = continues.then(|| end().max(from));
     }
-    Some(function_of(owner, place, name))
+    Some(top.function(owner, name))
 }

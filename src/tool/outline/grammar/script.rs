@@ -1,6 +1,8 @@
 //! Definitions in JavaScript and TypeScript.
 
-use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, define_in};
+use super::{
+    BLOCK, Definition, Opening, PART, Role, SymbolKind, Top, body, constant_if, define, define_in,
+};
 use crate::tool::outline::lex::{Token, TokenKind};
 
 pub(super) const MODIFIERS: &str = "export default declare async abstract public private protected \
@@ -8,56 +10,35 @@ pub(super) const MODIFIERS: &str = "export default declare async abstract public
 /// Words before a block that only look like calls.
 const CONTROL: &str = "if for while switch catch with function return super await";
 
-pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
+pub(super) fn opening<'a>(top: &Top<'a, '_>) -> Opening<'a> {
     let at = top.past_prelude(MODIFIERS);
-    let last = top.0.last();
-    let found = definition(head, top, at, place, true);
+    let last = top.tokens.last();
+    let follows = |words| last.is_some_and(|last| last.is_one_of(words));
     // In `function f(): {a: string} {`, the first brace is a type.
-    let in_type = last.is_some_and(|last| {
-        matches!(last.text, ":" | "|" | "&" | "<" | "," | "?" | "=") && last.kind == TokenKind::Sign
-    });
+    let in_type = follows(": | & < , ? =");
     // In `pick<T extends {a: string}>() {`, the first brace is a bound.
-    let bounds = last.is_some_and(|last| last.is("extends") || last.is("keyof"));
-    match found {
-        Some(_) if in_type || bounds || top.has_open_angle() => Opening::Part(Role::Other),
-        None if bounds && top.has_open_angle() => Opening::Part(Role::Other),
-        Some(found) => match found.kind {
-            SymbolKind::Constant | SymbolKind::Variable => Opening::Part(Role::Other),
-            SymbolKind::Type if top.is(at, "type") => Opening::Part(Role::Other),
-            _ => body(found),
-        },
-        None if last.is_some_and(|last| {
-            last.is("=>") || last.is(")") || last.is("else") || last.is("try")
-        }) =>
-        {
-            Opening::Block(Role::Function)
-        }
-        None if last.is_some_and(|last| {
-            last.kind == TokenKind::Sign || last.is("default") || last.is("return")
-        }) =>
-        {
-            Opening::Part(Role::Other)
-        }
-        None if top.is_one_of(at, "import export") || top.is(0, "export") => {
-            Opening::Part(Role::Other)
-        }
+    let bounds = follows("extends keyof");
+    match definition(top, at, true) {
+        Some(_) if in_type || bounds || top.has_open_angle() => PART,
+        None if bounds && top.has_open_angle() => PART,
+        Some(found) if found.is_value() => PART,
+        Some(found) if found.kind == SymbolKind::Type && top.is(at, "type") => PART,
+        Some(found) => body(found),
+        None if follows("=> ) else try") => Opening::Block(Role::Function),
+        None if last.is_some_and(|last| last.kind == TokenKind::Sign) => PART,
+        None if follows("default return") => PART,
+        None if top.is_one_of(at, "import export") || top.is(0, "export") => PART,
         // A static block in a class: `static {`.
-        None => Opening::Block(Role::Other),
+        None => BLOCK,
     }
 }
 
-pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
+pub(super) fn ended<'a>(top: &Top<'a, '_>) -> Option<Definition<'a>> {
     let at = top.past_prelude(MODIFIERS);
-    definition(head, top, at, place, false)
+    definition(top, at, false)
 }
 
-fn definition<'a>(
-    head: &Head<'a>,
-    top: &Top<'a>,
-    at: usize,
-    place: Role<'a>,
-    opens: bool,
-) -> Option<Definition<'a>> {
+fn definition<'a>(top: &Top<'a, '_>, at: usize, opens: bool) -> Option<Definition<'a>> {
     let word = top.get(at)?;
     let next = top.word(at + 1);
     let is_default = at > 0 && top.is(at - 1, "default");
@@ -68,7 +49,7 @@ fn definition<'a>(
         _ if word.kind == TokenKind::Text => None,
         "function" => {
             let at = if top.is(at + 1, "*") { at + 2 } else { at + 1 };
-            or_default(place.function(), top.word(at))
+            or_default(top.place.function(), top.word(at))
         }
         "class" => or_default(SymbolKind::Type, next.filter(|name| !name.is("extends"))),
         "interface" if next.is_some() => named(SymbolKind::Interface),
@@ -76,35 +57,27 @@ fn definition<'a>(
         "type" if top.is(top.past_angles(at + 2), "=") => named(SymbolKind::Type),
         "namespace" | "module" if next.is_some() => top.define_path(SymbolKind::Module, at + 1),
         "const" if top.is(at + 1, "enum") => top.define(SymbolKind::Type, at + 2),
-        "const" | "let" | "var" => variable(head, top, at, place),
+        "const" | "let" | "var" => variable(top, at),
         _ if is_default && top.has("=>") => or_default(SymbolKind::Function, None),
-        _ => member(head, top, at, place, opens).or_else(|| assigned(top, at)),
+        _ => member(top, at, opens).or_else(|| assigned(top, at)),
     }
 }
 
 /// Matches `const name = …`, classified by its value.
-fn variable<'a>(
-    head: &Head<'a>,
-    top: &Top<'a>,
-    at: usize,
-    place: Role<'a>,
-) -> Option<Definition<'a>> {
+fn variable<'a>(top: &Top<'a, '_>, at: usize) -> Option<Definition<'a>> {
     let name = top.word(at + 1)?;
     let Some(equals) = equals(top, at) else {
-        let is_plain = place.is_open() && top.is(0, "export");
+        let is_plain = top.place.is_open() && top.is(0, "export");
         return is_plain.then(|| define(SymbolKind::Variable, name));
     };
-    let kind = value(top, equals + 1).or_else(|| wrapped(head, top, equals + 1));
-    let plain = match top.is(at, "const") {
-        true => SymbolKind::Constant,
-        false => SymbolKind::Variable,
-    };
-    let kind = kind.or_else(|| place.is_open().then_some(plain))?;
+    let kind = value(top, equals + 1).or_else(|| wrapped(top, equals + 1));
+    let plain = || constant_if(top.is(at, "const"));
+    let kind = kind.or_else(|| top.place.is_open().then(plain))?;
     Some(define(kind, name))
 }
 
 /// The `=` of an assignment (`=>` is one piece, `==` two).
-fn equals(top: &Top<'_>, from: usize) -> Option<usize> {
+fn equals(top: &Top<'_, '_>, from: usize) -> Option<usize> {
     let at = top.find(from, "=")?;
     // A merge conflict marker, `=======`, has nothing before it.
     let before = at.checked_sub(1)?;
@@ -112,7 +85,7 @@ fn equals(top: &Top<'_>, from: usize) -> Option<usize> {
     (!compared || top.is(before, ">")).then_some(at)
 }
 
-fn value(top: &Top<'_>, at: usize) -> Option<SymbolKind> {
+fn value(top: &Top<'_, '_>, at: usize) -> Option<SymbolKind> {
     let at = if top.is(at, "async") { at + 1 } else { at };
     if top.is(at, "function") {
         return Some(SymbolKind::Function);
@@ -130,21 +103,14 @@ fn value(top: &Top<'_>, at: usize) -> Option<SymbolKind> {
 }
 
 /// A function inside a call: `useCallback(() => …)`, `React.memo(function …)`.
-fn wrapped(head: &Head<'_>, top: &Top<'_>, at: usize) -> Option<SymbolKind> {
+fn wrapped(top: &Top<'_, '_>, at: usize) -> Option<SymbolKind> {
     let is_react = top.is(at, "React") && top.is(at + 1, ".");
     let at = at + 2 * usize::from(is_react);
     top.word(at)?;
-    let open = top
-        .get(top.past_angles(at + 1))
-        .filter(|open| open.is("("))?;
-    let inside = head
-        .pieces
-        .iter()
-        .skip_while(|piece| piece.token.at <= open.at);
-    let mut texts = inside
-        .take_while(|piece| piece.nest > 0)
-        .filter(|piece| piece.nest == 1);
-    let mut next = || texts.next().map_or("", |piece| piece.token.text);
+    let open = top.get(top.past_angles(at + 1));
+    let open = open.filter(|open| open.is("("))?;
+    let mut inside = top.head.inside(|token| token.at == open.at);
+    let mut next = || inside.next().map_or("", |token| token.text);
     let first = match next() {
         "async" => next(),
         other => other,
@@ -157,53 +123,40 @@ fn wrapped(head: &Head<'_>, top: &Top<'_>, at: usize) -> Option<SymbolKind> {
 
 /// Matches `name(…) {` and `name = (…) => {` in classes and objects, and `name(…): T;` in
 /// interfaces.
-fn member<'a>(
-    head: &Head<'a>,
-    top: &Top<'a>,
-    at: usize,
-    place: Role<'a>,
-    opens: bool,
-) -> Option<Definition<'a>> {
+fn member<'a>(top: &Top<'a, '_>, at: usize, opens: bool) -> Option<Definition<'a>> {
     let accessor = top.is_one_of(at, "get set") && top.word(at + 1).is_some();
     let at = at + usize::from(accessor || top.is(at, "*"));
     let name = top.word(at).filter(|name| !name.is_one_of(CONTROL))?;
     let after = if top.is(at + 1, "?") { at + 2 } else { at + 1 };
     let after = top.past_angles(after);
-    let in_type = matches!(place, Role::Type(_));
+    let in_type = matches!(top.place, Role::Type(_));
     if top.is(after, "(") {
         let end = top.past_group(after);
-        let is_signature = end == top.0.len() || top.is(end, ":");
+        let is_signature = end == top.tokens.len() || top.is(end, ":");
         // Elsewhere only a body distinguishes it from a call.
-        let opens = opens && (head.last.is_some_and(|last| last.is(")")) || top.is(end, ":"));
-        let fits = in_type || (place == Role::Other && opens);
+        let opens = opens && (top.head.last.is_some_and(|last| last.is(")")) || top.is(end, ":"));
+        let fits = in_type || (top.place == Role::Other && opens);
         return (is_signature && fits).then(|| define(SymbolKind::Method, name));
     }
     let gives = match top.get(after)?.text {
         "=" if in_type => Some(after),
         ":" if in_type => equals(top, after),
-        ":" if place == Role::Other => Some(after),
+        ":" if top.place == Role::Other => Some(after),
         _ => None,
     }?;
     value(top, gives + 1).map(|_| define(SymbolKind::Method, name))
 }
 
 /// Matches `exports.name = function` and `Type.prototype.name = (…) => `.
-fn assigned<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
+fn assigned<'a>(top: &Top<'a, '_>, at: usize) -> Option<Definition<'a>> {
     let equals = equals(top, at)?;
-    let name = top
-        .word(equals.checked_sub(1)?)
-        .filter(|_| equals >= at + 3)?;
-    let path = &top.0[at..equals];
-    let is_path = path
-        .iter()
-        .enumerate()
-        .all(|(at, token)| (at % 2 == 0) == token.is_word())
-        && path.iter().skip(1).step_by(2).all(|token| token.is("."));
+    let name = top.word(equals.checked_sub(1)?)?;
+    let path = top.tokens.get(at..equals).filter(|path| path.len() >= 3)?;
+    let mut pairs = path.chunks(2);
+    let is_path = pairs.all(|pair| pair[0].is_word() && pair.get(1).is_none_or(|dot| dot.is(".")));
     let kind = value(top, equals + 1).filter(|_| is_path)?;
     let prototype = path.iter().position(|token| token.is("prototype"));
-    let owner = prototype
-        .and_then(|at| path.get(at.checked_sub(2)?))
-        .copied();
+    let owner = prototype.and_then(|at| path.get(at.checked_sub(2)?).copied());
     let kind = owner.map_or(kind, |_| SymbolKind::Method);
     Some(define_in(owner, kind, name))
 }
