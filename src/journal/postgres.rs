@@ -527,7 +527,8 @@ impl Journal for Postgres {
                 match deletion::delete(&mut client, self.inner.node.id(), sid, only).await {
                     // Others lock the same sessions in another order.
                     Err(failed)
-                        if failed.recovery() == Recovery::Retry && since.elapsed() < INSIST => {}
+                        if matches!(failed.recovery(), Recovery::Retry | Recovery::Isolate)
+                            && since.elapsed() < INSIST => {}
                     gone => break gone?,
                 }
             };

@@ -28,6 +28,8 @@ use crate::{
 
 /// Least number of sessions in a batch.
 const AT_A_TIME: usize = 4;
+/// Sessions that are passivated at a sweep while the system drains.
+const FEW: usize = 32;
 /// Most batches between two sweeps.
 const TIMES: usize = 100;
 
@@ -52,13 +54,18 @@ impl ShardState {
         if mem::replace(&mut self.losses, losses) != losses {
             self.give_up_durable();
         }
-        self.passivate_idle(now);
+        match self.services.router.is_draining() {
+            true => self.passivate_for_others(now),
+            false => self.passivate_idle(now),
+        }
     }
 
     /// Ends the sessions in the journal, which others may own by now.
     fn give_up_durable(&mut self) {
         for key in self.keys_of(|_| true) {
             if !key.name.is_ephemeral() {
+                // Followers read the journal from now on.
+                self.services.router.bus.close(&key);
                 self.ask_to_leave(&key, SessionMsg::Park);
             }
         }
@@ -107,12 +114,19 @@ impl ShardState {
         self.all_parked();
     }
 
+    /// Passivates idle sessions of a system that drains, so that other processes may have them. Only
+    /// a few: each takes an append.
+    fn passivate_for_others(&mut self, now: u64) {
+        let slots = self.slots.iter();
+        let idle = slots.filter(|(_, slot)| idle_for(slot, now).is_some());
+        let few: Vec<SessionKey> = idle.map(|(key, _)| key.clone()).take(FEW).collect();
+        for key in few {
+            self.ask_to_leave(&key, SessionMsg::Passivate);
+        }
+    }
+
     fn passivate_idle(&mut self, now: u64) {
-        // When the system drains, others may take the idle sessions at once.
-        let limit = match self.services.router.is_draining() {
-            true => 0,
-            false => millis(self.settings.idle_timeout),
-        };
+        let limit = millis(self.settings.idle_timeout);
         let live = self.slots.values().filter_map(Slot::live);
         let live = live.filter(|live| live.ending.is_none()).count();
         let shards = self.services.router.shards.size();

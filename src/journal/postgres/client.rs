@@ -6,7 +6,7 @@ use deadpool_postgres::{ClientWrapper, Object, Pool};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::{Row, types::ToSql};
 
-use super::error::Failed;
+use super::error::{Failed, Recovery};
 
 /// A value of a statement.
 pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
@@ -73,7 +73,7 @@ pub(super) async fn insist(
     }
 }
 
-/// Closes the connection if the server does not answer.
+/// Closes the connection if the server does not answer, or is no longer the right one.
 async fn attempt(
     pool: &Pool,
     sql: &str,
@@ -87,13 +87,15 @@ async fn attempt(
             Plan::ForValues => Ok(client.query(sql, values).await?),
         }
     };
-    match timeout(ANSWER, rows).await {
-        Ok(found) => found,
-        Err(_) => {
-            drop(Object::take(client));
-            Err(Failed::unanswered(ANSWER))
-        }
+    let found = timeout(ANSWER, rows).await;
+    let found = found.unwrap_or_else(|_| Err(Failed::unanswered(ANSWER)));
+    if found
+        .as_ref()
+        .is_err_and(|failed| failed.recovery() == Recovery::Reconnect)
+    {
+        drop(Object::take(client));
     }
+    found
 }
 
 /// Takes a connection out of the pool, so that it closes when it is dropped.

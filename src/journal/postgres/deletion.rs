@@ -21,7 +21,7 @@ pub(super) async fn delete(
     let transaction = client.transaction().await?;
     // A session may have many records.
     transaction
-        .batch_execute("SET LOCAL statement_timeout = '5min'")
+        .batch_execute("SET LOCAL statement_timeout = '25s'")
         .await?;
     let (mut family, mut gone, mut judged) = (vec![int(sid.0)], Vec::new(), 0);
     while let Some(&member) = family.get(judged) {

@@ -134,7 +134,8 @@ impl Failed {
 
     /// Whether the same request may succeed later.
     pub(super) fn may_pass(&self) -> bool {
-        matches!(self.recovery(), Recovery::Reconnect | Recovery::Retry)
+        use Recovery::{Isolate, Reconnect, Retry};
+        matches!(self.recovery(), Reconnect | Retry | Isolate)
     }
 
     pub(super) fn recovery(&self) -> Recovery {
@@ -162,6 +163,8 @@ pub(super) enum Recovery {
     Reconnect,
     /// Sends the batch again: it may succeed now.
     Retry,
+    /// Sends the halves of the batch, or the request again: others may wait for it.
+    Isolate,
     /// Sends the halves of the batch: one request is the reason.
     Bisect,
     /// Refuses the batch.
@@ -179,8 +182,10 @@ fn recovery(error: &tokio_postgres::Error) -> Recovery {
         };
     };
     match code.code() {
-        // Deadlock, serialization, a lock or a statement that took too long.
-        "40P01" | "40001" | "55P03" | "57014" => Recovery::Retry,
+        // Deadlock, serialization.
+        "40P01" | "40001" => Recovery::Retry,
+        // A lock or a statement that took too long.
+        "55P03" | "57014" => Recovery::Isolate,
         // Out of memory or connections; a standby, whose primary may be elsewhere by now.
         "53200" | "53300" | "25006" => Recovery::Reconnect,
         // Of connections and operators; of cardinality, data, constraints and program limits.

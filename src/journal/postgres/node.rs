@@ -56,6 +56,8 @@ impl Default for Timing {
 const ADOPTION_BATCH: i64 = 32;
 /// Between two looks while there is more to do.
 const SHORT_PAUSE: Duration = Duration::from_millis(100);
+/// How long another node is expected to drain.
+const DRAIN: Duration = Duration::from_secs(60);
 /// Idle sessions of a dead node that are released at once, and charges that are added up.
 const CLEANUP_BATCH: i64 = 1_000;
 
@@ -155,6 +157,10 @@ impl Membership {
         now().saturating_sub(self.beats.lock().last)
     }
 
+    fn is_new(&self) -> bool {
+        self.losses() > 0 && now().saturating_sub(self.beats.lock().since) < self.timing.beat
+    }
+
     /// Refuses to act when most of the lease is over, because others may soon own the sessions.
     pub(super) fn check(&self) -> Result<(), Error> {
         let age = self.lease_age();
@@ -207,9 +213,9 @@ impl Membership {
 
     async fn refresh_others(&self, client: &impl Run) -> Result<(), Failed> {
         let sql = "SELECT id, url, is_draining, queries FROM node
-            WHERE NOT is_dead AND id <> $1 ORDER BY id";
+            WHERE NOT is_dead AND id <> $1 AND (url IS NULL OR url IS DISTINCT FROM $2) ORDER BY id";
         let mut others = Vec::new();
-        for row in client.rows(sql, &[&self.id()]).await? {
+        for row in client.rows(sql, &[&self.id(), &self.url]).await? {
             others.push(Node {
                 id: row.try_get(0)?,
                 url: row.try_get(1)?,
@@ -346,6 +352,7 @@ impl MaybeBusy {
 pub(super) async fn run(inner: Arc<Inner>) {
     let timing = inner.node.timing;
     let (mut client, mut pause, mut renewed) = (None, timing.look, now());
+    let mut draining_since = None;
     loop {
         sleep(pause).await;
         if inner.ending.is_cancelled() {
@@ -356,7 +363,13 @@ pub(super) async fn run(inner: Arc<Inner>) {
             Ok(Ok(is_more)) => {
                 renewed = if is_due { now() } else { renewed };
                 // A node that drains releases its sessions one after the other.
-                match is_more || inner.node.others().iter().any(|node| node.is_draining) {
+                draining_since = match inner.node.others().iter().any(|node| node.is_draining) {
+                    true => draining_since.or(Some(now())),
+                    false => None,
+                };
+                let drains =
+                    draining_since.is_some_and(|since| now().saturating_sub(since) < DRAIN);
+                match is_more || drains {
                     true => SHORT_PAUSE.min(timing.look),
                     false => timing.look,
                 }
@@ -397,6 +410,7 @@ async fn tick(
             tracing::warn!("this node was declared dead: it continues under another id");
             node.register(client).await?;
             node.losses.fetch_add(1, Ordering::Relaxed);
+            return Ok(false);
         }
         node.refresh_others(client).await?;
         node.declare_dead(client).await?;
@@ -404,6 +418,10 @@ async fn tick(
     if renews {
         let busy = node.busy(client).await?;
         inner.maybe_busy.lock().renew(busy);
+    }
+    // The sessions that this node has just lost are given up first.
+    if node.is_new() {
+        return Ok(false);
     }
     let adopts = inner.adopts && !node.is_draining.load(Ordering::Relaxed);
     let adopted = match adopts {

@@ -184,15 +184,15 @@ async fn serve<W: Write>(
                 Err(failed) => failed,
             };
             match failed.recovery() {
-                Recovery::Reconnect | Recovery::Retry if since.elapsed() < INSIST => {
+                Recovery::Isolate | Recovery::Bisect if batch.len() > 1 => {
+                    let rest = batch.split_off(batch.len() / 2);
+                    due.extend([rest, batch]);
+                }
+                _ if failed.may_pass() && since.elapsed() < INSIST => {
                     tracing::debug!(error = %failed, requests = batch.len(), "sends again");
                     sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                     due.push(batch);
-                }
-                Recovery::Bisect if batch.len() > 1 => {
-                    let rest = batch.split_off(batch.len() / 2);
-                    due.extend([rest, batch]);
                 }
                 _ => {
                     for queued in batch {

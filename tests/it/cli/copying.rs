@@ -98,16 +98,21 @@ async fn copy_that_is_killed_goes_on_and_equals_its_source() {
     let mut killed = place.oracle(&line).command();
     let mut killed = killed.stdout(Stdio::null()).spawn().unwrap();
     let since = Instant::now();
-    while Postgres::count(&settings, "SELECT count(*) FROM session")
-        .await
-        .unwrap_or(0)
-        < sessions / 3
-    {
-        assert!(since.elapsed() < Duration::from_secs(300));
-        sleep(Duration::from_millis(20)).await;
+    let count = async |sql| Postgres::count(&settings, sql).await;
+    while count("SELECT count(*) FROM session").await.unwrap_or(0) == 0 {
+        assert!(since.elapsed() < Duration::from_secs(60));
+        sleep(Duration::from_millis(5)).await;
     }
+    // It claims sessions, and cannot write their records.
+    let held = "BEGIN; LOCK TABLE record IN SHARE MODE; SELECT pg_sleep(3); COMMIT";
+    let holding = settings.clone();
+    let holding = tokio::spawn(async move { Postgres::execute(&holding, held).await });
+    let owned = "SELECT count(*) FROM session WHERE owner IS NOT NULL";
+    sleep(Duration::from_secs(1)).await;
+    assert!(count(owned).await.unwrap() > 0);
     killed.kill().unwrap();
     killed.wait().unwrap();
+    holding.await.unwrap().unwrap();
 
     let there = copy(&place, source, &url);
     assert_eq!(there["sessions"], sessions);
