@@ -198,6 +198,11 @@ impl DrainSignal {
         self.beginning.is_cancelled()
     }
 
+    /// Resolves when the shutdown begins.
+    pub async fn begun(&self) {
+        self.beginning.cancelled().await;
+    }
+
     /// Resolves when the shutdown is over.
     pub async fn over(&self) {
         self.ending.cancelled().await;

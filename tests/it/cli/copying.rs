@@ -13,7 +13,10 @@ use oracle_agent::{
     testkit::postgres::Cluster,
 };
 use serde_json::Value;
-use tokio::time::{Duration, Instant, sleep};
+use tokio::{
+    task::JoinSet,
+    time::{Duration, Instant, sleep},
+};
 
 use super::Workspace;
 use crate::actors::simulation::long;
@@ -106,13 +109,14 @@ async fn copy_that_is_killed_goes_on_and_equals_its_source() {
     // It claims sessions, and cannot write their records.
     let held = "BEGIN; LOCK TABLE record IN SHARE MODE; SELECT pg_sleep(3); COMMIT";
     let holding = settings.clone();
-    let holding = tokio::spawn(async move { Postgres::execute(&holding, held).await });
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { Postgres::execute(&holding, held).await });
     let owned = "SELECT count(*) FROM session WHERE owner IS NOT NULL";
     sleep(Duration::from_secs(1)).await;
     assert!(count(owned).await.unwrap() > 0);
     killed.kill().unwrap();
     killed.wait().unwrap();
-    holding.await.unwrap().unwrap();
+    tasks.join_next().await.unwrap().unwrap().unwrap();
 
     let there = copy(&place, source, &url);
     assert_eq!(there["sessions"], sessions);

@@ -28,7 +28,7 @@ pub(in crate::http) async fn sweep(host: Host) {
         }
         tokio::select! {
             () = tokio::time::sleep(INTERVAL) => {}
-            () = host.drain().beginning.cancelled() => return,
+            () = host.drain().begun() => return,
         }
     }
 }
