@@ -224,10 +224,8 @@ impl QueryHandle {
     pub(crate) fn cancel(&self) -> BoxFuture<'static, Result<(), Refused>> {
         let query = Some(self.query.query);
         let session = self.session.key().clone().into();
-        self.carry_out(
-            Command::Cancel { query },
-            Verb::Interrupt { session, query },
-        )
+        let here = Command::Cancel { query };
+        self.carry_out(here, Verb::Interrupt { session, query })
     }
 
     pub(crate) fn waiting(&self) -> &[WaitingCall] {

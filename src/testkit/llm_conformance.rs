@@ -216,11 +216,8 @@ fn search() -> [Message; 2] {
         name: "code_search".to_owned(),
         arguments: json!({"query": "session cache"}).to_string(),
     };
-    let result = ToolResult::new(
-        id,
-        ToolStatus::Ok,
-        "src/cache.rs:7: fn empty_session_cache() {",
-    );
+    let found = "src/cache.rs:7: fn empty_session_cache() {";
+    let result = ToolResult::new(id, ToolStatus::Ok, found);
     [
         Message {
             role: Role::Assistant,

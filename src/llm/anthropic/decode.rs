@@ -203,10 +203,8 @@ impl AnthropicUsage {
                 *known = told;
             }
         };
-        let (read, written) = (
-            told.cache_read_input_tokens,
-            told.cache_creation_input_tokens,
-        );
+        let read = told.cache_read_input_tokens;
+        let written = told.cache_creation_input_tokens;
         newer(&mut self.input_tokens, told.input_tokens);
         newer(&mut self.cache_read_input_tokens, read);
         newer(&mut self.cache_creation_input_tokens, written);
