@@ -41,7 +41,7 @@ use crate::{
 const ANSWER: Duration = Duration::from_secs(90);
 /// Read timeout of a stream; a server sends a keep-alive every 15 seconds.
 const SILENCE: Duration = Duration::from_secs(60);
-/// Maximum length of a stream's line, in bytes.
+/// Maximum length of an event of a stream, in bytes.
 const MOST: usize = 16 << 20;
 
 /// Why a request to a server failed.
@@ -393,7 +393,7 @@ impl<T> Events<T> {
             }
             match timeout(SILENCE, self.pieces.next()).await {
                 Ok(Some(piece)) => self.piece = piece?,
-                Ok(None) => return self.parser.finish().map_err(too_long),
+                Ok(None) => return Ok(None),
                 Err(_) => return Err(silent(&self.place, SILENCE)),
             }
         }

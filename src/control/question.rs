@@ -282,13 +282,10 @@ impl QueryHandle {
         }
         self.waiting.retain(|waits| waits != waiting);
         let token = &waiting.token.0;
-        let SessionKey {
-            tenant,
-            name: session,
-        } = self.session.key();
+        let SessionKey { tenant, name: of } = self.session.key();
         let session = Subject {
             tenant: (*tenant != TenantId::local()).then(|| tenant.clone()),
-            name: session.clone(),
+            name: of.clone(),
         };
         let why = format!(
             "a call of {name} waits for approval: run `oracle ctl approve {session} {id} {token}`"

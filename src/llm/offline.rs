@@ -285,14 +285,10 @@ fn quoted(path: &str, text: &str) -> String {
 }
 
 fn location(place: &Place) -> String {
-    let Place {
-        path, start, end, ..
-    } = place;
-    let path = inert(path);
-    if start == end {
-        format!("{path}:{start}")
-    } else {
-        format!("{path}:{start}-{end}")
+    let (path, start, end) = (inert(&place.path), place.start, place.end);
+    match start == end {
+        true => format!("{path}:{start}"),
+        false => format!("{path}:{start}-{end}"),
     }
 }
 

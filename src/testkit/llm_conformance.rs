@@ -153,11 +153,7 @@ fn check_calls(request: &Request, reply: &Reply) -> Result<(), String> {
     let before = request.messages.iter().flat_map(|message| message.calls());
     let mut ids: BTreeSet<CallId> = before.map(|call| call.id.clone()).collect();
     for call in message.calls() {
-        let ToolCall {
-            name,
-            arguments,
-            id,
-        } = call;
+        let (id, name, arguments) = (&call.id, &call.name, &call.arguments);
         if call.parsed().is_err() {
             return Err(format!(
                 "the arguments {arguments:?} of `{name}` are not a JSON object"

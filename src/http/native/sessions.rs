@@ -139,17 +139,6 @@ struct ListedObject {
     updated: Option<Timestamp>,
 }
 
-impl From<SessionSummary> for ListedObject {
-    fn from(listed: SessionSummary) -> Self {
-        Self {
-            session: listed.key.name,
-            state: listed.state,
-            last: listed.last,
-            updated: listed.updated,
-        }
-    }
-}
-
 /// Lists sessions, ordered by name.
 #[utoipa::path(get, path = "/api/sessions", tag = "sessions",
     params(SessionsParams),
@@ -173,8 +162,14 @@ pub(super) async fn list(
     };
     let (oracle, tenant) = (&host.oracle, &caller.0.tenant);
     let listed = oracle.list(tenant, &filter, wanted.after, limit).await?;
+    let object = |session: SessionSummary| ListedObject {
+        session: session.key.name,
+        state: session.state,
+        last: session.last,
+        updated: session.updated,
+    };
     Ok(Answer(SessionPage {
-        sessions: listed.sessions.into_iter().map(Into::into).collect(),
+        sessions: listed.sessions.into_iter().map(object).collect(),
         next: listed.next,
     }))
 }

@@ -165,15 +165,11 @@ impl AnthropicDecoder {
                     input,
                 } => {
                     calls = true;
-                    let arguments = if arguments.is_empty() {
-                        input
-                    } else {
-                        arguments
-                    };
+                    let arguments = Some(arguments).filter(|pieces| !pieces.is_empty());
                     Part::ToolCall(ToolCall {
                         id: ids.take(&id),
                         name,
-                        arguments,
+                        arguments: arguments.unwrap_or(input),
                     })
                 }
                 // The provider rejects thinking without its signature.
