@@ -364,7 +364,7 @@ pub struct Events<T> {
     pieces: BoxStream<'static, Result<Bytes, ClientError>>,
     /// The rest of the last piece.
     piece: Bytes,
-    parser: sse::Parser,
+    parser: Box<sse::Parser>,
     what: PhantomData<fn() -> T>,
 }
 
@@ -377,7 +377,7 @@ impl<T> Events<T> {
             place,
             pieces: pieces.boxed(),
             piece: Bytes::new(),
-            parser: sse::Parser::new(MOST),
+            parser: Box::new(sse::Parser::new(MOST)),
             what: PhantomData,
         }
     }
