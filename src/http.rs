@@ -210,6 +210,7 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
     let admit = from_fn_with_state(host.clone(), overload::admit);
     let buffer_body = from_fn_with_state(host.clone(), overload::buffer_body);
     let forward = from_fn_with_state(host.clone(), cluster::forward);
+    let buffered = |router: Router<Host>| router.layer(forward.clone()).layer(buffer_body.clone());
     let known = from_fn_with_state(host.clone(), auth::origin::admit);
     let cors = auth::origin::cors(&host.settings);
     let by_origin = |router: Router<Host>| match cors.clone() {
@@ -218,28 +219,17 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
     };
     let essential = from_fn(overload::refuse_beyond_cap);
     // The last layer is the first that a request meets.
-    let operators = operators
-        .layer(forward.clone())
-        .layer(buffer_body.clone())
-        .layer(guard(auth::RouteGroup::Operators));
-    let operators = by_origin(operators);
-    let messages = messages
-        .layer(forward.clone())
-        .layer(buffer_body.clone())
-        .layer(admit.clone())
-        .layer(guard(auth::RouteGroup::All));
-    let messages = by_origin(messages)
+    let operators = by_origin(buffered(operators).layer(guard(auth::RouteGroup::Operators)));
+    let admitted = |router| {
+        let router = buffered(router).layer(admit.clone());
+        by_origin(router.layer(guard(auth::RouteGroup::All)))
+    };
+    let messages = admitted(messages)
         .layer(from_fn_with_state(host.clone(), overload::shed))
         .layer(essential.clone());
     #[cfg(feature = "mcp")]
     let others = others.merge(mcp::routes(&host));
-    let others = others
-        .fallback(problem::no_such_route)
-        .layer(forward)
-        .layer(buffer_body)
-        .layer(admit)
-        .layer(guard(auth::RouteGroup::All));
-    let others = by_origin(others).layer(essential);
+    let others = admitted(others.fallback(problem::no_such_route)).layer(essential);
     let router = open.merge(operators).merge(messages).merge(others);
     let router = router
         .with_state(host.clone())
@@ -253,10 +243,8 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
 fn add_refusals(description: &mut utoipa::openapi::OpenApi) {
     let body = Ref::from_schema_name("ProblemBody");
     let body = ContentBuilder::new().schema(Some(body)).build();
-    let refused = ResponseBuilder::new().description(
-        "The request is refused; `error` gives the \
-                                                      reason.",
-    );
+    let what = "The request is refused; `error` gives the reason.";
+    let refused = ResponseBuilder::new().description(what);
     let refused = RefOr::T(refused.content("application/json", body).build());
     for path in description.paths.paths.values_mut() {
         let operations = [&mut path.get, &mut path.post, &mut path.delete];

@@ -31,7 +31,7 @@ mod remote;
 pub mod script;
 pub mod scripted;
 mod secrets;
-mod sse;
+pub(crate) mod sse;
 pub(crate) mod surrogates;
 mod wire;
 

@@ -153,11 +153,8 @@ impl KeySet {
         now: Timestamp,
     ) -> Result<StoredKey, KeySetError> {
         let is_valid = |entry: &StoredKey| entry.state(now) == KeyState::Valid;
-        if self
-            .keys
-            .iter()
-            .any(|entry| entry.name == new.name && is_valid(entry))
-        {
+        let has_name = |entry: &StoredKey| entry.name == new.name && is_valid(entry);
+        if self.keys.iter().any(has_name) {
             return Err(KeySetError::Taken { name: new.name });
         }
         if self.keys.iter().any(|entry| entry.id == *key.id()) {

@@ -248,10 +248,8 @@ impl Tenants {
 
     fn apply(&self, limits: &TenantLimits) {
         for account in &self.0.accounts {
-            account
-                .value()
-                .usage()
-                .limit(self.of(limits, account.key()));
+            let limits = self.of(limits, account.key());
+            account.usage().limit(limits);
         }
     }
 

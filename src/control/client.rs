@@ -34,15 +34,15 @@ use tokio::{net::UnixStream, time::timeout};
 
 use super::{Accepted, Answer, Code, Refused, Verb, Watching, WireUpdate, socket::Address};
 use crate::{
-    llm::{cause, plain_client},
+    llm::{cause, plain_client, sse},
     model::{Attempt, Event, PartialLimits, QueryId, Seq, SessionName, Submission, Turn},
 };
 
 const ANSWER: Duration = Duration::from_secs(90);
 /// Read timeout of a stream; a server sends a keep-alive every 15 seconds.
 const SILENCE: Duration = Duration::from_secs(60);
-/// Maximum length of a stream's line, in bytes.
-const LINE: usize = 16 << 20;
+/// Maximum length of an event of a stream, in bytes.
+const MOST: usize = 16 << 20;
 
 /// Why a request to a server failed.
 #[derive(Debug, thiserror::Error)]
@@ -362,8 +362,9 @@ impl Client {
 pub struct Events<T> {
     place: String,
     pieces: BoxStream<'static, Result<Bytes, ClientError>>,
-    read: Vec<u8>,
-    name: String,
+    /// The rest of the last piece.
+    piece: Bytes,
+    parser: Box<sse::Parser>,
     what: PhantomData<fn() -> T>,
 }
 
@@ -375,29 +376,23 @@ impl<T> Events<T> {
         Self {
             place,
             pieces: pieces.boxed(),
-            read: Vec::new(),
-            name: String::new(),
+            piece: Bytes::new(),
+            parser: Box::new(sse::Parser::new(MOST)),
             what: PhantomData,
         }
     }
 
-    async fn data(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
+    async fn event(&mut self) -> Result<Option<sse::Event>, ClientError> {
+        let too_long = |_| not_understood("an event of its stream is too long");
         loop {
-            if let Some(end) = self.read.iter().position(|&byte| byte == b'\n') {
-                let mut line: Vec<u8> = self.read.drain(..=end).collect();
-                if let Some(name) = line.strip_prefix(b"event: ") {
-                    self.name = String::from_utf8_lossy(name).trim_end().to_owned();
-                } else if line.starts_with(b"data: ") {
-                    line.drain(..b"data: ".len());
-                    return Ok(Some(line));
-                }
-                continue;
-            }
-            if self.read.len() > LINE {
-                return Err(not_understood("a line of its stream is too long"));
+            let mut rest = &*self.piece;
+            let event = self.parser.next(&mut rest).map_err(too_long)?;
+            self.piece = self.piece.slice_ref(rest);
+            if event.is_some() {
+                return Ok(event);
             }
             match timeout(SILENCE, self.pieces.next()).await {
-                Ok(Some(more)) => self.read.extend_from_slice(&more?),
+                Ok(Some(piece)) => self.piece = piece?,
                 Ok(None) => return Ok(None),
                 Err(_) => return Err(silent(&self.place, SILENCE)),
             }
@@ -411,8 +406,8 @@ impl Events<WireUpdate> {
     /// # Errors
     /// See [`ClientError`].
     pub async fn next(&mut self) -> Result<Option<WireUpdate>, ClientError> {
-        let data = self.data().await?;
-        data.map(|data| read(&data)).transpose()
+        let event = self.event().await?;
+        event.map(|event| read(event.data.as_bytes())).transpose()
     }
 }
 
@@ -434,23 +429,24 @@ impl Events<SessionUpdate> {
         struct Why {
             message: String,
         }
-        let data = loop {
-            match self.data().await? {
+        let event = loop {
+            match self.event().await? {
                 // Of a tool call, which only its own process shows.
-                Some(_) if self.name == "progress" => {}
-                Some(data) => break data,
+                Some(event) if event.name == "progress" => {}
+                Some(event) => break event,
                 None => return Ok(None),
             }
         };
-        Ok(Some(match self.name.as_str() {
-            "frame" => SessionUpdate::Frame(read(&data)?),
+        let data = event.data.as_bytes();
+        Ok(Some(match &*event.name {
+            "frame" => SessionUpdate::Frame(read(data)?),
             "gap" => SessionUpdate::Gap {
-                from: read::<Gap>(&data)?.from,
+                from: read::<Gap>(data)?.from,
             },
             "end" => SessionUpdate::End {
-                why: read::<End>(&data)?.error.message,
+                why: read::<End>(data)?.error.message,
             },
-            _ => SessionUpdate::Event(read(&data)?),
+            _ => SessionUpdate::Event(read(data)?),
         }))
     }
 }

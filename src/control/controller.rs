@@ -279,11 +279,8 @@ impl TenantController<'_> {
     }
 
     async fn delete(&self, subject: &Subject, anyway: bool) -> Result<Answer, Refused> {
-        let take = match anyway {
-            true => Only::Always,
-            false => Only::WhenIdle,
-        };
-        let deletion = self.oracle.delete(&self.key(subject), take).await?;
+        let only = if anyway { Only::Always } else { Only::WhenIdle };
+        let deletion = self.oracle.delete(&self.key(subject), only).await?;
         Ok(Answer::Deleted {
             records: deletion.known.last,
             sub_agents: deletion.sub_agents.len(),

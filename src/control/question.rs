@@ -224,10 +224,8 @@ impl QueryHandle {
     pub(crate) fn cancel(&self) -> BoxFuture<'static, Result<(), Refused>> {
         let query = Some(self.query.query);
         let session = self.session.key().clone().into();
-        self.carry_out(
-            Command::Cancel { query },
-            Verb::Interrupt { session, query },
-        )
+        let here = Command::Cancel { query };
+        self.carry_out(here, Verb::Interrupt { session, query })
     }
 
     pub(crate) fn waiting(&self) -> &[WaitingCall] {
@@ -284,13 +282,10 @@ impl QueryHandle {
         }
         self.waiting.retain(|waits| waits != waiting);
         let token = &waiting.token.0;
-        let SessionKey {
-            tenant,
-            name: session,
-        } = self.session.key();
+        let SessionKey { tenant, name: of } = self.session.key();
         let session = Subject {
             tenant: (*tenant != TenantId::local()).then(|| tenant.clone()),
-            name: session.clone(),
+            name: of.clone(),
         };
         let why = format!(
             "a call of {name} waits for approval: run `oracle ctl approve {session} {id} {token}`"

@@ -151,9 +151,9 @@ impl From<AskError> for Refused {
         let text = error.to_string();
         match error {
             AskError::Refused(refusal) => refused(&refusal, text),
-            AskError::Busy {
-                retry_after: wait, ..
-            } => Self::retryable(Code::Overloaded, text, wait),
+            AskError::Busy { retry_after, .. } => {
+                Self::retryable(Code::Overloaded, text, retry_after)
+            }
             AskError::EmptyQuestion => Self::new(Code::EmptyQuestion, text),
             AskError::QuestionTooLong(_) => Self::new(Code::QuestionTooLong, text),
             AskError::Key(_) => Self::new(Code::InvalidValue, text),

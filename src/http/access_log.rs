@@ -177,12 +177,9 @@ fn broken(id: &RequestId, panic: &(dyn Any + Send)) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     let what = text.unwrap_or("no text");
-    tracing::error!(
-        request = id.as_str(),
-        what,
-        "the handler of a request panicked"
-    );
-    Problem::bug(id.as_str()).into_response()
+    let request = id.as_str();
+    tracing::error!(request, what, "the handler of a request panicked");
+    Problem::bug(request).into_response()
 }
 
 /// A body with a guard that is dropped once it is sent.

@@ -82,9 +82,8 @@ pub(super) async fn guard(
         Ok(guest) => guest,
         Err(problem) => {
             // Counted, but attempts to guess keys must not fill the log.
-            let quiet = problem
-                .is_too_many_attempts()
-                .then_some(Extension(NotLogged));
+            let is_quiet = problem.is_too_many_attempts();
+            let quiet = is_quiet.then_some(Extension(NotLogged));
             return (quiet, problem).into_response();
         }
     };
@@ -144,13 +143,12 @@ fn authenticate(
         true => None,
         false => Some(account.request()?),
     };
-    let owns = matches!(peer, Some(Peer::Owner));
     let host = host.clone();
-    Ok((
-        principal,
-        (!owns).then_some(KeyGrant { host, key }),
-        at_work,
-    ))
+    let pass = match peer {
+        Some(Peer::Owner) => None,
+        _ => Some(KeyGrant { host, key }),
+    };
+    Ok((principal, pass, at_work))
 }
 
 /// A server without keys trusts local callers with messages and metrics only: a browser's page or a
@@ -219,10 +217,8 @@ struct KeyGrant {
 
 impl KeyGrant {
     fn is_valid(&self) -> bool {
-        let (at, now) = (
-            self.host.oracle.clock().now(),
-            self.host.shared.attempt_limiter.now(),
-        );
+        let at = self.host.oracle.clock().now();
+        let now = self.host.shared.attempt_limiter.now();
         self.host.keys.is_still_valid(self.key.as_ref(), at, now)
     }
 }

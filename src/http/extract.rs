@@ -166,14 +166,11 @@ fn wrong_field(fields: &BTreeMap<String, &RawValue>) -> Option<(String, String)>
 }
 
 fn unreadable(error: &serde_json::Error) -> Problem {
-    let what = format!(
-        "the body cannot be parsed: {error}; send a JSON object as \
-                        `/api/openapi.json` describes it"
-    );
-    let code = if error.is_data() {
-        "invalid_value"
-    } else {
-        "invalid_json"
+    let hint = "send a JSON object as `/api/openapi.json` describes it";
+    let what = format!("the body cannot be parsed: {error}; {hint}");
+    let code = match error.is_data() {
+        true => "invalid_value",
+        false => "invalid_json",
     };
     Problem::new(StatusCode::BAD_REQUEST, code, what).of("body")
 }

@@ -57,12 +57,7 @@ struct Provider {
 
 impl From<ProviderState> for Provider {
     fn from(provider: ProviderState) -> Self {
-        let ProviderState {
-            circuit,
-            waiting,
-            mut models,
-            ..
-        } = provider;
+        let (circuit, mut models) = (provider.circuit, provider.models);
         let limited =
             |model: &ModelState| model.held_until.is_some() || model.concurrency.is_some();
         let away = |circuit| circuit != CircuitState::Closed;
@@ -74,7 +69,7 @@ impl From<ProviderState> for Provider {
         };
         Self {
             state,
-            waiting,
+            waiting: provider.waiting,
             models,
         }
     }

@@ -116,17 +116,10 @@ impl Host {
     pub(super) fn check_share(&self, account: &Account) -> Result<(), Problem> {
         let load = account.load().saturating_sub(1);
         let submissions = self.shared.submissions.now();
+        let (backlog, busy) = (self.oracle.backlog(), self.oracle.busy().max(load));
         for (name, used, most) in [
-            (
-                "max_backlog",
-                self.oracle.backlog(),
-                self.settings.max_backlog,
-            ),
-            (
-                "max_queries",
-                self.oracle.busy().max(load),
-                self.settings.max_queries,
-            ),
+            ("max_backlog", backlog, self.settings.max_backlog),
+            ("max_queries", busy, self.settings.max_queries),
         ] {
             let used = used + submissions;
             let free = most.saturating_sub(used);

@@ -104,17 +104,13 @@ fn gateways(registry: &mut Registry, providers: &[ProviderState]) {
             calls.push(([provider, ("state", state)], now as u64));
             capacity.push(([provider, ("state", state)], may as u64));
         }
-        let own = (
-            "",
-            one.circuit,
-            one.requests_per_minute,
-            one.tokens_per_minute,
-        );
+        let both = (one.requests_per_minute, one.tokens_per_minute);
+        let own = ("", one.circuit, both);
         let models = one.models.iter().map(|of| {
-            let limits = (of.requests_per_minute, of.tokens_per_minute);
-            (&*of.model, of.circuit, limits.0, limits.1)
+            let both = (of.requests_per_minute, of.tokens_per_minute);
+            (&*of.model, of.circuit, both)
         });
-        for (name, circuit, requests, tokens) in [own].into_iter().chain(models) {
+        for (name, circuit, (requests, tokens)) in [own].into_iter().chain(models) {
             let model = ("model", name);
             for state in ["closed", "open", "half_open"] {
                 let is = u64::from(state == circuit.as_str());

@@ -92,20 +92,16 @@ impl Problem {
 
     /// Sets the field, header or parameter at fault.
     #[must_use]
-    pub fn of(self, param: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            param: Some(param.into()),
-            ..self
-        }
+    pub fn of(mut self, param: impl Into<Cow<'static, str>>) -> Self {
+        self.param = Some(param.into());
+        self
     }
 
     /// Sets the retry hint.
     #[must_use]
-    pub fn retry_after(self, after: Duration) -> Self {
-        Self {
-            retry_after: Some(after),
-            ..self
-        }
+    pub fn retry_after(mut self, after: Duration) -> Self {
+        self.retry_after = Some(after);
+        self
     }
 
     /// Returns the stable code.
@@ -289,24 +285,17 @@ impl From<AskError> for Problem {
 }
 
 impl Problem {
-    /// Names the field or header at fault; `question` and `import` are the route's fields for them.
-    pub(super) fn from_ask_error(
-        error: AskError,
-        question: &'static str,
-        import: &'static str,
-    ) -> Self {
+    /// Names the field or header at fault; `content` is the route's field for a question or import.
+    pub(super) fn from_ask_error(error: AskError, content: &'static str) -> Self {
         let field = match &error {
-            AskError::EmptyQuestion | AskError::QuestionTooLong(_) => Some(question),
-            AskError::Key(_) | AskError::Refused(Refusal::KeyReused(_)) => Some("idempotency-key"),
-            AskError::Refused(Refusal::ImportTooLarge { .. } | Refusal::NotNew) => Some(import),
-            AskError::Refused(Refusal::LimitsOfASteer) => Some("limits"),
-            _ => None,
+            AskError::EmptyQuestion
+            | AskError::QuestionTooLong(_)
+            | AskError::Refused(Refusal::ImportTooLarge { .. } | Refusal::NotNew) => content,
+            AskError::Key(_) | AskError::Refused(Refusal::KeyReused(_)) => "idempotency-key",
+            AskError::Refused(Refusal::LimitsOfASteer) => "limits",
+            _ => return error.into(),
         };
-        let problem = Self::from(error);
-        match field {
-            Some(field) => problem.of(field),
-            None => problem,
-        }
+        Self::from(error).of(field)
     }
 }
 

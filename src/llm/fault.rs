@@ -41,10 +41,8 @@ pub(super) fn too_much(what: &str) -> Fault {
 }
 
 pub(super) fn empty_reply() -> Fault {
-    Fault::retryable(
-        Code::EmptyReply,
-        "the provider's response contains no reply",
-    )
+    let detail = "the provider's response contains no reply";
+    Fault::retryable(Code::EmptyReply, detail)
 }
 
 pub(super) fn bad_stream(error: &serde_json::Error) -> Fault {
@@ -57,16 +55,10 @@ pub(super) fn bad_stream(error: &serde_json::Error) -> Fault {
 
 pub(super) fn in_reply(json: &str) -> Fault {
     let message = Message::read(json.as_bytes());
-    let code = message
-        .code()
-        .or_else(|| message.status().map(code_of_status))
-        .unwrap_or(Code::ServerError);
-    let mut fault = fault(
-        code,
-        "the provider ended the reply with an error",
-        &message,
-        None,
-    );
+    let code = message.code();
+    let code = code.or_else(|| message.status().map(code_of_status));
+    let what = "the provider ended the reply with an error";
+    let mut fault = fault(code.unwrap_or(Code::ServerError), what, &message, None);
     // The reply had begun, so this is an ordinary failed attempt.
     if let FaultClass::Unavailable { after_ms } = fault.class {
         fault.class = FaultClass::Retryable { after_ms };

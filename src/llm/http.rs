@@ -208,10 +208,7 @@ fn secured(builder: ClientBuilder, tls: ClientConfig, base: &Url) -> ClientBuild
 /// Whether the server is on this machine, where no proxy can reach it.
 fn is_here(base: &Url) -> bool {
     let host = base.host_str().unwrap_or_default();
-    let address = host
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .parse::<IpAddr>();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 

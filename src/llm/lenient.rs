@@ -163,14 +163,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct First<T>(pub(super) Option<T>);
-
-impl<T> Default for First<T> {
-    fn default() -> Self {
-        Self(None)
-    }
-}
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -229,14 +223,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
 }
 
 /// An object read as `T`; `None` for any other value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Object<T>(pub(super) Option<T>);
-
-impl<T> Default for Object<T> {
-    fn default() -> Self {
-        Self(None)
-    }
-}
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -84,10 +84,8 @@ fn reply(request: &Request) -> Reply {
         has_tool && matches!(request.tool_choice, ToolChoice::Auto | ToolChoice::Required);
     let is_task = request.options.as_ref().is_some_and(|own| own.is_task);
     let (parts, stop) = if is_task {
-        (
-            vec![Part::text(task::answer(&query.question))],
-            StopReason::EndTurn,
-        )
+        let answer = Part::text(task::answer(&query.question));
+        (vec![answer], StopReason::EndTurn)
     } else if is_offered && query.searches() {
         (vec![query.searching(), query.call()], StopReason::ToolCalls)
     } else {
@@ -200,12 +198,8 @@ fn places(best: &Place, more: &[Place], found: &SearchData) -> Part {
     if !name.is_empty() {
         let _ = write!(answer, "`{name}` in ");
     }
-    let _ = write!(
-        answer,
-        "`{}`:\n{}\n",
-        location(excerpt),
-        quoted(&excerpt.path, &excerpt.text)
-    );
+    let quoted = quoted(&excerpt.path, &excerpt.text);
+    let _ = write!(answer, "`{}`:\n{quoted}\n", location(excerpt));
     let more = &more[..more.len().min(PLACES - 1)];
     for place in more {
         let _ = write!(answer, "\n- {}", row(place));
@@ -233,10 +227,8 @@ fn places(best: &Place, more: &[Place], found: &SearchData) -> Part {
 
 /// Words in quotes: `“a”, “b” or “c”`.
 fn listed(words: &[String]) -> String {
-    let words: Vec<String> = words
-        .iter()
-        .map(|word| format!("“{}”", inert(word)))
-        .collect();
+    let quoted = |word: &String| format!("“{}”", inert(word));
+    let words: Vec<String> = words.iter().map(quoted).collect();
     match words.split_last() {
         Some((last, first @ [_, ..])) => format!("{} or {last}", first.join(", ")),
         Some((last, [])) => last.clone(),
@@ -293,14 +285,10 @@ fn quoted(path: &str, text: &str) -> String {
 }
 
 fn location(place: &Place) -> String {
-    let Place {
-        path, start, end, ..
-    } = place;
-    let path = inert(path);
-    if start == end {
-        format!("{path}:{start}")
-    } else {
-        format!("{path}:{start}-{end}")
+    let (path, start, end) = (inert(&place.path), place.start, place.end);
+    match start == end {
+        true => format!("{path}:{start}"),
+        false => format!("{path}:{start}-{end}"),
     }
 }
 

@@ -20,10 +20,8 @@ impl Cut {
             Self::Characters(size) => {
                 let starts = || text.char_indices().map(|(at, _)| at).step_by(size.max(1));
                 let ends = starts().skip(1).chain([text.len()]);
-                starts()
-                    .zip(ends)
-                    .map(|(start, end)| &text[start..end])
-                    .collect()
+                let ranges = starts().zip(ends);
+                ranges.map(|(start, end)| &text[start..end]).collect()
             }
             Self::Words => text.split_inclusive(char::is_whitespace).collect(),
         }
@@ -41,10 +39,8 @@ pub(super) fn of_reply(reply: Reply, cut: Cut) -> Vec<DeltaResult> {
 }
 
 pub(super) fn of_text(text: &str, cut: Cut) -> Vec<DeltaResult> {
-    cut.pieces(text)
-        .into_iter()
-        .map(|piece| Ok(Delta::Text(piece.to_owned())))
-        .collect()
+    let piece = |piece: &str| Ok(Delta::Text(piece.to_owned()));
+    cut.pieces(text).into_iter().map(piece).collect()
 }
 
 #[cfg(test)]

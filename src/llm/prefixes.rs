@@ -88,14 +88,10 @@ impl<M> Prefixes<M> {
     /// empty if there is none.
     pub(super) fn take(&self, request: &Request) -> Prefix<M> {
         let found = request.messages.first().and_then(|first| {
-            let mut generations = self.0.lock();
-            let Generations {
-                young, old, bytes, ..
-            } = &mut *generations;
-            let key = key(first, request);
-            let found = young.remove(&key);
-            *bytes -= found.as_ref().map_or(0, Prefix::size);
-            found.or_else(|| old.remove(&key))
+            let (key, mut kept) = (key(first, request), self.0.lock());
+            let found = kept.young.remove(&key);
+            kept.bytes -= found.as_ref().map_or(0, Prefix::size);
+            found.or_else(|| kept.old.remove(&key))
         });
         let mut prefix = found.unwrap_or_else(|| Prefix {
             messages: Vec::new(),

@@ -12,16 +12,16 @@ use memchr::{memchr, memchr2};
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Event {
-    pub(super) name: String,
-    pub(super) data: String,
+pub(crate) struct Event {
+    pub(crate) name: String,
+    pub(crate) data: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub(crate) struct TooLong;
 
 #[derive(Debug)]
-pub(super) struct Parser {
+pub(crate) struct Parser {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
@@ -33,7 +33,7 @@ pub(super) struct Parser {
 
 impl Parser {
     /// Creates a parser that holds at most `limit` bytes of an event.
-    pub(super) const fn new(limit: usize) -> Self {
+    pub(crate) const fn new(limit: usize) -> Self {
         Self {
             line: Vec::new(),
             data: Vec::new(),
@@ -46,7 +46,7 @@ impl Parser {
     }
 
     /// Takes the chunk up to the end of the next event; `None` if that is still to come.
-    pub(super) fn next(&mut self, chunk: &mut &[u8]) -> Result<Option<Event>, TooLong> {
+    pub(crate) fn next(&mut self, chunk: &mut &[u8]) -> Result<Option<Event>, TooLong> {
         if self.after_return && !chunk.is_empty() {
             self.after_return = false;
             *chunk = chunk.strip_prefix(b"\n").unwrap_or(chunk);
@@ -75,7 +75,7 @@ impl Parser {
     }
 
     /// Ends the input: an incomplete event counts as complete.
-    pub(super) fn finish(&mut self) -> Result<Option<Event>, TooLong> {
+    pub(crate) fn finish(&mut self) -> Result<Option<Event>, TooLong> {
         let line = mem::take(&mut self.line);
         if !line.is_empty() {
             self.end_of_line(&line)?;

@@ -17,8 +17,9 @@ impl Anthropic<'_> {
         let said = self.0.said;
         let mut blocks = Vec::new();
         if said.reasoning.is_some() {
+            let (thinking, signature) = (REASONING, SIGNATURE);
             blocks
-                .push(json!({ "type": "thinking", "thinking": REASONING, "signature": SIGNATURE }));
+                .push(json!({ "type": "thinking", "thinking": thinking, "signature": signature }));
         }
         if self.has_text() {
             blocks.push(json!({ "type": "text", "text": said.text.concat() }));

@@ -50,9 +50,8 @@ pub(super) fn of_stream(
     let is_content = |(_, holds): &Event| *holds == EventKind::Content;
     let first = events.iter().position(is_content);
     let last = events.iter().rposition(is_content);
-    let number = fault
-        .number
-        .map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+    let clamped = |number| usize::try_from(number).unwrap_or(usize::MAX);
+    let number = fault.number.map(clamped);
     let which = |default| number.map_or(default, |number| number.checked_sub(1));
     let first_of = |wanted: &[EventKind]| {
         let found = events.iter().position(|(_, holds)| wanted.contains(holds));

@@ -125,16 +125,14 @@ impl MockRequest<'_> {
             let what = format!("the model `{}` does not exist", asked.model);
             return Err(Problem::new(404, what));
         }
-        let utterance = server.voice.say(&asked);
-        let said = utterance
-            .as_ref()
-            .map_or(0, |utterance| utterance.said.tokens());
+        let planned = server.voice.say(&asked);
+        let said = planned.as_ref().map_or(0, |reply| reply.said.tokens());
         self.within_limits(server, asked.tokens + said, breaches)?;
-        let utterance = utterance?;
-        let fault = utterance.fault.or(fault);
-        let mut answer = self.damaged(server, &asked, &utterance, fault);
+        let planned = planned?;
+        let fault = planned.fault.or(fault);
+        let mut answer = self.damaged(server, &asked, &planned, fault);
         answer.fault = fault;
-        answer.wait = answer.wait.max(utterance.delay);
+        answer.wait = answer.wait.max(planned.delay);
         Ok(answer)
     }
 

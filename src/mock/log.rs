@@ -152,13 +152,12 @@ impl Log {
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = request.headers.iter();
         let headers = headers.filter(|(name, _)| !may_be_secret(name.as_str()));
+        let headers = headers.map(|(name, value)| (name.to_string(), text(value)));
         inner.bytes += request.body.len();
         inner.kept.push_back(Recorded {
             number: request.number,
             path: path(request.dialect),
-            headers: headers
-                .map(|(name, value)| (name.to_string(), text(value)))
-                .collect(),
+            headers: headers.collect(),
             body: request.body.clone(),
             status,
             fault: answer.fault.map(|fault| fault.to_string()),

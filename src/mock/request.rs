@@ -16,6 +16,7 @@ const MARKS: usize = 4;
 /// A question that begins with this and a script is answered by it.
 const SCRIPT: &str = "mock: ";
 const NO_TOOLS: &str = "the history has tool calls, but `tools` is empty";
+const PLAIN: &str = "letters, digits, `_` and `-`";
 const MARK: &str = "\"cache_control\"";
 
 words! {
@@ -410,18 +411,14 @@ impl Check {
 
     fn plain_id(&mut self, id: &str) {
         if !is_plain(id) {
-            let what = format!(
-                "the id `{id}` contains characters other than letters, digits, `_` and \
-                         `-`"
-            );
+            let what = format!("the id `{id}` contains characters other than {PLAIN}");
             self.broken(Rule::Ids, what);
         }
     }
 
     fn name(&mut self, name: &str) {
         if !is_plain(name) || name.len() > NAME {
-            let what =
-                format!("invalid tool name `{name}`: use 1 to {NAME} letters, digits, `_` and `-`");
+            let what = format!("invalid tool name `{name}`: use 1 to {NAME} {PLAIN}");
             self.broken(Rule::Names, what);
         }
     }

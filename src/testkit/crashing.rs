@@ -122,10 +122,8 @@ impl CrashingJournal {
     }
 
     fn crash_side(&self, call: &InterceptedCall) -> Option<Side> {
-        let point = self
-            .point
-            .as_ref()
-            .filter(|point| point.matches_call(call))?;
+        let point = self.point.as_ref();
+        let point = point.filter(|point| point.matches_call(call))?;
         let number = self.counted.fetch_add(1, Ordering::Relaxed) + 1;
         (number == point.number).then_some(point.side)
     }

@@ -35,11 +35,8 @@ pub fn line(event: &Event) -> String {
     let query = event.query.map(|query| format!(" query={query}"));
     let mut line = format!("{} {}", event.seq, event.kind);
     line.extend(query.into_iter().chain(turn));
-    line.extend(
-        fields
-            .iter()
-            .map(|(name, value)| format!(" {name}={value}")),
-    );
+    let fields = fields.iter();
+    line.extend(fields.map(|(name, value)| format!(" {name}={value}")));
     line
 }
 

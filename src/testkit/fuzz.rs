@@ -7,20 +7,22 @@ use std::{fs, future::Future, io, path::Path};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
-use super::llm_conformance::{Scenario, request};
+use super::{
+    llm_conformance::{Scenario, request},
+    tool_conformance,
+};
 use crate::{
     control::Verb,
     http,
     kernel::IdleState,
     llm::{Delta, Dialect, reading::decode},
     model::{
-        CallId, Message, QueryId, Role, SessionKey, SessionName, Timestamp,
+        Message, Role, Timestamp,
         record::codec::{Encoded, Encoder},
     },
     signal::{self, Finding, Stripper},
-    tool::{ProjectRoot, Tool, ToolContext, file_read},
+    tool::{ProjectRoot, Tool, file_read},
 };
 
 /// A target and its name.
@@ -90,15 +92,11 @@ pub fn body(data: &[u8]) {
     longer.push(b'}');
     for (route, is_accepted) in http::accepts(data) {
         let accepts_longer = http::accepts(&longer).contains(&(route, true));
-        assert!(
-            !is_accepted || !accepts_longer,
-            "{route}: text after the body"
-        );
+        let accepts_both = is_accepted && accepts_longer;
+        assert!(!accepts_both, "{route}: text after the body");
         let over_socket = Verb::read(data).is_ok() && data.trim_ascii_start().starts_with(b"{");
-        assert!(
-            route != "control" || is_accepted == over_socket,
-            "one way only"
-        );
+        let is_same = route != "control" || is_accepted == over_socket;
+        assert!(is_same, "one way only");
     }
 }
 
@@ -163,25 +161,16 @@ thread_local! {
 pub fn tool(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let arguments = serde_json::from_str(&text).unwrap_or_else(|_| json!({ "path": text }));
-    let context = ToolContext {
-        call: CallId::new("call"),
-        session: SessionKey::local(SessionName::from_uuid(Uuid::nil())),
-        query: QueryId(1),
-        cancelled: CancellationToken::new(),
-        progress: crate::tool::CallProgress::default(),
-    };
+    let context = tool_conformance::context(CancellationToken::new());
     PROJECT.with(|project| {
         let Ok(project) = project else { return };
         let outside = project.folder.path().join("outside");
         if let Some(path) = arguments["path"].as_str()
             && let Ok(found) = project.root.resolve(path)
         {
-            assert!(
-                found.starts_with(project.root.path()),
-                "{}",
-                found.display()
-            );
-            assert!(!found.starts_with(outside), "{}", found.display());
+            let shown = found.display();
+            assert!(found.starts_with(project.root.path()), "{shown}");
+            assert!(!found.starts_with(outside), "{shown}");
         }
         let call = file_read(project.root.clone()).call(arguments, context);
         if let Ok(Ok(output)) = block_on(call) {

@@ -40,19 +40,13 @@ pub async fn check<J: Journal>(make: impl Fn() -> J, seeds: Range<u64>) -> Resul
         named(name, rule(&make()).await)?;
     }
     for seed in seeds {
-        named(
-            &format!("random operations, seed {seed}"),
-            random::check(&make(), seed).await,
-        )?;
+        let checked = random::check(&make(), seed).await;
+        named(&format!("random operations, seed {seed}"), checked)?;
     }
-    named(
-        "own sessions at once",
-        race::own_sessions(Arc::new(make())).await,
-    )?;
-    named(
-        "two owners of one session",
-        race::two_owners(Arc::new(make())).await,
-    )
+    let checked = race::own_sessions(Arc::new(make())).await;
+    named("own sessions at once", checked)?;
+    let checked = race::two_owners(Arc::new(make())).await;
+    named("two owners of one session", checked)
 }
 
 fn named(check: &str, checked: Checked) -> Result<(), Violation> {

@@ -153,11 +153,7 @@ fn check_calls(request: &Request, reply: &Reply) -> Result<(), String> {
     let before = request.messages.iter().flat_map(|message| message.calls());
     let mut ids: BTreeSet<CallId> = before.map(|call| call.id.clone()).collect();
     for call in message.calls() {
-        let ToolCall {
-            name,
-            arguments,
-            id,
-        } = call;
+        let (id, name, arguments) = (&call.id, &call.name, &call.arguments);
         if call.parsed().is_err() {
             return Err(format!(
                 "the arguments {arguments:?} of `{name}` are not a JSON object"
@@ -216,11 +212,8 @@ fn search() -> [Message; 2] {
         name: "code_search".to_owned(),
         arguments: json!({"query": "session cache"}).to_string(),
     };
-    let result = ToolResult::new(
-        id,
-        ToolStatus::Ok,
-        "src/cache.rs:7: fn empty_session_cache() {",
-    );
+    let found = "src/cache.rs:7: fn empty_session_cache() {";
+    let result = ToolResult::new(id, ToolStatus::Ok, found);
     [
         Message {
             role: Role::Assistant,

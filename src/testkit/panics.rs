@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU32, Ordering},
+    atomic::{AtomicU32, Ordering::Relaxed},
 };
 
 use crate::kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict};
@@ -19,12 +19,12 @@ impl Panics {
 
     /// Sets the number of panics that are due.
     pub fn set(&self, times: u32) {
-        self.0.store(times, Ordering::Relaxed);
+        self.0.store(times, Relaxed);
     }
 
     /// Panics that are still due.
     pub fn left(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
+        self.0.load(Relaxed)
     }
 
     /// Panics once for each panic that is due.
@@ -33,11 +33,8 @@ impl Panics {
     ///
     /// If a panic is due.
     pub fn panic_if_due(&self) {
-        let due = self
-            .0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                left.checked_sub(1)
-            });
+        let less = |left: u32| left.checked_sub(1);
+        let due = self.0.fetch_update(Relaxed, Relaxed, less);
         assert!(due.is_err(), "a panic that the test asked for");
     }
 }

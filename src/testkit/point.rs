@@ -5,7 +5,7 @@ use std::{
     str::FromStr,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -43,10 +43,7 @@ impl Countdown {
 
     fn is_due(&self) -> bool {
         let less = |left: u64| left.checked_sub(1);
-        let before = self
-            .0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        before == Ok(1)
+        self.0.fetch_update(Relaxed, Relaxed, less) == Ok(1)
     }
 }
 

@@ -59,32 +59,21 @@ pub fn declares_itself(subject: &Subject<'_>) {
     assert_eq!(spec, subject.tool.spec(), "the spec changes");
     assert!(is_name(&spec.name), "bad name {:?}", spec.name);
     let first = spec.first_sentence();
-    assert!(
-        first.ends_with('.') && first.len() > 10,
-        "no first sentence: {first:?}"
-    );
-    assert_eq!(
-        spec.schema["type"], "object",
-        "the schema is no object schema"
-    );
-    assert_eq!(
-        spec.schema["additionalProperties"], false,
-        "unknown arguments are let in"
-    );
+    let is_sentence = first.ends_with('.') && first.len() > 10;
+    assert!(is_sentence, "no first sentence: {first:?}");
+    let schema = &spec.schema;
+    assert_eq!(schema["type"], "object", "the schema is no object schema");
+    let is_strict = schema["additionalProperties"] == false;
+    assert!(is_strict, "unknown arguments are let in");
     for (name, property) in properties(subject) {
         let words = property["description"].as_str().unwrap_or_default();
-        assert!(
-            !words.trim().is_empty(),
-            "the argument {name} is not documented"
-        );
-        assert!(
-            property.get("type").is_some(),
-            "the argument {name} has no type"
-        );
+        let is_documented = !words.trim().is_empty();
+        assert!(is_documented, "the argument {name} is not documented");
+        let has_type = property.get("type").is_some();
+        assert!(has_type, "the argument {name} has no type");
     }
-    for name in spec.schema["required"].as_array().into_iter().flatten() {
-        let name = name.as_str().unwrap_or_default();
-        let property = spec.schema["properties"].get(name);
+    for name in required(subject) {
+        let property = schema["properties"].get(name);
         assert!(property.is_some(), "{name} is required but not declared");
     }
 }
@@ -122,22 +111,16 @@ pub async fn tells_what_is_wrong_with_arguments(subject: &Subject<'_>) {
             }
         }
     }
-    for name in subject.tool.spec().schema["required"]
-        .as_array()
-        .into_iter()
-        .flatten()
-    {
+    for name in required(subject) {
         let mut fields = works(subject);
-        fields.remove(name.as_str().unwrap_or_default());
+        fields.remove(name);
         wrong.push(Value::Object(fields));
     }
     wrong.extend([json!(null), json!([]), json!("words"), json!(7)]);
     for arguments in wrong {
         let result = call(subject, arguments.clone()).await;
-        assert!(
-            matches!(result, Err(ToolError::ForModel(_))),
-            "{arguments}: {result:?}"
-        );
+        let is_told = matches!(result, Err(ToolError::ForModel(_)));
+        assert!(is_told, "{arguments}: {result:?}");
     }
 }
 
@@ -157,10 +140,8 @@ pub async fn ends_when_cancelled(subject: &Subject<'_>) {
     }
     let never_begun = subject.tool.call(subject.works.clone(), context);
     let ended = tokio::time::timeout(PROMPTLY, never_begun).await;
-    assert!(
-        matches!(ended, Ok(Err(_))),
-        "a call cancelled before it began: {ended:?}"
-    );
+    let is_refused = matches!(ended, Ok(Err(_)));
+    assert!(is_refused, "a call cancelled before it began: {ended:?}");
 }
 
 /// Checks that odd arguments, the same in each run, break neither tool nor bounds.
@@ -184,7 +165,7 @@ pub async fn survives_any_arguments(subject: &Subject<'_>, rounds: u32) {
     }
 }
 
-fn context(cancelled: CancellationToken) -> ToolContext {
+pub(super) fn context(cancelled: CancellationToken) -> ToolContext {
     ToolContext {
         call: CallId::new("call"),
         session: SessionKey::local(SessionName::from_uuid(Uuid::nil())),
@@ -203,15 +184,10 @@ async fn call(subject: &Subject<'_>, arguments: Value) -> Result<ToolOutput, Too
         .as_ref()
         .map_or_else(ToString::to_string, |output| output.text.clone());
     assert!(!said.trim().is_empty(), "{arguments}: nothing was said");
-    assert!(
-        said.len() <= subject.max_output,
-        "{arguments}: {} bytes",
-        said.len()
-    );
-    assert!(
-        !said.contains(subject.host_path),
-        "{arguments}: shows the host: {said}"
-    );
+    let bytes = said.len();
+    assert!(bytes <= subject.max_output, "{arguments}: {bytes} bytes");
+    let shows_host = said.contains(subject.host_path);
+    assert!(!shows_host, "{arguments}: shows the host: {said}");
     result
 }
 
@@ -220,6 +196,12 @@ fn properties(subject: &Subject<'_>) -> impl Iterator<Item = (String, Value)> {
         .as_object()
         .cloned();
     properties.unwrap_or_default().into_iter()
+}
+
+fn required<'a>(subject: &Subject<'a>) -> impl Iterator<Item = &'a str> {
+    let required = subject.tool.spec().schema["required"].as_array();
+    let required = required.into_iter().flatten();
+    required.map(|name| name.as_str().unwrap_or_default())
 }
 
 fn works(subject: &Subject<'_>) -> Map<String, Value> {

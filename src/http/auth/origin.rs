@@ -48,9 +48,8 @@ pub(in crate::http) async fn admit(
     request: Request,
     next: Next,
 ) -> Response {
-    let is_node = host
-        .cluster()
-        .is_some_and(|it| it.is_node(request.headers()));
+    let cluster = host.cluster();
+    let is_node = cluster.is_some_and(|it| it.is_node(request.headers()));
     match check(&host.settings, &request) {
         Ok(()) => next.run(request).await,
         Err(_) if is_node => next.run(request).await,
@@ -75,12 +74,8 @@ fn check(settings: &Settings, request: &Request) -> Result<(), Problem> {
     };
     let (_, page) = origin.split_once("://").unwrap_or_default();
     let is_own = authority.is_some_and(|own| own.as_str().eq_ignore_ascii_case(page));
-    match is_own
-        || settings
-            .allowed_origins
-            .iter()
-            .any(|listed| listed == origin)
-    {
+    let mut listed = settings.allowed_origins.iter();
+    match is_own || listed.any(|listed| listed == origin) {
         true => Ok(()),
         false => Err(Problem::wrong_origin()),
     }

@@ -230,17 +230,13 @@ pub(super) async fn body(
     let session = session(&host, &caller, id)?;
     let name = &session.key().name;
     let page = session.page(Seq(seq.saturating_sub(1)), 1).await?;
-    match page.entries.first() {
-        Some(entry) if entry.seq == Seq(seq) => Ok(Answer(Event::with_whole_texts(
-            name,
-            entry.seq,
-            &entry.record,
-        ))),
-        _ => {
-            let what = format!("session `{name}` has no event {seq}");
-            Err(Problem::new(StatusCode::NOT_FOUND, "no_event", what).of("seq"))
-        }
-    }
+    let found = page.entries.iter().find(|entry| entry.seq == Seq(seq));
+    let entry = found.ok_or_else(|| {
+        let what = format!("session `{name}` has no event {seq}");
+        Problem::new(StatusCode::NOT_FOUND, "no_event", what).of("seq")
+    })?;
+    let event = Event::with_whole_texts(name, entry.seq, &entry.record);
+    Ok(Answer(event))
 }
 
 struct EventBody {

@@ -86,7 +86,7 @@ pub(super) async fn submit(
     let room = host.reserve_message(session.key()).await?;
     let submitted = session.accept(submission).await;
     room.settle(&submitted);
-    let submitted = submitted.map_err(|error| Problem::from_ask_error(error, "text", "text"))?;
+    let submitted = submitted.map_err(|error| Problem::from_ask_error(error, "text"))?;
     let query = submitted.query;
     let seq = match submitted.seq {
         Some(seq) => Some(seq),

@@ -17,7 +17,7 @@ use crate::{
     journal::Entry,
     model::{
         Limits, QueryClassification, QueryId, Seq, SessionName, Timestamp, Turn, Usage,
-        record::{Fact, PromptSummary, SignalFact},
+        record::{Fact, SignalFact},
     },
 };
 
@@ -87,17 +87,6 @@ struct PromptObject {
     warnings: Vec<String>,
 }
 
-impl From<PromptSummary> for PromptObject {
-    fn from(prompt: PromptSummary) -> Self {
-        Self {
-            hash: prompt.hash,
-            segments: prompt.segments_included,
-            token_estimate: prompt.token_estimate,
-            warnings: prompt.warnings,
-        }
-    }
-}
-
 /// A signal of the model, or a rejected block.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Signal)]
@@ -150,6 +139,7 @@ fn brief(session: &SessionName, account: &mut QueryAccount) -> QueryBrief {
         (None, true) => "running",
         (None, false) => "waiting",
     };
+    let reason = outcome.and_then(|outcome| outcome.reason());
     QueryBrief {
         session: session.clone(),
         query: account.query,
@@ -158,9 +148,7 @@ fn brief(session: &SessionName, account: &mut QueryAccount) -> QueryBrief {
         text: std::mem::take(&mut account.text),
         state,
         outcome: outcome.map(|outcome| outcome.name()),
-        reason: outcome
-            .and_then(|outcome| outcome.reason())
-            .map(str::to_owned),
+        reason: reason.map(str::to_owned),
         finished_at: finished.map(|(at, _)| *at),
         turns: account.turns,
         usage: account.usage,
@@ -170,10 +158,17 @@ fn brief(session: &SessionName, account: &mut QueryAccount) -> QueryBrief {
 fn whole(session: &SessionName, mut account: QueryAccount) -> QueryObject {
     let brief = brief(session, &mut account);
     let classified = account.classified;
-    let classified = classified.map(|of| (of.classification, of.prompt.into()));
+    let classified = classified.map(|of| (of.classification, of.prompt));
     let (classification, prompt) = classified.unzip();
+    let prompt = prompt.map(|prompt| PromptObject {
+        hash: prompt.hash,
+        segments: prompt.segments_included,
+        token_estimate: prompt.token_estimate,
+        warnings: prompt.warnings,
+    });
     let finished = account.finished.map(|(_, of)| (of.answer, of.outcome));
     let (answer, end) = finished.unzip();
+    let signals = account.signals.iter().filter_map(SignalObject::of);
     QueryObject {
         brief,
         limits: account.limits,
@@ -181,11 +176,7 @@ fn whole(session: &SessionName, mut account: QueryAccount) -> QueryObject {
         continues: account.continues,
         classification,
         prompt,
-        signals: account
-            .signals
-            .iter()
-            .filter_map(SignalObject::of)
-            .collect(),
+        signals: signals.collect(),
         answer,
         end: end.and_then(|outcome| serde_json::to_value(outcome).ok()),
         sub_agents: Vec::new(),
@@ -231,15 +222,11 @@ pub(super) async fn list(
 ) -> Result<Answer<QueriesPage>, Problem> {
     let session = session(&host, &caller, id)?;
     let limit = limit(wanted.limit, 50, 200)?;
-    let page = session
-        .queries(Seq(wanted.after.unwrap_or(0)), limit)
-        .await?;
-    let name = &session.key().name;
-    let queries = page.queries.into_iter();
+    let after = Seq(wanted.after.unwrap_or(0));
+    let page = session.queries(after, limit).await?;
+    let brief = |mut account| brief(&session.key().name, &mut account);
     Ok(Answer(QueriesPage {
-        queries: queries
-            .map(|mut account| brief(name, &mut account))
-            .collect(),
+        queries: page.queries.into_iter().map(brief).collect(),
         next: page.next,
     }))
 }

@@ -71,7 +71,7 @@ pub(super) async fn create(
     let room = host.reserve_session(&key).await?;
     let made = oracle.create(key, profile, wanted.import).await;
     room.settle(&made);
-    let made = made.map_err(|error| Problem::from_ask_error(error, "import", "import"))?;
+    let made = made.map_err(|error| Problem::from_ask_error(error, "import"))?;
     let at = format!("/api/sessions/{}", made.key().name);
     let view = SessionObject::from(made.view().await?);
     Ok((StatusCode::CREATED, [(header::LOCATION, at)], Answer(view)).into_response())
@@ -139,17 +139,6 @@ struct ListedObject {
     updated: Option<Timestamp>,
 }
 
-impl From<SessionSummary> for ListedObject {
-    fn from(listed: SessionSummary) -> Self {
-        Self {
-            session: listed.key.name,
-            state: listed.state,
-            last: listed.last,
-            updated: listed.updated,
-        }
-    }
-}
-
 /// Lists sessions, ordered by name.
 #[utoipa::path(get, path = "/api/sessions", tag = "sessions",
     params(SessionsParams),
@@ -171,12 +160,16 @@ pub(super) async fn list(
         // Clients cannot open sessions in memory.
         lasting: true,
     };
-    let listed = host
-        .oracle
-        .list(&caller.0.tenant, &filter, wanted.after, limit);
-    let listed = listed.await?;
+    let (oracle, tenant) = (&host.oracle, &caller.0.tenant);
+    let listed = oracle.list(tenant, &filter, wanted.after, limit).await?;
+    let object = |session: SessionSummary| ListedObject {
+        session: session.key.name,
+        state: session.state,
+        last: session.last,
+        updated: session.updated,
+    };
     Ok(Answer(SessionPage {
-        sessions: listed.sessions.into_iter().map(Into::into).collect(),
+        sessions: listed.sessions.into_iter().map(object).collect(),
         next: listed.next,
     }))
 }

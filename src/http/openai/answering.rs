@@ -293,7 +293,7 @@ impl Wanted<'_> {
             (error @ AskError::Refused(Refusal::LimitsOfASteer), _) => {
                 Problem::from(error).of(BUSY.as_str().to_owned())
             }
-            (error, _) => Problem::from_ask_error(error, self.field, self.field),
+            (error, _) => Problem::from_ask_error(error, self.field),
         }
     }
 }

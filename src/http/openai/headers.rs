@@ -84,10 +84,9 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>
     let Some(value) = extract::only(headers, name)? else {
         return Ok(None);
     };
-    let text = value
-        .to_str()
-        .map_err(|_| wrong(name, "use visible ASCII characters"))?;
-    Ok(Some(text.trim()).filter(|text| !text.is_empty()))
+    let wrong = |_| wrong(name, "use visible ASCII characters");
+    let text = value.to_str().map_err(wrong)?.trim();
+    Ok(Some(text).filter(|text| !text.is_empty()))
 }
 
 fn wrong(name: &HeaderName, what: impl Into<Cow<'static, str>>) -> Problem {

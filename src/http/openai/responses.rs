@@ -237,12 +237,11 @@ async fn branch(
     field: &'static str,
 ) -> Result<SessionHandle, Problem> {
     let (query, turn) = (after.query, None);
+    let point = ForkPoint { query, turn };
     let into = id::session_of_responses(Uuid::now_v7());
     let room = host.reserve_session(&caller.session(into.clone())).await?;
     let oracle = host.oracle.acting(caller.by());
-    let forked = oracle
-        .fork(after.session.key(), ForkPoint { query, turn }, into)
-        .await;
+    let forked = oracle.fork(after.session.key(), point, into).await;
     room.settle(&forked);
     forked.map_err(|error| match error {
         AskError::Refused(Refusal::NoSuchTurn { .. }) => {
@@ -306,10 +305,8 @@ async fn find(
 ) -> Result<Stored, Problem> {
     let unknown = || unknown_response(field);
     let name = id.session().ok_or_else(unknown)?;
-    let session = host
-        .oracle
-        .acting(caller.by())
-        .session_by_key(caller.session(name));
+    let oracle = host.oracle.acting(caller.by());
+    let session = oracle.session_by_key(caller.session(name));
     let before = Seq(id.begins.0.checked_sub(1).ok_or_else(unknown)?);
     let page = match session.page(before, 1).await {
         Err(AskError::NoSession(_)) => return Err(unknown()),
@@ -317,11 +314,7 @@ async fn find(
     };
     check_session(&caller.0, &session).await?;
     let begins = page.entries.into_iter().next().ok_or_else(unknown)?;
-    let is_beginning = matches!(
-        begins.record.fact,
-        Fact::Query(QueryFact::Accepted(_)) | Fact::Tool(ToolFact::Returned(_))
-    );
-    if !is_beginning {
+    if !begins_response(&begins.record.fact) {
         return Err(unknown());
     }
     let query = begins.record.query.ok_or_else(unknown)?;
@@ -334,16 +327,18 @@ async fn find(
     })
 }
 
+const fn begins_response(fact: &Fact) -> bool {
+    use {Fact::Query, Fact::Tool, QueryFact::Accepted, ToolFact::Returned};
+    matches!(fact, Query(Accepted(_)) | Tool(Returned(_)))
+}
+
 /// Reads up to the record where the response begins.
 async fn beginning(watch: &mut Watch) -> Result<(Seq, Timestamp), Problem> {
     let query = watch.query();
     while let Some(progress) = watch.next().await? {
         if let Progress::Record(record) = progress
             && record.query == Some(query)
-            && matches!(
-                record.fact,
-                Fact::Query(QueryFact::Accepted(_)) | Fact::Tool(ToolFact::Returned(_))
-            )
+            && begins_response(&record.fact)
         {
             return Ok((record.seq, record.at));
         }

@@ -1,5 +1,7 @@
 //! Assembles the blocks of a reply from their pieces.
 
+use std::mem::discriminant;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -11,7 +13,7 @@ use crate::{
     model::Fault,
 };
 
-/// The start of a block, or a piece of one.
+/// The start of a block, a piece of one, or the end of the message.
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct BlockDelta<'a> {
@@ -24,6 +26,7 @@ pub(super) struct BlockDelta<'a> {
     name: Text<'a>,
     input: Option<&'a RawValue>,
     partial_json: Text<'a>,
+    pub(super) stop_reason: Text<'a>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -40,6 +43,21 @@ pub(super) enum Block {
         signature: String,
     },
     Opaque(String),
+}
+
+impl Block {
+    const TEXT: Self = Self::Text(String::new());
+    const THINKING: Self = Self::Thinking {
+        text: String::new(),
+        signature: String::new(),
+    };
+    /// The runtime refuses this call by its unknown name.
+    const CALL: Self = Self::Call {
+        id: String::new(),
+        name: String::new(),
+        arguments: String::new(),
+        input: String::new(),
+    };
 }
 
 #[derive(Debug, Default)]
@@ -111,39 +129,28 @@ impl Blocks {
         match &*piece.kind.0 {
             "text_delta" => {
                 let text = &*piece.text.0;
-                match self.open(index, |block| matches!(block, Block::Text(_))) {
-                    Some(Block::Text(so_far)) => so_far.push_str(text),
-                    Some(_) | None => self.push(index, Block::Text(text.to_owned()))?,
+                if let Block::Text(so_far) = self.open(index, Block::TEXT)? {
+                    so_far.push_str(text);
                 }
                 Ok(news(text, |text| Delta::Text(text.into())))
             }
             "thinking_delta" => {
                 let more = &*piece.thinking.0;
-                if let Some(Block::Thinking { text, .. }) = self.thinking(index)? {
+                if let Block::Thinking { text, .. } = self.open(index, Block::THINKING)? {
                     text.push_str(more);
                 }
                 Ok(news(more, |text| Delta::Reasoning(text.into())))
             }
             "signature_delta" => {
-                if let Some(Block::Thinking { signature, .. }) = self.thinking(index)? {
+                if let Block::Thinking { signature, .. } = self.open(index, Block::THINKING)? {
                     signature.push_str(&piece.signature.0);
                 }
                 Ok(news(&piece.signature.0, |_| Delta::Progress))
             }
             "input_json_delta" => {
                 let more = &*piece.partial_json.0;
-                match self.open(index, |block| matches!(block, Block::Call { .. })) {
-                    Some(Block::Call { arguments, .. }) => arguments.push_str(more),
-                    // The runtime refuses this call by its unknown name.
-                    Some(_) | None => self.push(
-                        index,
-                        Block::Call {
-                            id: String::new(),
-                            name: String::new(),
-                            arguments: more.to_owned(),
-                            input: String::new(),
-                        },
-                    )?,
+                if let Block::Call { arguments, .. } = self.open(index, Block::CALL)? {
+                    arguments.push_str(more);
                 }
                 Ok(news(more, |_| Delta::Progress))
             }
@@ -158,19 +165,16 @@ impl Blocks {
         }
     }
 
-    fn thinking(&mut self, index: Option<u64>) -> Result<Option<&mut Block>, Fault> {
-        let is_thinking = |block: &Block| matches!(block, Block::Thinking { .. });
-        if self.open(index, is_thinking).is_none() {
-            let (text, signature) = (String::new(), String::new());
-            self.push(index, Block::Thinking { text, signature })?;
+    /// Returns the open block at the index; begins this one if there is none of its kind.
+    fn open(&mut self, index: Option<u64>, begun: Block) -> Result<&mut Block, Fault> {
+        let is_open = |placed: &Placed| !placed.closed && placed.index == index;
+        let found = self.0.iter().rposition(is_open);
+        let found = found.filter(|at| discriminant(&self.0[*at].block) == discriminant(&begun));
+        if found.is_none() {
+            self.push(index, begun)?;
         }
-        Ok(self.open(index, is_thinking))
-    }
-
-    fn open(&mut self, index: Option<u64>, fits: impl Fn(&Block) -> bool) -> Option<&mut Block> {
-        let mut placed = self.0.iter_mut().rev();
-        let found = placed.find(|placed| !placed.closed && placed.index == index)?;
-        fits(&found.block).then_some(&mut found.block)
+        let at = found.unwrap_or(self.0.len() - 1);
+        Ok(&mut self.0[at].block)
     }
 
     #[cfg(test)]
@@ -197,7 +201,7 @@ impl Blocks {
 fn same_call(one: &Block, other: &Block) -> bool {
     match (one, other) {
         (Block::Call { id, .. }, Block::Call { id: other, .. }) => id == other,
-        _ => std::mem::discriminant(one) == std::mem::discriminant(other),
+        _ => discriminant(one) == discriminant(other),
     }
 }
 

@@ -23,11 +23,10 @@ use crate::{
 struct StreamEvent<'a> {
     #[serde(rename = "type")]
     kind: Text<'a>,
-    /// A message in `message_start`; elsewhere it may have any form.
-    message: Option<&'a RawValue>,
+    message: Object<WholeMessage<'a>>,
     index: Count,
     content_block: Option<&'a RawValue>,
-    delta: Option<&'a RawValue>,
+    delta: Object<BlockDelta<'a>>,
     usage: Object<AnthropicUsage>,
     error: Option<&'a RawValue>,
 }
@@ -42,12 +41,6 @@ struct WholeMessage<'a> {
     stop_reason: Text<'a>,
     usage: Object<AnthropicUsage>,
     error: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Ending<'a> {
-    #[serde(borrow, default)]
-    stop_reason: Text<'a>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -82,7 +75,7 @@ impl AnthropicDecoder {
 
     fn take(
         &mut self,
-        event: &StreamEvent<'_>,
+        event: StreamEvent<'_>,
         json: &str,
         out: &mut Vec<Delta>,
     ) -> Result<Flow, Fault> {
@@ -92,11 +85,8 @@ impl AnthropicDecoder {
         match &*event.kind.0 {
             "message_start" => {
                 self.begun = true;
-                if let Some(raw) = event.message {
-                    let message: Object<WholeMessage<'_>> = parsed(raw.get())?;
-                    let used = message.0.and_then(|message| message.usage.0);
-                    self.used(used.unwrap_or_default(), out);
-                }
+                let used = event.message.0.and_then(|message| message.usage.0);
+                self.used(used.unwrap_or_default(), out);
             }
             "content_block_start" => {
                 self.begun = true;
@@ -106,20 +96,14 @@ impl AnthropicDecoder {
             }
             "content_block_delta" => {
                 self.begun = true;
-                if let Some(raw) = event.delta {
-                    let piece: Object<BlockDelta<'_>> = parsed(raw.get())?;
-                    if let Some(piece) = piece.0 {
-                        out.extend(self.blocks.piece(event.index.0, &piece)?);
-                    }
+                if let Some(piece) = event.delta.0 {
+                    out.extend(self.blocks.piece(event.index.0, &piece)?);
                 }
             }
             "content_block_stop" => self.blocks.close(event.index.0),
             "message_delta" => {
-                if let Some(raw) = event.delta {
-                    let ending: Object<Ending<'_>> = parsed(raw.get())?;
-                    if let Some(ending) = ending.0 {
-                        self.stopped(&ending.stop_reason);
-                    }
+                if let Some(ending) = event.delta.0 {
+                    self.stopped(&ending.stop_reason);
                 }
             }
             "message_stop" => {
@@ -181,15 +165,11 @@ impl AnthropicDecoder {
                     input,
                 } => {
                     calls = true;
-                    let arguments = if arguments.is_empty() {
-                        input
-                    } else {
-                        arguments
-                    };
+                    let arguments = Some(arguments).filter(|pieces| !pieces.is_empty());
                     Part::ToolCall(ToolCall {
                         id: ids.take(&id),
                         name,
-                        arguments,
+                        arguments: arguments.unwrap_or(input),
                     })
                 }
                 // The provider rejects thinking without its signature.
@@ -219,15 +199,11 @@ impl AnthropicUsage {
                 *known = told;
             }
         };
+        let read = told.cache_read_input_tokens;
+        let written = told.cache_creation_input_tokens;
         newer(&mut self.input_tokens, told.input_tokens);
-        newer(
-            &mut self.cache_read_input_tokens,
-            told.cache_read_input_tokens,
-        );
-        newer(
-            &mut self.cache_creation_input_tokens,
-            told.cache_creation_input_tokens,
-        );
+        newer(&mut self.cache_read_input_tokens, read);
+        newer(&mut self.cache_creation_input_tokens, written);
         newer(&mut self.output_tokens, told.output_tokens);
     }
 
@@ -265,7 +241,7 @@ impl Decode for AnthropicDecoder {
         if name == "error" {
             return Err(fault::in_reply(event.error.map_or(data, RawValue::get)));
         }
-        self.take(&event, data, out)
+        self.take(event, data, out)
     }
 
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {

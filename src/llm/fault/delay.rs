@@ -14,11 +14,7 @@ const LONGEST: Duration = Duration::from_hours(24);
 
 /// `x-should-retry`: the provider's own verdict.
 pub(super) fn should_retry(headers: &HeaderMap) -> Option<bool> {
-    match text(headers, "x-should-retry")? {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
-    }
+    text(headers, "x-should-retry")?.parse().ok()
 }
 
 /// Minimum delay in milliseconds, in any form that a server uses.

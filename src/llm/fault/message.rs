@@ -131,13 +131,9 @@ impl Message {
 
     pub(super) fn code(&self) -> Option<Code> {
         let known = |name: &String| NAMES.iter().find(|(known, _)| known == name);
-        let named: Vec<Code> = self
-            .names
-            .iter()
-            .filter_map(|name| known(name).map(|(_, code)| code.clone()))
-            .collect();
         // The code is narrower than the type and comes first.
-        let first = named.first().cloned();
+        let first = self.names.iter().find_map(known);
+        let first = first.map(|(_, code)| code.clone());
         match first {
             None | Some(Code::BadRequest | Code::ServerError | Code::TooLarge)
                 if self.is_full() =>
@@ -169,9 +165,7 @@ impl Message {
 
 /// `google.rpc.RetryInfo` in the details: `"retryDelay": "12s"`.
 fn retry_info(details: &Value) -> Option<u64> {
-    let delay = details
-        .as_array()?
-        .iter()
-        .find_map(|detail| detail.get("retryDelay")?.as_str())?;
-    super::delay::span(delay).and_then(|delay| u64::try_from(delay.as_millis()).ok())
+    let mut details = details.as_array()?.iter();
+    let delay = details.find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    u64::try_from(super::delay::span(delay)?.as_millis()).ok()
 }

@@ -61,9 +61,9 @@ struct OpenAiUsage {
     prompt_cache_hit_tokens: Count,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct PromptDetails {
-    #[serde(default)]
     cached_tokens: Count,
 }
 

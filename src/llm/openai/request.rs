@@ -44,16 +44,14 @@ pub(in crate::llm) fn body(
             .then_some(false),
         response_format: options
             .filter(|_| takes.schemas)
-            .and_then(|options| ResponseFormat::of(&options.format)),
+            .and_then(|options| response_format(&options.format)),
         parameters: options.map(|options| &options.parameters),
         // OpenAI's reasoning models require the first one; all other servers accept the second.
         max_completion_tokens: most.filter(|_| is_openai),
         max_tokens: most.filter(|_| !is_openai),
         stream,
         // Mistral always reports usage, and has rejected unknown fields.
-        stream_options: (stream && host != Host::Mistral).then_some(StreamOptions {
-            include_usage: true,
-        }),
+        stream_options: (stream && host != Host::Mistral).then(|| json!({"include_usage": true})),
     };
     let mut written = kept.openai.take(request);
     write(&mut written, request, provider, host, takes.images)?;
@@ -78,7 +76,7 @@ struct ChatRequest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    response_format: Option<ResponseFormat<'a>>,
+    response_format: Option<Value>,
     #[serde(flatten)]
     parameters: Option<&'a BTreeMap<Parameter, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,7 +85,7 @@ struct ChatRequest<'a> {
     max_tokens: Option<u64>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    stream_options: Option<StreamOptions>,
+    stream_options: Option<Value>,
 }
 
 fn tool_choice(choice: &ToolChoice) -> Option<Value> {
@@ -99,47 +97,23 @@ fn tool_choice(choice: &ToolChoice) -> Option<Value> {
     }
 }
 
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum ResponseFormat<'a> {
-    JsonObject,
-    JsonSchema { json_schema: JsonSchema<'a> },
-}
-
-#[derive(Serialize)]
-struct JsonSchema<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
-    schema: &'a Value,
-    strict: bool,
-}
-
-impl<'a> ResponseFormat<'a> {
-    fn of(format: &'a AnswerFormat) -> Option<Self> {
-        match format {
-            AnswerFormat::Text => None,
-            AnswerFormat::Json => Some(Self::JsonObject),
-            AnswerFormat::Schema {
-                name,
-                description,
-                schema,
-                strict,
-            } => Some(Self::JsonSchema {
-                json_schema: JsonSchema {
-                    name,
-                    description: description.as_deref(),
-                    schema,
-                    strict: *strict,
-                },
-            }),
+fn response_format(format: &AnswerFormat) -> Option<Value> {
+    match format {
+        AnswerFormat::Text => None,
+        AnswerFormat::Json => Some(json!({"type": "json_object"})),
+        AnswerFormat::Schema {
+            name,
+            description,
+            schema,
+            strict,
+        } => {
+            let mut json_schema = json!({"name": name, "schema": schema, "strict": strict});
+            if let Some(description) = description {
+                json_schema["description"] = description.as_str().into();
+            }
+            Some(json!({"type": "json_schema", "json_schema": json_schema}))
         }
     }
-}
-
-#[derive(Serialize)]
-struct StreamOptions {
-    include_usage: bool,
 }
 
 #[derive(Serialize)]

@@ -84,11 +84,10 @@ impl Thoughts {
         };
         match piece.index.0 {
             Some(_) => self.0.iter().rposition(goes_on),
-            None => self
-                .0
-                .len()
-                .checked_sub(1)
-                .filter(|at| goes_on(&self.0[*at])),
+            None => {
+                let last = self.0.len().checked_sub(1);
+                last.filter(|last| goes_on(&self.0[*last]))
+            }
         }
     }
 

@@ -63,9 +63,7 @@ pub(crate) fn nearest(names: &[&str], model: &str) -> Vec<String> {
         return Vec::new();
     }
     near.truncate(3);
-    near.into_iter()
-        .map(|(_, name)| format!("`{name}`"))
-        .collect()
+    near.iter().map(|(_, name)| format!("`{name}`")).collect()
 }
 
 pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
@@ -92,21 +90,16 @@ pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
         return Err(super::exchange::refusal(response, shared).await);
     }
     let body = timeout(LIST_TIME, whole(response)).await.map_err(|_| {
-        Fault::retryable(
-            FaultCode::Stall,
-            "the list of models did not arrive in time",
-        )
+        let detail = "the list of models did not arrive in time";
+        Fault::retryable(FaultCode::Stall, detail)
     })??;
     models(&String::from_utf8_lossy(&body))
 }
 
 async fn whole(mut response: Response) -> Result<Vec<u8>, Fault> {
     let mut body = Vec::new();
-    while let Some(chunk) = response
-        .chunk()
-        .await
-        .map_err(|error| fault::of_body(&error))?
-    {
+    let broken = |error| fault::of_body(&error);
+    while let Some(chunk) = response.chunk().await.map_err(broken)? {
         if body.len() + chunk.len() > LIST_LIMIT {
             return Err(fault::too_much("the list of models is too long"));
         }

@@ -31,11 +31,8 @@ impl Scripts {
             let script = Script::read(Path::new(file))?;
             Ok((file.to_owned(), Scripted::of_turns(&script.turns)))
         };
-        files
-            .into_iter()
-            .map(script)
-            .collect::<Result<_, _>>()
-            .map(Self)
+        let scripts: Result<_, _> = files.into_iter().map(script).collect();
+        scripts.map(Self)
     }
 }
 

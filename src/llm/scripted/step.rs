@@ -58,9 +58,8 @@ impl ScriptedReply {
 
     /// Creates a reply of text that arrives in these pieces.
     pub fn chunks<T: Into<String>>(chunks: impl IntoIterator<Item = T>) -> Self {
-        Self::of(ScriptText::Chunks(
-            chunks.into_iter().map(Into::into).collect(),
-        ))
+        let chunks = chunks.into_iter().map(Into::into);
+        Self::of(ScriptText::Chunks(chunks.collect()))
     }
 
     pub(super) fn of(text: ScriptText) -> Self {

@@ -112,10 +112,8 @@ impl CallGenerator {
                 both!(on, claim(key), |given| self.adopt(on.1, &key, given))
             }
             4..6 => {
-                let Append {
-                    records, leaves, ..
-                } = self.drawn(Sid::default(), Epoch::default(), Seq(0));
-                let key = self.key();
+                let drawn = self.drawn(Sid::default(), Epoch::default(), Seq(0));
+                let (key, records, leaves) = (self.key(), drawn.records, drawn.leaves);
                 let adopt = |given: &_| self.adopt(on.1, &key, given);
                 both!(on, begin(key, records, leaves), adopt)
             }

@@ -223,16 +223,12 @@ async fn its_owner_releases_a_session_and_may_go_on<J: Journal>(journal: &J) -> 
         mine: old.epoch,
         current: new.epoch,
     };
+    let lost = Err(Error::Unknown { sid: unknown });
     for (what, sid, epoch, want) in [
         ("by one before", sid, old.epoch, Err(fenced)),
         ("by its owner", sid, new.epoch, Ok(())),
         ("again", sid, new.epoch, Ok(())),
-        (
-            "unknown",
-            unknown,
-            new.epoch,
-            Err(Error::Unknown { sid: unknown }),
-        ),
+        ("unknown", unknown, new.epoch, lost),
     ] {
         same(what, journal.release(sid, epoch).await, want)?;
     }

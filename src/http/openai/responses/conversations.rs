@@ -85,7 +85,7 @@ pub(super) async fn create(
         let room = host.reserve_session(&key).await?;
         let made = oracle.create(key, profile, Some(import)).await;
         room.settle(&made);
-        made.map_err(|error| Problem::from_ask_error(error, "items", "items"))?;
+        made.map_err(|error| Problem::from_ask_error(error, "items"))?;
     }
     let metadata = new.metadata.unwrap_or_default();
     Ok(Json(Conversation::new(id, &caller, metadata)))

@@ -6,29 +6,20 @@ use std::fmt;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use crate::model::{Seq, SessionName, TenantId};
+use crate::model::{Seq, SessionName, TenantId, words};
 
 /// Prefix of the names of sessions that hold responses outside a conversation.
 pub(in crate::http) const RESPONSES: &str = "resp-";
 const CONVERSATIONS: &str = "conv-";
 
-/// What a session of this interface holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
-    /// Responses that continue one another.
-    Responses,
-    Conversation,
-    /// One response, in memory.
-    Nothing,
-}
-
-impl Holds {
-    const fn letter(self) -> char {
-        match self {
-            Self::Responses => 'r',
-            Self::Conversation => 'c',
-            Self::Nothing => 'e',
-        }
+words! {
+    /// What a session of this interface holds.
+    pub(super) enum Holds {
+        /// Responses that continue one another.
+        Responses = "r",
+        Conversation = "c",
+        /// One response, in memory.
+        Nothing = "e",
     }
 }
 
@@ -66,14 +57,9 @@ impl ResponseId {
     pub(super) fn read(text: &str) -> Option<Self> {
         let (_, rest) = text.split_once('_')?;
         let rest = rest.split_once('_').map_or(rest, |(id, _)| id);
-        let mut chars = rest.chars();
-        let holds = match chars.next()? {
-            'r' => Holds::Responses,
-            'c' => Holds::Conversation,
-            'e' => Holds::Nothing,
-            _ => return None,
-        };
-        let (id, begins) = chars.as_str().split_at_checked(32)?;
+        let (letter, rest) = rest.split_at_checked(1)?;
+        let holds = *Holds::ALL.iter().find(|holds| holds.as_str() == letter)?;
+        let (id, begins) = rest.split_at_checked(32)?;
         Some(Self {
             holds,
             session: Uuid::try_parse(id).ok()?,
@@ -96,7 +82,7 @@ impl ResponseId {
     }
 
     fn tail(&self) -> String {
-        let (letter, session) = (self.holds.letter(), self.session.simple());
+        let (letter, session) = (self.holds, self.session.simple());
         format!("{letter}{session}{:x}", self.begins.0)
     }
 }

@@ -213,22 +213,21 @@ impl Response {
                 }
                 Outcome::Failed { code, detail } => return self.fail(&code.to_string(), detail),
                 Outcome::Cancelled => {
-                    let message =
-                        "the response was cancelled before its end: send the request again";
-                    return self.fail("cancelled", message);
+                    let what = "the response was cancelled before its end: send the request again";
+                    return self.fail("cancelled", what);
                 }
                 _ => {}
             }
         }
         if !end.text.is_empty() {
             let content = [output_text(&end.text)];
-            self.output
-                .push(message(&id.item("msg", first), self.status, &content));
+            let message = message(&id.item("msg", first), self.status, &content);
+            self.output.push(message);
         }
         for call in &end.calls {
             let id = id.item("fc", first + self.output.len());
-            self.output
-                .push(function_call(&id, Status::Completed, call, &call.arguments));
+            let call = function_call(&id, Status::Completed, call, &call.arguments);
+            self.output.push(call);
         }
         self
     }

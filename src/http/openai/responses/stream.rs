@@ -68,12 +68,9 @@ impl Writer for EventWriter {
     }
 
     fn end(&mut self, end: &End) -> Result<(), Problem> {
-        let turn = end.turn;
+        let (turn, id) = (end.turn, self.context.head.id);
         let response = self.response();
-        let status = response
-            .clone()
-            .end(self.context.head.id, &self.key, end, 0)
-            .status;
+        let status = response.clone().end(id, &self.key, end, 0).status;
         // The open message becomes the answer, unless the answer is more than the last turn's text.
         let open = self.open.as_ref().map(|open| (open.turn, &*open.text));
         let rest = open.and_then(|(at, shown)| Some((at, end.text.strip_prefix(shown)?)));
@@ -97,7 +94,7 @@ impl Writer for EventWriter {
         for call in &end.calls {
             self.call(call, turn);
         }
-        let response = response.end(self.context.head.id, &self.key, end, first);
+        let response = response.end(id, &self.key, end, first);
         let kind = match response.status {
             Status::Failed => "response.failed",
             Status::Incomplete => "response.incomplete",
@@ -137,10 +134,8 @@ impl EventWriter {
     }
 
     fn piece(&mut self, piece: &Piece) {
-        let begins = self
-            .open
-            .as_ref()
-            .is_none_or(|open| open.turn != piece.turn);
+        let open = self.open.as_ref();
+        let begins = open.is_none_or(|open| open.turn != piece.turn);
         if begins || piece.replaces {
             let status = match piece.replaces {
                 true => Status::Incomplete,
@@ -188,10 +183,8 @@ impl EventWriter {
     }
 
     fn call(&mut self, call: &ToolCall, turn: Turn) {
-        let (id, arguments) = (
-            self.context.head.id.item("fc", self.items),
-            &*call.arguments,
-        );
+        let id = self.context.head.id.item("fc", self.items);
+        let arguments = &*call.arguments;
         let begun = function_call(&id, Status::InProgress, call, "");
         self.item("response.output_item.added", &begun, turn);
         let delta = json!({ "delta": arguments });

@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use super::{Rule, add, claim, empty, entries, holds, numbered, said, unknown};
 use crate::{
-    journal::{ALL, Append, Error, Journal, Only, SessionStatus, Snapshot},
+    journal::{ALL, Append, Error, Journal, Known, Only, SessionStatus, Snapshot},
     model::{Seq, Sid},
     testkit::journal_conformance::{Checked, key, same, sample},
 };
@@ -108,24 +108,16 @@ async fn sub_agents_go_with_their_parent_and_no_copy_of_them<J: Journal>(journal
     let stands = journal.delete(parent.sid, Only::WhenIdle).await;
     let stands = matches!(stands, Err(Error::StatusConflict { sid, .. }) if sid == below.sid);
     same("one of them is busy", stands, true)?;
+    let name = |known: Known| known.key.name.to_string();
     let names = async || {
         let left = journal.list(key("default", "p")?.tenant, None, 9).await;
-        let left = left.map_err(said)?.into_iter();
-        Ok::<_, String>(
-            left.map(|known| known.key.name.to_string())
-                .collect::<Vec<_>>(),
-        )
+        let left = left.map_err(said)?.into_iter().map(name);
+        Ok::<Vec<_>, String>(left.collect())
     };
     let all = ["copy", "p", "p.1.1", "p.1.1.1.1"].map(str::to_owned);
     same("nothing is gone", names().await?, all.to_vec())?;
-    let gone = journal
-        .delete(parent.sid, Only::Always)
-        .await
-        .map_err(said)?;
-    let gone: Vec<String> = gone
-        .iter()
-        .map(|known| known.key.name.to_string())
-        .collect();
+    let gone = journal.delete(parent.sid, Only::Always).await;
+    let gone: Vec<String> = gone.map_err(said)?.into_iter().map(name).collect();
     same("gone", gone, all[1..].to_vec())?;
     same("left", names().await?, all[..1].to_vec())?;
     // The parent of a session that begins too late is gone.

@@ -72,13 +72,7 @@ async fn lists_go_on_behind_a_name<J: Journal>(journal: &J) -> Checked {
     }
     claim(journal, &key("other", "a")?).await?;
     // Byte order: - . 0-9 : A-Z _ a-z.
-    all.sort_by(|a, b| {
-        a.key
-            .name
-            .as_str()
-            .as_bytes()
-            .cmp(b.key.name.as_str().as_bytes())
-    });
+    all.sort_by_key(|known| known.key.name.to_string());
     let named = |name: &str| key("default", name).map(|key| key.name);
     for (after, limit, want) in [
         (None, 100, &all[..]),

@@ -135,10 +135,8 @@ async fn long_texts_are_shown_around_the_first_word<J: Journal>(journal: &J) -> 
 async fn say<J: Journal>(journal: &J, by: Claim, texts: &[&str]) -> Result<Seq, String> {
     let steered = |text: &&str| sample::steered((*text).to_owned());
     let records = texts.iter().map(steered).collect();
-    journal
-        .append(append(by, by.last, records))
-        .await
-        .map_err(said)
+    let appended = journal.append(append(by, by.last, records)).await;
+    appended.map_err(said)
 }
 
 fn hit(key: &SessionKey, seq: Seq, text: &str) -> Hit {

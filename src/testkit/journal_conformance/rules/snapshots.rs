@@ -20,18 +20,14 @@ async fn a_newer_snapshot_takes_the_place_of_an_older_one<J: Journal>(journal: &
     let kept = journal.snapshot(by.sid).await;
     same("before the first", kept, Ok(None))?;
     add(journal, numbered(by, 0, &[1, 2, 3, 4])).await?;
+    let newer = Some((3, "\0\u{ff}"));
     for (what, seq, body, kept) in [
         ("ahead of the log", 5, "a", None),
         ("the first", 2, "b", Some((2, "b"))),
         ("of the same record", 2, "c", Some((2, "b"))),
         ("older", 1, "d", Some((2, "b"))),
-        ("newer", 3, "\0\u{ff}", Some((3, "\0\u{ff}"))),
-        (
-            "ahead of the log again",
-            u64::MAX,
-            "f",
-            Some((3, "\0\u{ff}")),
-        ),
+        ("newer", 3, "\0\u{ff}", newer),
+        ("ahead of the log again", u64::MAX, "f", newer),
         ("empty, of the last record", 4, "", Some((4, ""))),
     ] {
         let saved = journal.save(by.sid, by.epoch, taken(seq, body)).await;

@@ -69,9 +69,8 @@ async fn a_session_begins_once_with_its_first_records<J: Journal>(journal: &J) -
         };
         let again = begin(&[1, 2], SessionStatus::Busy).await;
         same("a second time", again, Err(stands))?;
-        let answer = journal
-            .append(left(by, number + 1, SessionStatus::Closed))
-            .await;
+        let append = left(by, number + 1, SessionStatus::Closed);
+        let answer = journal.append(append).await;
         same("its owner is not fenced", answer, Ok(Seq(number + 1)))?;
     }
     Ok(())
