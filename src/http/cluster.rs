@@ -24,6 +24,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use bytes::Bytes;
+use dashmap::DashMap;
 use prometheus_client::{
     metrics::{counter::ConstCounter, gauge::ConstGauge},
     registry::{Registry, Unit},
@@ -39,7 +40,7 @@ use super::{
     host::SharedCounter,
 };
 use crate::{
-    journal::{NodeFigures, Nodes},
+    journal::{Node, NodeFigures, Nodes},
     llm::{cause, node_client},
     model::{Principal, SessionKey, SessionName},
 };
@@ -68,6 +69,8 @@ const LEASE: Duration = Duration::from_secs(8);
 const CONNECTIONS: usize = 8;
 /// Deadline of another node's answer to a watch.
 const JOIN: Duration = Duration::from_secs(2);
+/// Sessions whose last owners are remembered.
+const REMEMBERED: usize = 10_000;
 /// Retry hint while a node cannot be reached. Its sessions move after 10 to 12 s if it is dead.
 const NOTICED: Duration = Duration::from_secs(5);
 
@@ -77,6 +80,8 @@ pub struct Cluster {
     key: SecretString,
     clients: Vec<Client>,
     forwarded: AtomicU64,
+    /// Where requests for sessions were forwarded to last.
+    owners: DashMap<SessionKey, String>,
     /// Requests that change something and are being answered by other nodes.
     in_flight: SharedCounter,
 }
@@ -98,6 +103,7 @@ impl Cluster {
                 .map(|_| node_client())
                 .collect::<Result<_, _>>()?,
             forwarded: AtomicU64::new(0),
+            owners: DashMap::new(),
             in_flight: SharedCounter::default(),
         })
     }
@@ -190,10 +196,24 @@ impl Cluster {
         }
     }
 
-    async fn owner(&self, caller: &Principal, name: &SessionName) -> Option<String> {
-        let (tenant, name) = (caller.tenant.clone(), name.clone());
-        let owner = self.nodes.owner(SessionKey { tenant, name }).await;
-        owner.ok().flatten()?.url
+    async fn owner(&self, key: &SessionKey) -> Option<String> {
+        self.nodes.owner(key.clone()).await.ok().flatten()?.url
+    }
+
+    /// Where a session was last, unless that node has ended or drains. If the session is there no
+    /// more, that node may take it or says who has it.
+    fn last_owner(&self, key: &SessionKey) -> Option<String> {
+        let url = self.owners.get(key)?.clone();
+        let others = self.nodes.others();
+        let is_there = |node: &Node| !node.is_draining && node.url.as_ref() == Some(&url);
+        others.iter().any(is_there).then_some(url)
+    }
+
+    fn remember(&self, key: SessionKey, url: String) {
+        if self.owners.len() >= REMEMBERED {
+            self.owners.clear();
+        }
+        self.owners.insert(key, url);
     }
 
     async fn send(
@@ -269,8 +289,9 @@ fn last_event(path: &str) -> RevocationEvent {
 /// Sends a request to the node that owns its session. The layer around it has read the body, within
 /// its limits.
 ///
-/// A read asks for the owner first, because this node could answer from the journal, but without
-/// what is in progress there. Other requests are tried here, which claims a free session.
+/// It goes where the last one for the session went. Else, a read asks for the owner first, because
+/// this node could answer from the journal, but without what is in progress there. Other requests are
+/// tried here, which claims a free session.
 pub(super) async fn forward(
     State(host): State<Host>,
     Caller(caller): Caller,
@@ -286,20 +307,26 @@ pub(super) async fn forward(
         let (_, name) = parameters.iter().find(|(name, _)| *name == "id")?;
         SessionName::new(name).ok()
     });
-    let read = name.filter(|_| request.method() == Method::GET);
     let (parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, usize::MAX).await else {
         let what = "the request body ended early: send it again";
         return Problem::new(StatusCode::BAD_REQUEST, "broken_body", what).into_response();
     };
+    let of_tool_call = session_of_tool_call(&parts, &body);
     // The refusal of a tool call has no headers.
-    let asked_first = read.or_else(|| session_of_tool_call(&parts, &body));
-    let mut elsewhere = cluster.elsewhere(&host, &parts);
+    let looks_first = parts.method == Method::GET && name.is_some() || of_tool_call.is_some();
+    let name = name.or(of_tool_call).or_else(|| {
+        let name = parts.headers.get(SESSION)?;
+        SessionName::new(name.to_str().ok()?).ok()
+    });
+    let tenant = caller.tenant.clone();
+    let key = name.map(|name| SessionKey { tenant, name });
+    let mut first = cluster.elsewhere(&host, &parts);
+    first = first.or_else(|| cluster.last_owner(key.as_ref()?));
     for _ in 0..LOOKS {
-        let owner = match (elsewhere.take(), &asked_first) {
-            (Some(url), _) => Some(url),
-            (None, Some(name)) => cluster.owner(&caller, name).await,
-            (None, None) => None,
+        let owner = match (first.take(), &key) {
+            (None, Some(key)) if looks_first => cluster.owner(key).await,
+            (first, _) => first,
         };
         let url = match owner {
             Some(url) => url,
@@ -319,8 +346,16 @@ pub(super) async fn forward(
         match cluster.send(&url, &parts, body.clone(), &caller).await {
             // The session has just moved.
             Ok(response) if response.headers().contains_key(OWNER) => {}
-            Ok(response) => return response,
-            Err(problem) => return problem.into_response(),
+            Ok(response) => {
+                if let Some(key) = key {
+                    cluster.remember(key, url);
+                }
+                return response;
+            }
+            Err(problem) => {
+                key.map(|key| cluster.owners.remove(&key));
+                return problem.into_response();
+            }
         }
         tokio::time::sleep(PAUSE).await;
     }

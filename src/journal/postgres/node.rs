@@ -413,8 +413,8 @@ async fn tick(
             return Ok(false);
         }
         node.refresh_others(client).await?;
-        node.declare_dead(client).await?;
     }
+    node.declare_dead(client).await?;
     if renews {
         let busy = node.busy(client).await?;
         inner.maybe_busy.lock().renew(busy);
