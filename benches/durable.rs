@@ -218,7 +218,7 @@ async fn nodes(cluster: &Cluster, sessions: u64) -> BenchResult<()> {
                     false => SessionStatus::Idle,
                 };
                 let key = key(&format!("session-{number}"))?;
-                let records = (1..=3).map(record).collect();
+                let records = (1..=3).map(|record| record_at(record, number)).collect();
                 let by = journal.begin(key, records, leaves).await?;
                 if leaves == SessionStatus::Idle {
                     journal.release(by.sid, by.epoch).await?;
@@ -318,6 +318,11 @@ fn append(by: Claim, records: u64) -> Append {
 }
 
 fn record(number: u64) -> Arc<Record> {
+    record_at(number, 0)
+}
+
+/// A record so many seconds after the first ones.
+fn record_at(number: u64, seconds: u64) -> Arc<Record> {
     let fact: Fact = match number % 8 {
         1 => QueryFact::Accepted(Accepted {
             text: format!("Where are names checked, and which of them are refused? ({number})"),
@@ -346,7 +351,7 @@ fn record(number: u64) -> Arc<Record> {
         }
     };
     Arc::new(Record {
-        at: Timestamp::from_millis(1_767_225_600_000),
+        at: Timestamp::from_millis(1_767_225_600_000).plus(Duration::from_secs(seconds)),
         query: Some(QueryId(1)),
         turn: Some(Turn(0)),
         fact,

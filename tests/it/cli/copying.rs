@@ -13,10 +13,7 @@ use oracle_agent::{
     testkit::postgres::Cluster,
 };
 use serde_json::Value;
-use tokio::{
-    task::JoinSet,
-    time::{Duration, Instant, sleep},
-};
+use tokio::time::{Duration, Instant, sleep};
 
 use super::Workspace;
 use crate::actors::simulation::long;
@@ -97,26 +94,29 @@ async fn copy_that_is_killed_goes_on_and_equals_its_source() {
     fill(&journal, sessions).await;
     journal.close().await;
 
+    // After some sessions, it claims others and cannot write their records.
+    Postgres::migrate(&settings).await.unwrap();
+    let hold = "
+        CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS
+            'BEGIN IF NEW.sid > 300 THEN PERFORM pg_sleep(60); END IF; RETURN NEW; END';
+        CREATE TRIGGER hold BEFORE INSERT ON record FOR EACH ROW EXECUTE FUNCTION hold()";
+    Postgres::execute(&settings, hold).await.unwrap();
     let line = format!("journal copy {source} {url}");
     let mut killed = place.oracle(&line).command();
     let mut killed = killed.stdout(Stdio::null()).spawn().unwrap();
+    let held = "FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%INTO record%'";
+    let is_held = format!("SELECT count(*) {held}");
     let since = Instant::now();
-    let count = async |sql| Postgres::count(&settings, sql).await;
-    while count("SELECT count(*) FROM session").await.unwrap_or(0) == 0 {
+    while Postgres::count(&settings, &is_held).await.unwrap() == 0 {
         assert!(since.elapsed() < Duration::from_secs(60));
-        sleep(Duration::from_millis(5)).await;
+        sleep(Duration::from_millis(50)).await;
     }
-    // It claims sessions, and cannot write their records.
-    let held = "BEGIN; LOCK TABLE record IN SHARE MODE; SELECT pg_sleep(3); COMMIT";
-    let holding = settings.clone();
-    let mut tasks = JoinSet::new();
-    tasks.spawn(async move { Postgres::execute(&holding, held).await });
-    let owned = "SELECT count(*) FROM session WHERE owner IS NOT NULL";
-    sleep(Duration::from_secs(1)).await;
-    assert!(count(owned).await.unwrap() > 0);
     killed.kill().unwrap();
     killed.wait().unwrap();
-    tasks.join_next().await.unwrap().unwrap().unwrap();
+    let owned = "SELECT count(*) FROM session WHERE owner IS NOT NULL";
+    assert!(Postgres::count(&settings, owned).await.unwrap() > 0);
+    let release = format!("SELECT pg_terminate_backend(pid) {held}; DROP TRIGGER hold ON record");
+    Postgres::execute(&settings, &release).await.unwrap();
 
     let there = copy(&place, source, &url);
     assert_eq!(there["sessions"], sessions);
