@@ -108,7 +108,8 @@ fn chat(session: &str) -> Vec<u8> {
     request("POST", "/v1/chat/completions", &session, &body.to_string())
 }
 
-/// Each conversation goes on when it has its answer, at its owner or at the next node.
+/// Each conversation asks its next question when the last one is answered, at its owner or at the next
+/// node.
 async fn throughput(nodes: &[Node], is_forwarded: bool) -> BenchResult<()> {
     let times = || nodes.iter().map(|node| node.served.processor_time());
     let before = times().sum::<BenchResult<Duration>>()?;
@@ -120,12 +121,12 @@ async fn throughput(nodes: &[Node], is_forwarded: bool) -> BenchResult<()> {
         let clients = [&nodes[owner], &nodes[asked]].map(|node| Arc::clone(&node.client));
         running.spawn(async move {
             let mut ended = Ended::default();
-            for asked in 0.. {
+            for question in 0.. {
                 if began.elapsed() >= MEASURED {
                     break;
                 }
-                let session = format!("s-{is_forwarded}-{number}-{}", asked / QUESTIONS);
-                let client = &clients[usize::from(asked % QUESTIONS > 0)];
+                let session = format!("s-{is_forwarded}-{number}-{}", question / QUESTIONS);
+                let client = &clients[usize::from(question % QUESTIONS > 0)];
                 let sent = Instant::now();
                 let answer = client.send(&chat(&session)).await;
                 ended.add(sent.elapsed(), answer.map_err(|error| error.to_string()));

@@ -54,24 +54,24 @@ const SESSION: HeaderName = HeaderName::from_static("x-oracle-session");
 const KEY: HeaderName = HeaderName::from_static("x-oracle-cluster-key");
 const CALLER: HeaderName = HeaderName::from_static("x-oracle-caller");
 
-/// How often a request looks for its owner, which may change meanwhile, and the pause between.
-const LOOKS: u32 = 5;
+/// Attempts to reach the owner, which may change meanwhile, and the pause between.
+const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
-/// Between two reports of this node's load.
+/// Between two reports of this node's load, and between two looks of a watch for new nodes.
 const LOOK: Duration = Duration::from_secs(1);
 /// A new session goes to another node if this one runs more queries than this many times the other's
 /// and this many more.
 const LOAD_FACTOR: u64 = 2;
 const LOAD_MARGIN: u64 = 64;
-/// The part of a lease in which a node acts.
-const LEASE: Duration = Duration::from_secs(8);
+/// Age of the last heartbeat at which a node stops acting: four fifths of the lease.
+const OLDEST_HEARTBEAT: Duration = Duration::from_secs(8);
 /// Connections to each node: the streams of one are limited.
 const CONNECTIONS: usize = 8;
 /// Deadline of another node's answer to a watch.
 const JOIN: Duration = Duration::from_secs(2);
 /// Sessions whose last owners are remembered.
 const REMEMBERED: usize = 10_000;
-/// Retry hint while a node cannot be reached. Its sessions move after 10 to 12 s if it is dead.
+/// Retry hint while a node cannot be reached. If it is dead, its sessions move after 8 to 11 s.
 const NOTICED: Duration = Duration::from_secs(5);
 
 /// How a server reaches the other nodes of its cluster.
@@ -154,7 +154,7 @@ impl Cluster {
 
     /// Whether this node may act for its sessions.
     pub(super) fn has_lease(&self) -> bool {
-        self.nodes.figures().lease_age < LEASE
+        self.nodes.figures().lease_age < OLDEST_HEARTBEAT
     }
 
     /// The caller of a request from another node; `None` for other requests.
@@ -289,9 +289,10 @@ fn last_event(path: &str) -> RevocationEvent {
 /// Sends a request to the node that owns its session. The layer around it has read the body, within
 /// its limits.
 ///
-/// It goes where the last one for the session went. Else, a read asks for the owner first, because
-/// this node could answer from the journal, but without what is in progress there. Other requests are
-/// tried here, which claims a free session.
+/// It goes to the first of these: where [`Cluster::elsewhere`] says; where the last request for the
+/// session went; for a read or a tool call, the owner in the database, because this node could answer
+/// a read from the journal, but without what is in progress there; this node, which claims a free
+/// session.
 pub(super) async fn forward(
     State(host): State<Host>,
     Caller(caller): Caller,
@@ -323,7 +324,7 @@ pub(super) async fn forward(
     let key = name.map(|name| SessionKey { tenant, name });
     let mut first = cluster.elsewhere(&host, &parts);
     first = first.or_else(|| cluster.last_owner(key.as_ref()?));
-    for _ in 0..LOOKS {
+    for _ in 0..ATTEMPTS {
         let owner = match (first.take(), &key) {
             (None, Some(key)) if looks_first => cluster.owner(key).await,
             (first, _) => first,

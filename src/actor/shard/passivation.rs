@@ -135,7 +135,7 @@ impl ShardState {
         let idle = slots.filter_map(|(key, slot)| Some((idle_for(slot, now)?, key)));
         let may_leave = |(idle, _): &(u64, &SessionKey)| *idle >= limit || too_many > 0;
         let mut idle: Vec<_> = idle.filter(may_leave).collect();
-        idle.sort_unstable_by_key(|(since, _)| std::cmp::Reverse(*since));
+        idle.sort_unstable_by_key(|(idle, _)| std::cmp::Reverse(*idle));
         let leaves = |(number, (idle, key)): (usize, (u64, &SessionKey))| {
             (idle >= limit || number < too_many).then(|| (idle, key.clone()))
         };
@@ -151,9 +151,9 @@ impl ShardState {
 
     pub(super) fn passivate(&mut self, few: Vec<(u64, SessionKey)>) {
         let now = self.now();
-        for (since, key) in few {
+        for (idle_then, key) in few {
             let idle = self.slots.get(&key).and_then(|slot| idle_for(slot, now));
-            if idle.is_some_and(|idle| idle >= since) {
+            if idle.is_some_and(|idle| idle >= idle_then) {
                 self.ask_to_leave(&key, SessionMsg::Passivate);
             }
         }

@@ -83,7 +83,7 @@ impl Merged {
             if self.joined.insert(url.clone()) {
                 let (host, parts) = (self.host.clone(), self.parts.clone());
                 let events = watch(host, url.clone(), parts, self.caller.clone());
-                // What a node that comes later has recorded already is missing.
+                // A node that comes later may have recorded events already: the loss is told.
                 let joins = events.skip(usize::from(!self.has_looked));
                 let news = joins
                     .map(News::Event)
@@ -116,7 +116,7 @@ fn watch(
             let mark = || stream::once(async { lost() });
             mark().chain(events).chain(mark()).boxed()
         }
-        // It is tried again.
+        // `join` tries again after the pause.
         None => stream::once(sleep(JOIN))
             .filter_map(async |()| None)
             .boxed(),

@@ -50,7 +50,7 @@ impl Run for Pool {
     }
 }
 
-/// A plan that is kept does not know the values.
+/// Whether the plan is kept with the statement, or made for the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plan {
     Kept,

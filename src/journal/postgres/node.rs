@@ -54,14 +54,15 @@ impl Default for Timing {
 
 /// Sessions that are adopted at once.
 const ADOPTION_BATCH: i64 = 32;
-/// Between two looks while there is more to do.
+/// Between two looks while there is more to do, or another node drains.
 const SHORT_PAUSE: Duration = Duration::from_millis(100);
-/// How long another node is expected to drain.
+/// How long this node looks that often because another one drains.
 const DRAIN: Duration = Duration::from_secs(60);
 /// Idle sessions of a dead node that are released at once, and charges that are added up.
 const CLEANUP_BATCH: i64 = 1_000;
 
-/// Between two looks for the busy sessions; longer than a write may take to land.
+/// Between two looks for the busy sessions, besides one after each reconnection. A write that lands
+/// later is found by the next look.
 const RENEWAL: Duration = Duration::from_secs(30);
 
 /// What a node knows of its own heartbeats, by a clock that counts the time asleep.
@@ -309,7 +310,7 @@ impl Membership {
         Ok(())
     }
 
-    /// Ends in order: what this node still owns may be adopted at once.
+    /// Leaves the cluster: others may adopt at once what this node still owns.
     pub(super) async fn leave(&self, client: &impl Run) -> Result<(), Failed> {
         let sql = "UPDATE node SET is_dead = true WHERE id = $1";
         client.rows(sql, &[&self.id()]).await?;
@@ -400,7 +401,7 @@ async fn tick(
     };
     let client = client.insert(connected);
     let node = &inner.node;
-    // At the tick that is nearest.
+    // At the tick that is nearest to when it is due.
     if node.lease_age() + node.timing.look / 2 >= node.timing.beat {
         if !node.beat(client).await? {
             // It may have ended just now.

@@ -154,8 +154,7 @@ pub(super) async fn tenants(
     Ok(tenants)
 }
 
-/// The unfinished sessions of a tenant on all nodes: those of dead nodes are listed once they are
-/// adopted.
+/// The unfinished sessions of a tenant on all nodes, those of dead nodes too.
 pub(super) async fn unfinished_of(
     client: &impl Run,
     tenant: &TenantId,

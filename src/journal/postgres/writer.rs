@@ -167,7 +167,7 @@ async fn serve<W: Write>(
         let since = Instant::now();
         let mut pause = PAUSE;
         while let Some(mut batch) = due.pop() {
-            // The caller is gone; the session's next claim fences the request.
+            // Drops the requests of callers that are gone. The session's next claim fences what was sent.
             batch.retain(|queued| !queued.reply.is_closed());
             if batch.is_empty() {
                 continue;
