@@ -108,8 +108,8 @@ fn lexicon(path: &Path) -> Result<Lexicon, BuildError> {
         let why = format!("it is larger than {} bytes", Lexicon::MAX_BYTES);
         return Err(unreadable(io::Error::new(io::ErrorKind::FileTooLarge, why)));
     }
-    let no_text = io::ErrorKind::InvalidData;
-    let not_text = |_| unreadable(io::Error::new(no_text, "it is not UTF-8"));
+    let invalid = io::ErrorKind::InvalidData;
+    let not_text = |_| unreadable(io::Error::new(invalid, "it is not UTF-8"));
     let text = String::from_utf8(bytes).map_err(not_text)?;
     Ok(Lexicon::parse(&text, &path.display().to_string())?)
 }

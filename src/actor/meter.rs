@@ -35,18 +35,20 @@ mod timing;
 pub use process::ProcessUsage;
 pub use timing::Timing;
 
-type Text = &'static str;
-
 /// A metric with one label: a number for each value of the label. Clones share the numbers.
 #[derive(Debug, Clone)]
 pub struct MetricFamily {
-    label: Text,
+    label: &'static str,
     kind: MetricType,
-    counts: Arc<[(Text, AtomicU64)]>,
+    counts: Arc<[(&'static str, AtomicU64)]>,
 }
 
 impl MetricFamily {
-    fn new(kind: MetricType, label: Text, values: impl IntoIterator<Item = Text>) -> Self {
+    fn new(
+        kind: MetricType,
+        label: &'static str,
+        values: impl IntoIterator<Item = &'static str>,
+    ) -> Self {
         let values = values.into_iter().map(|value| (value, AtomicU64::new(0)));
         Self {
             label,
@@ -94,24 +96,28 @@ impl EncodeMetric for MetricFamily {
 }
 
 #[derive(Debug, Default)]
-struct Sheet(Vec<(Text, Text, Box<dyn Metric>)>);
+struct Sheet(Vec<(&'static str, &'static str, Box<dyn Metric>)>);
 
 impl Sheet {
-    fn add<M: Metric + Clone>(&mut self, name: Text, help: Text, metric: M) -> M {
+    fn add<M: Metric + Clone>(&mut self, name: &'static str, help: &'static str, metric: M) -> M {
         self.0.push((name, help, Box::new(metric.clone())));
         metric
     }
 
-    fn declare<M: Metric + Clone + Default>(&mut self, name: Text, help: Text) -> M {
+    fn declare<M: Metric + Clone + Default>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+    ) -> M {
         self.add(name, help, M::default())
     }
 
     fn tally(
         &mut self,
-        name: Text,
-        help: Text,
-        label: Text,
-        values: impl IntoIterator<Item = Text>,
+        name: &'static str,
+        help: &'static str,
+        label: &'static str,
+        values: impl IntoIterator<Item = &'static str>,
     ) -> MetricFamily {
         let family = MetricFamily::new(MetricType::Counter, label, values);
         self.add(name, help, family)
@@ -181,8 +187,11 @@ impl Metrics {
     }
 }
 
-fn kinds(kinds: &'static [Text], prefix: Text) -> impl Iterator<Item = Text> {
-    let strip = move |kind: &Text| kind.strip_prefix(prefix);
+fn kinds(
+    kinds: &'static [&'static str],
+    prefix: &'static str,
+) -> impl Iterator<Item = &'static str> {
+    let strip = move |kind: &&'static str| kind.strip_prefix(prefix);
     kinds.iter().filter_map(strip)
 }
 

@@ -165,7 +165,8 @@ struct FoundConfig {
     loaded: Result<Loaded, Vec<Problem>>,
 }
 
-/// Loads the configuration, with settings before and after those of the options. A file named by an option has to exist; the default one does not.
+/// Loads the configuration, with settings before and after those of the options. A file named by an
+/// option has to exist; the default one does not.
 fn find(args: &Args, environment: &Environment, [before, after]: [&[Setting]; 2]) -> FoundConfig {
     let named = args.options.config.clone();
     let usual = || usual_file(environment).filter(|path| !is_missing(path));

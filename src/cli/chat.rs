@@ -197,8 +197,8 @@ impl Chat<'_> {
     async fn follow(&mut self, asked: QueryToFollow) -> Result<(), CliError> {
         let (format, terminal) = (self.request.format, &mut *self.terminal);
         let mut user = self.reader.user(format, terminal);
-        let (of, interrupts) = ((format, &self.request.root), &mut self.interrupts);
-        let mut follower = Follower::new(&self.session, of, &mut user, terminal, interrupts);
+        let (shown, interrupts) = ((format, &self.request.root), &mut self.interrupts);
+        let mut follower = Follower::new(&self.session, shown, &mut user, terminal, interrupts);
         let followed = match asked {
             QueryToFollow::Now(question) => {
                 let compact = AnswerOptions {

@@ -229,11 +229,11 @@ impl Conflicts<'_> {
         let cluster = &config.cluster;
         if let Some(url) = &cluster.url {
             if config.journal.url.is_none() {
-                let allowed = "set only with `journal.url`: nodes share a database";
+                let allowed = "only together with `journal.url`, because nodes share a database";
                 self.add("cluster.url", url, allowed);
             }
             if cluster.key_env.is_none() && cluster.key_file.is_none() {
-                let allowed = "set only with `key_env` or `key_file`, which all nodes share";
+                let allowed = "only together with `key_env` or `key_file`, which all nodes share";
                 self.add("cluster.url", url, allowed);
             }
         }

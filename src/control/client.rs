@@ -393,6 +393,7 @@ impl<T> Events<T> {
             }
             match timeout(SILENCE, self.pieces.next()).await {
                 Ok(Some(piece)) => self.piece = piece?,
+                // An event that the end cuts off does not count.
                 Ok(None) => return Ok(None),
                 Err(_) => return Err(silent(&self.place, SILENCE)),
             }

@@ -13,7 +13,7 @@ use crate::{
     actor::{Answer, AskError, Detail, Frame, Progress, QueryStream, SessionHandle, SessionRecord},
     kernel::{Command, Refusal},
     model::{
-        ApprovalToken, QueryId, SessionKey, Submission, TenantId, ToolCall,
+        ApprovalToken, QueryId, Submission, TenantId, ToolCall,
         record::{ApprovalFact, ApprovalVerdict, Fact, ToolFact},
     },
 };
@@ -282,10 +282,10 @@ impl QueryHandle {
         }
         self.waiting.retain(|waits| waits != waiting);
         let token = &waiting.token.0;
-        let SessionKey { tenant, name: of } = self.session.key();
+        let key = self.session.key();
         let session = Subject {
-            tenant: (*tenant != TenantId::local()).then(|| tenant.clone()),
-            name: of.clone(),
+            tenant: (key.tenant != TenantId::local()).then(|| key.tenant.clone()),
+            name: key.name.clone(),
         };
         let why = format!(
             "a call of {name} waits for approval: run `oracle ctl approve {session} {id} {token}`"

@@ -189,7 +189,7 @@ impl Cluster {
             .iter()
             .filter(|node| !node.is_draining && node.url.is_some());
         let other = fit.min_by_key(|node| node.queries)?;
-        let is_fuller = host.oracle.busy() as u64 > LOAD_FACTOR * other.queries + LOAD_MARGIN;
+        let is_fuller = is_much_fuller(host.oracle.busy() as u64, other.queries);
         match host.is_draining() || begins && is_fuller {
             true => other.url.clone(),
             false => None,
@@ -206,7 +206,11 @@ impl Cluster {
         let url = self.owners.get(key)?.clone();
         let others = self.nodes.others();
         let is_there = |node: &Node| !node.is_draining && node.url.as_ref() == Some(&url);
-        others.iter().any(is_there).then_some(url)
+        let is_there = others.iter().any(is_there);
+        if !is_there {
+            self.owners.remove(key);
+        }
+        is_there.then_some(url)
     }
 
     fn remember(&self, key: SessionKey, url: String) {
@@ -276,6 +280,11 @@ impl Cluster {
     }
 }
 
+/// Whether a new session is better off at a node that runs `other` queries than at one with `own`.
+const fn is_much_fuller(own: u64, other: u64) -> bool {
+    own > LOAD_FACTOR * other + LOAD_MARGIN
+}
+
 /// The end of a stream whose key is revoked.
 fn last_event(path: &str) -> RevocationEvent {
     let name = match path {
@@ -289,10 +298,10 @@ fn last_event(path: &str) -> RevocationEvent {
 /// Sends a request to the node that owns its session. The layer around it has read the body, within
 /// its limits.
 ///
-/// It goes to the first of these: where [`Cluster::elsewhere`] says; where the last request for the
-/// session went; for a read or a tool call, the owner in the database, because this node could answer
-/// a read from the journal, but without what is in progress there; this node, which claims a free
-/// session.
+/// It goes to the first of these: where [`Cluster::elsewhere`] says; for a read or a tool call, the
+/// owner in the database, because any node could answer a read from the journal, but without what is in
+/// progress at the owner; for others, where the last request for the session went; this node, which
+/// claims a free session.
 pub(super) async fn forward(
     State(host): State<Host>,
     Caller(caller): Caller,
@@ -323,7 +332,9 @@ pub(super) async fn forward(
     let tenant = caller.tenant.clone();
     let key = name.map(|name| SessionKey { tenant, name });
     let mut first = cluster.elsewhere(&host, &parts);
-    first = first.or_else(|| cluster.last_owner(key.as_ref()?));
+    if !looks_first {
+        first = first.or_else(|| cluster.last_owner(key.as_ref()?));
+    }
     for _ in 0..ATTEMPTS {
         let owner = match (first.take(), &key) {
             (None, Some(key)) if looks_first => cluster.owner(key).await,
@@ -357,6 +368,9 @@ pub(super) async fn forward(
                 key.map(|key| cluster.owners.remove(&key));
                 return problem.into_response();
             }
+        }
+        if let Some(key) = &key {
+            cluster.owners.remove(key);
         }
         tokio::time::sleep(PAUSE).await;
     }
@@ -394,5 +408,48 @@ pub(super) async fn watch(host: Host) {
         let serving = others.iter().filter(|node| node.url.is_some()).count();
         host.oracle.divide_limits(1 + serving);
         tokio::time::sleep(LOOK).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_sessions_leave_a_node_only_if_it_is_much_fuller() {
+        for (own, other, leaves) in [
+            (0, 0, false),
+            (64, 0, false),
+            (65, 0, true),
+            (264, 100, false),
+            (265, 100, true),
+            (100, 1_000, false),
+        ] {
+            assert_eq!(is_much_fuller(own, other), leaves, "{own} {other}");
+        }
+    }
+
+    #[test]
+    fn tool_calls_and_watches_are_recognized() {
+        let parts = |uri: &str| Request::get(uri).body(()).unwrap().into_parts().0;
+        let call = br#"{"method":"tools/call","params":{"arguments":{"session":"talk"}}}"#;
+        let session = session_of_tool_call(&parts("/mcp"), call);
+        assert_eq!(session, SessionName::new("talk").ok());
+        for (path, body) in [
+            ("/api/sessions", &call[..]),
+            ("/mcp", b"{"),
+            ("/mcp", br#"{"params":{"arguments":{"session":7}}}"#),
+            ("/mcp", br#"{"params":{"arguments":{"session":"no name"}}}"#),
+        ] {
+            assert_eq!(session_of_tool_call(&parts(path), body), None, "{path}");
+        }
+        for (uri, is_of_all) in [
+            ("/api/control/watch", true),
+            ("/api/control/watch?types=query&tenant=a", true),
+            ("/api/control/watch?types=query&session=a", false),
+            ("/api/control", false),
+        ] {
+            assert_eq!(is_watch_of_all(&parts(uri)), is_of_all, "{uri}");
+        }
     }
 }

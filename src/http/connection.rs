@@ -36,6 +36,7 @@ use super::{Host, Settings};
 
 /// Maximum length of a head, and size of a connection's send buffer.
 const BUFFER: usize = 64 << 10;
+/// `llm::http::node_client` has room for as many.
 const STREAMS: u32 = 128;
 const PING: Duration = Duration::from_secs(20);
 const GRACE: Duration = Duration::from_secs(1);

@@ -60,9 +60,9 @@ impl Server {
     }
 
     /// Shuts down the server and the system gracefully within `server.drain_deadline`: rejects
-    /// connections (in a cluster, only after the queries) and queries, lets queries run for four fifths of that time (except those that
-    /// wait for approval), then ends streams and stops. Queries that still run are recovered at the
-    /// next start.
+    /// connections (in a cluster, only after the queries) and queries, lets queries run for four
+    /// fifths of that time (except those that wait for approval), then ends streams and stops.
+    /// Queries that still run are recovered at the next start.
     pub async fn shut_down(mut self, system: System) {
         let within = self.host.settings.drain_deadline;
         let deadline = Instant::now() + within;

@@ -61,12 +61,11 @@ fn scaled(amount: u64, by: u64, of: u64) -> u64 {
 pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
     let notes: usize = notes.iter().map(|note| note.chars().count()).sum();
     let conversation = (draft.transcript_chars() + notes) / 4;
-    let conversation = (conversation as u64).saturating_add(draft.session.instruction_tokens());
+    let sent = (conversation as u64).saturating_add(draft.session.instruction_tokens());
     if draft.query.options().is_task {
-        return conversation;
+        return sent;
     }
-    conversation
-        .saturating_add(draft.query.prompt_tokens)
+    sent.saturating_add(draft.query.prompt_tokens)
         .saturating_add(tool_tokens(draft))
         .saturating_add(format_tokens(&draft.query.options().format))
 }

@@ -32,7 +32,9 @@ const POOL_IDLE: Duration = Duration::from_secs(60);
 /// Deadline of another node for a connection or the answer to a ping, and time between the pings.
 #[cfg(feature = "server")]
 const NODE: Duration = Duration::from_secs(2);
-/// What a node sends ahead on a stream, in bytes; a connection has at most 128 streams.
+/// What a node sends ahead on a stream, in bytes; a connection has at most as many streams as
+/// `http::connection` allows.
+#[cfg(feature = "server")]
 const STREAM_WINDOW: u32 = 256 << 10;
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// Shorter words of a secret are schemes such as `Bearer`.

@@ -75,7 +75,8 @@ impl<'de> Visitor<'de> for TextVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut joined = String::new();
-        while let Some(piece) = list.next_element::<ContentPart<'de>>()? {
+        while let Some(piece) = list.next_element::<Object<ContentPart<'de>>>()? {
+            let Some(piece) = piece.0 else { continue };
             if matches!(&*piece.kind.0, "" | "text" | "output_text") {
                 joined.push_str(&piece.text.0);
             }

@@ -17,9 +17,9 @@ impl Anthropic<'_> {
         let said = self.0.said;
         let mut blocks = Vec::new();
         if said.reasoning.is_some() {
-            let (thinking, signature) = (REASONING, SIGNATURE);
-            blocks
-                .push(json!({ "type": "thinking", "thinking": thinking, "signature": signature }));
+            let thinking = json!({ "type": "thinking", "thinking": REASONING,
+                "signature": SIGNATURE });
+            blocks.push(thinking);
         }
         if self.has_text() {
             blocks.push(json!({ "type": "text", "text": said.text.concat() }));

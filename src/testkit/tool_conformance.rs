@@ -63,8 +63,10 @@ pub fn declares_itself(subject: &Subject<'_>) {
     assert!(is_sentence, "no first sentence: {first:?}");
     let schema = &spec.schema;
     assert_eq!(schema["type"], "object", "the schema is no object schema");
-    let is_strict = schema["additionalProperties"] == false;
-    assert!(is_strict, "unknown arguments are let in");
+    assert_eq!(
+        schema["additionalProperties"], false,
+        "unknown arguments are let in"
+    );
     for (name, property) in properties(subject) {
         let words = property["description"].as_str().unwrap_or_default();
         let is_documented = !words.trim().is_empty();

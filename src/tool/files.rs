@@ -140,19 +140,21 @@ fn read(
     let mut span = wanted.span(settings)?;
     let opened = root.open_file(&wanted.path)?;
     let shown = &opened.shown;
-    let symbol = wanted.symbol.as_ref();
-    let symbol = symbol.map(|symbol| symbol::find(&opened.file, shown, symbol));
-    let symbol = symbol.transpose()?;
-    if let Some(symbol) = &symbol {
-        let Span { start, end } = symbol.span;
+    let place = match &wanted.symbol {
+        Some(name) => Some(symbol::find(&opened.file, shown, name)?),
+        None => None,
+    };
+    if let Some(place) = &place {
+        let Span { start, end } = place.span;
         let end = end.min(start.saturating_add(settings.max_lines - 1));
         span = Span { start, end };
     }
     let window = window(&opened, span, settings.limits, stop)?;
     let last = (span.start + window.lines.len() as u64).saturating_sub(1);
     let mut text = render(shown, span, &window)?;
-    if let Some(symbol) = symbol {
-        text += &symbol::note(&symbol, last);
+    // Unless the file was emptied meanwhile.
+    if let Some(place) = place.filter(|_| !window.lines.is_empty()) {
+        text += &symbol::note(&place, last);
     }
     let data = json!({ "path": shown, "start": span.start, "end": last });
     Ok(ToolOutput::new(text, &data))

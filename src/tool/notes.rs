@@ -182,7 +182,8 @@ impl Notes {
         if is_utf16(&bytes) {
             return None;
         }
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        let text = String::from_utf8(bytes);
+        Some(text.unwrap_or_else(|broken| String::from_utf8_lossy(broken.as_bytes()).into_owned()))
     }
 
     fn below_folder<'a>(&self, given: &'a str) -> &'a str {

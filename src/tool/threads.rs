@@ -10,8 +10,8 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{
@@ -32,7 +32,7 @@ const EXCERPT: usize = 300;
 const SEARCH_LIMITS: [usize; 3] = [64, 512, 4_096];
 
 /// A statement in a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadHit {
     /// The session, within the tenant.
     pub session: SessionName,
@@ -41,7 +41,6 @@ pub struct ThreadHit {
     /// Its time.
     pub at: Timestamp,
     /// Its query, if any.
-    #[serde(skip)]
     pub query: Option<QueryId>,
     /// Its kind.
     pub said: Utterance,
@@ -95,7 +94,8 @@ pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
             let searched = timeout(deadline, search(&*threads, words, of, limit, &context)).await;
             let found = searched.map_err(|_| too_slow())?.map_err(failed)?;
             let text = report(words, of, &context.session.name, &found);
-            let data = json!({ "places": found.places, "more": found.more });
+            let places: Vec<Value> = found.places.iter().map(data).collect();
+            let data = json!({ "places": places, "more": found.more });
             Ok(ToolOutput::new(text, &data))
         }
     })
@@ -170,6 +170,12 @@ fn failed(fault: Fault) -> ToolError {
 }
 
 /// Formats the results of `query`, as seen from the session `here`.
+fn data(place: &ThreadHit) -> Value {
+    json!({
+        "session": place.session, "seq": place.seq, "at": place.at, "said": place.said, "excerpt": place.excerpt,
+    })
+}
+
 fn report(query: &str, of: Option<&SessionName>, here: &SessionName, found: &ThreadHits) -> String {
     if found.places.is_empty() {
         return nothing(query, of, found.whole);

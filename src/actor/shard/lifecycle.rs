@@ -292,6 +292,7 @@ impl ShardState {
         };
         let was_asked = |ending: &Ending| ending.killed_for.is_none();
         let left = end == ActorEnd::Stopped && live.ending.as_deref().is_some_and(was_asked);
+        // Empty for an actor that nobody has asked to end; `left` has told them apart.
         let ending = *live.ending.take().unwrap_or_default();
         if left || self.parked.is_some() {
             // Pending work resumes at the next activation.

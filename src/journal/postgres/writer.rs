@@ -167,7 +167,8 @@ async fn serve<W: Write>(
         let since = Instant::now();
         let mut pause = PAUSE;
         while let Some(mut batch) = due.pop() {
-            // Drops the requests of callers that are gone. The session's next claim fences what was sent.
+            // Drops the requests of callers that are gone. The session's next claim fences what was
+            // sent.
             batch.retain(|queued| !queued.reply.is_closed());
             if batch.is_empty() {
                 continue;
@@ -184,7 +185,10 @@ async fn serve<W: Write>(
                 Err(failed) => failed,
             };
             match failed.recovery() {
-                Recovery::Isolate | Recovery::Bisect if batch.len() > 1 => {
+                Recovery::Isolate if batch.len() > 1 => {
+                    due.extend(batch.into_iter().map(|queued| vec![queued]));
+                }
+                Recovery::Bisect if batch.len() > 1 => {
                     let rest = batch.split_off(batch.len() / 2);
                     due.extend([rest, batch]);
                 }
@@ -241,4 +245,98 @@ async fn attempt<W: Write>(
         link.lose(&client);
     }
     written
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join_all;
+
+    use super::*;
+    use crate::{
+        journal::postgres::{pool, settings::Settings},
+        testkit::postgres::Cluster,
+    };
+
+    /// Fails with this code the first time that its batch is sent.
+    struct Fault {
+        number: u32,
+        code: Option<&'static str>,
+    }
+
+    static BATCHES: Mutex<Vec<Vec<u32>>> = Mutex::new(Vec::new());
+
+    impl Write for Fault {
+        type Answer = u32;
+
+        fn order(&self, other: &Self) -> Ordering {
+            self.number.cmp(&other.number)
+        }
+
+        async fn write(
+            client: &ClientWrapper,
+            batch: &[&Self],
+        ) -> Result<Vec<Result<u32, Error>>, Failed> {
+            let numbers: Vec<u32> = batch.iter().map(|it| it.number).collect();
+            let is_new = !BATCHES.lock().contains(&numbers);
+            BATCHES.lock().push(numbers);
+            let code = batch.iter().find_map(|it| it.code);
+            if let Some(code) = code.filter(|_| is_new) {
+                let fail = format!("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{code}'; END $$");
+                client.batch_execute(&fail).await?;
+            }
+            Ok(batch.iter().map(|it| Ok(it.number)).collect())
+        }
+    }
+
+    /// The batches that are sent for four requests, the third of which fails with this code, and which
+    /// of them succeed.
+    async fn batches(pool: &Pool, code: &'static str) -> (Vec<Vec<u32>>, Vec<bool>) {
+        BATCHES.lock().clear();
+        let (mut tasks, counts) = (JoinSet::new(), Arc::default());
+        let mut starting = Starting {
+            tasks: &mut tasks,
+            batches: &counts,
+        };
+        let queue: Queue<Fault> = starting.queue(&Link::of(pool));
+        // All are in the queue before its task runs, because the test has one thread.
+        let asked = (1..=4).map(|number| {
+            let code = (number == 3).then_some(code);
+            queue.ask(Fault { number, code })
+        });
+        let answers = join_all(asked).await;
+        let answered = answers.iter().map(Result::is_ok).collect();
+        (BATCHES.lock().clone(), answered)
+    }
+
+    #[tokio::test]
+    async fn a_failure_decides_how_its_batch_is_sent_again() {
+        let Some(cluster) = Cluster::shared() else {
+            return;
+        };
+        let settings = Settings::new(cluster.schema().await.unwrap());
+        let pool = pool(&settings, 1).unwrap();
+        let all = vec![1, 2, 3, 4];
+        for (why, code, sent, refused) in [
+            ("a deadlock: again", "40P01", vec![all.clone()], 0),
+            (
+                "a lock: each by itself, and again",
+                "55P03",
+                vec![vec![4], vec![3], vec![3], vec![2], vec![1]],
+                0,
+            ),
+            (
+                "a value: the halves, until it is alone",
+                "22021",
+                vec![vec![1, 2], vec![3, 4], vec![3], vec![4]],
+                1,
+            ),
+            ("a missing right: not again", "42501", vec![], 4),
+        ] {
+            let (batches, answered) = batches(&pool, code).await;
+            let sent: Vec<_> = [all.clone()].into_iter().chain(sent).collect();
+            assert_eq!(batches, sent, "{why}");
+            let failed = answered.iter().filter(|is_answered| !**is_answered);
+            assert_eq!(failed.count(), refused, "{why}");
+        }
+    }
 }

@@ -68,6 +68,7 @@ pub(in crate::tool) struct Shard {
 #[derive(Default)]
 pub(in crate::tool) struct TermCache {
     terms: HashMap<Box<str>, Vec<String>>,
+    /// Numbers of the terms in one shard; cleared before another one is read.
     pub(in crate::tool) numbers: HashMap<Box<str>, Box<[u32]>>,
 }
 

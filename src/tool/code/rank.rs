@@ -88,11 +88,13 @@ pub(in crate::tool) fn resolved_terms(
     };
     let of = |wanted: &QueryTerm| {
         let share = wanted.sort.share();
-        let rare_forms = wanted.forms.iter();
-        let rare_forms = rare_forms.filter_map(|(form, near)| Some((form, *near, rarity(form)?)));
-        let mut same = rare_forms.clone().filter(|(_, near, _)| *near >= SAME_WORD);
-        let own = same.next().map(|(.., rare)| rare);
-        let terms = rare_forms.map(|(form, near, rare)| {
+        let forms = wanted.forms.iter();
+        let forms: Vec<(&String, f32, f32)> = forms
+            .filter_map(|(form, near)| Some((form, *near, rarity(form)?)))
+            .collect();
+        let mut same = forms.iter().filter(|(_, near, _)| *near >= SAME_WORD);
+        let own = same.next().map(|(.., rare)| *rare);
+        let terms = forms.into_iter().map(|(form, near, rare)| {
             // A rare synonym is no better than the word itself.
             let rare = own.map_or(rare, |own| rare.min(own * 1.2));
             (form.clone(), share * near * rare)

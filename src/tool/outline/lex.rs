@@ -39,7 +39,7 @@ pub(super) struct Token<'a> {
     pub(super) at: usize,
     pub(super) is_line_start: bool,
     pub(super) is_unindented: bool,
-    /// The number of brackets around it within its statement.
+    /// In the pieces of a statement's head, the number of brackets around it; else 0.
     pub(super) nest: u32,
 }
 

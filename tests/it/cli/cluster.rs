@@ -5,7 +5,10 @@ use std::{fs, net::TcpListener, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
-use oracle_agent::testkit::postgres::Cluster;
+use oracle_agent::{
+    journal::{Postgres, postgres::Settings},
+    testkit::postgres::Cluster,
+};
 use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
@@ -19,7 +22,7 @@ use super::{
 mod chaos;
 
 const KEY: &str = "0123456789abcdef0123456789abcdef";
-/// Less than the time after which a follower looks into the journal by itself.
+/// Shorter than the time after which a follower looks into the journal without being told.
 const AT_ONCE: Duration = Duration::from_secs(10);
 const SOON: Duration = Duration::from_secs(60);
 
@@ -197,7 +200,7 @@ async fn any_node_takes_any_request() {
     let events = one.events(&client, "talk").await;
     assert_eq!(count(&events, "session.revived"), 0, "it stays where it is");
 
-    // Nobody gets another identity without the key of the cluster, here or at the owner.
+    // Without the key of the cluster, a request keeps its own identity, here and at the owner.
     let caller = r#"{"name":"x","tenant":"acme","role":"admin","profiles":[]}"#;
     for node in [&one, &other] {
         for key in ["", "guessed"] {
@@ -224,6 +227,20 @@ async fn watch_of_all_sessions_has_those_of_all_nodes() {
     let key = fs::read_to_string(one.place.place.data.path().join("oracle/admin.key")).unwrap();
     let watch = client.get(url).bearer_auth(key.trim()).send().await;
     let mut watch = watch.unwrap().bytes_stream();
+    // A node that accepts connections and says nothing holds nothing up.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!(
+        "INSERT INTO node (id, url) VALUES (1, 'http://{}')",
+        silent.local_addr().unwrap()
+    );
+    Postgres::execute(&Settings::new(database.clone()), &silent)
+        .await
+        .unwrap();
+    one.server.comes_to("oracle_nodes", 3);
+    for _ in 0..10 {
+        one.ask(&client, "here", "where is it?").await;
+    }
+    until_in(&mut watch, "event: query.finished", 10).await;
     // Each sees the other with a heartbeat.
     let (mut here, mut there) = (0, 0);
     let both = async {
@@ -270,6 +287,37 @@ async fn idle_sessions_move_when_a_node_begins_to_drain() {
     assert!(readiness.contains("\"draining\":true"), "{readiness}");
     let events = other.events(&client, "busy").await;
     assert_eq!(count(&events, "turn.started"), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_follow_a_session_that_has_moved() {
+    let Some(cluster) = Cluster::shared() else {
+        return;
+    };
+    let database = cluster.schema().await.unwrap();
+    let (mut first, other) = (Node::start(&database, 0), Node::start(&database, 0));
+    let client = client();
+    for node in [&first, &other] {
+        let answer = node.ask(&client, "talk", "where is it?").await;
+        assert_eq!(answer.status(), StatusCode::OK);
+    }
+    // The other node now knows where the session was. That node ends, and comes back without it.
+    first.server.signal("TERM");
+    other.server.comes_to("oracle_nodes", 1);
+    first.server = first.place.start();
+    other.server.comes_to("oracle_nodes", 2);
+    let answer = other.ask(&client, "talk", "and then?").await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    // Whoever has it now: what happens there shows at once at both.
+    for node in [&first, &other] {
+        let seen = node.events(&client, "talk").await.len();
+        let url = node.url(&format!("/api/sessions/talk/events?after={seen}"));
+        let stream = client.get(url).header("accept", "text/event-stream");
+        let mut stream = stream.send().await.unwrap().bytes_stream();
+        let answer = other.ask(&client, "talk", "really?").await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        until_in(&mut stream, "event: query.finished", 1).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -73,6 +73,7 @@ fn anthropic_streams_decode_with_their_quirks() {
                 TEXT,
                 HELLO,
                 r#"message_delta {"delta":[]}"#,
+                r#"future {"message":{"stop_reason":["a"]},"delta":{"text":["a"]}}"#,
                 END,
                 STOP,
             ],
