@@ -61,7 +61,7 @@ fn main() -> BenchResult<()> {
         journals.push(("postgres", Arc::new(journal?)));
     }
     for (name, journal) in &journals {
-        for (sessions, records) in [(1, 1), (1, 3), (64, 1), (64, 3), (256, 3)] {
+        for (sessions, records) in [(1, 1), (1, 3), (64, 1), (64, 3), (256, 1), (256, 3)] {
             let appends = appends(&runtime, journal, sessions, records)?;
             println!("{name}: {sessions} sessions, {records} records an append: {appends}");
         }

@@ -1,12 +1,14 @@
 //! Conversations of three turns with a model server over HTTP, 100 concurrently, on one thread:
 //! turns per second, processor time per turn, memory of an idle conversation. With the journal in
-//! memory and in SQLite (every append synced), and with whole and streamed replies.
+//! memory, in SQLite and in PostgreSQL (every append synced), and with whole and streamed replies.
+//! Without PostgreSQL, its figures are left out.
 //!
 //! | variable | |
 //! |---|---|
 //! | `ORACLE_BENCH_URL` | an OpenAI-compatible server (default: `oracle dev mock-model`) |
-//! | `ORACLE_BENCH_ROUNDS` | rounds of 100 conversations (100) |
-//! | `ORACLE_BENCH_ONLY` | one run: `{memory,durable}-{never,always}` or `idle` |
+//! | `ORACLE_BENCH_CONVERSATIONS` | concurrent conversations (100) |
+//! | `ORACLE_BENCH_ROUNDS` | rounds of them (100) |
+//! | `ORACLE_BENCH_ONLY` | one run: `{memory,durable,postgres}-{never,always}` or `idle` |
 //! | `TMPDIR` | the disk of the journal |
 //!
 //! For comparable figures, pin server and benchmark to a core each: `taskset -c 0 cargo bench
@@ -16,10 +18,10 @@
 use std::{error::Error, fs, path::Path, sync::Arc, time::Duration};
 
 use oracle_agent::{
-    journal::{Journal, Memory, Sqlite},
+    journal::{Journal, Memory, Postgres, Sqlite},
     llm::{Dialect, Streaming},
     model::Submission,
-    testkit::{TestOracle, TestSystem},
+    testkit::{TestOracle, TestSystem, postgres::Cluster},
 };
 use tokio::{task::JoinSet, time::Instant};
 
@@ -37,8 +39,6 @@ use remote::remote;
 
 type BenchResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Concurrent conversations, and turns of each.
-const CONVERSATIONS: usize = 100;
 const TURNS: usize = 3;
 const IDLE: usize = 10_000;
 
@@ -50,30 +50,52 @@ fn main() -> BenchResult<()> {
             (format!("{}/v1", mock.url), Some(mock))
         }
     };
-    let rounds = std::env::var("ORACLE_BENCH_ROUNDS");
-    let rounds = rounds.ok().and_then(|number| number.parse().ok());
-    let rounds = rounds.unwrap_or(100);
-    println!("{rounds} times {CONVERSATIONS} conversations of {TURNS} turns, with {url}");
+    let (rounds, many) = (
+        number("ORACLE_BENCH_ROUNDS"),
+        number("ORACLE_BENCH_CONVERSATIONS"),
+    );
+    println!("{rounds} times {many} conversations of {TURNS} turns, with {url}");
     let directory = tempfile::tempdir()?;
-    for (name, kept, streaming) in [
-        ("memory-never", JournalKind::InMemory, Streaming::Never),
-        ("memory-always", JournalKind::InMemory, Streaming::Always),
-        ("durable-never", JournalKind::OnDisk, Streaming::Never),
-        ("durable-always", JournalKind::OnDisk, Streaming::Always),
-    ] {
-        if is_wanted(name) {
-            let journal = kept.journal(&directory.path().join(name))?;
-            let figures = on_one_thread(run(&url, streaming, journal, rounds))?;
+    let cluster = Cluster::start("").inspect_err(|error| println!("postgres: {error}"));
+    let cluster = cluster.ok();
+    let modes = [("never", Streaming::Never), ("always", Streaming::Always)];
+    for kind in ["memory", "durable", "postgres"] {
+        for (mode, streaming) in modes {
+            let name = format!("{kind}-{mode}");
+            if !is_wanted(&name) || kind == "postgres" && cluster.is_none() {
+                continue;
+            }
+            let figures = on_one_thread(async {
+                let journal: Arc<dyn Journal> = match (kind, &cluster) {
+                    ("memory", _) => Arc::new(Memory::new()),
+                    ("postgres", Some(cluster)) => {
+                        Arc::new(Postgres::open(&cluster.fresh().await?).await?)
+                    }
+                    _ => on_disk(&directory.path().join(&name))?,
+                };
+                run(&url, streaming, journal, (rounds, many)).await
+            })?;
             println!("{name}: {figures}");
         }
     }
     if is_wanted("idle") {
         // On disk, so that the memory is that of the conversations only.
-        let journal = JournalKind::OnDisk.journal(&directory.path().join("idle"))?;
+        let journal = on_disk(&directory.path().join("idle"))?;
         let figures = on_one_thread(idle(&url, journal))?;
         println!("idle: {figures}");
     }
     Ok(())
+}
+
+/// The number in a variable, else 100.
+fn number(variable: &str) -> usize {
+    let number = std::env::var(variable).ok();
+    number.and_then(|number| number.parse().ok()).unwrap_or(100)
+}
+
+fn on_disk(directory: &Path) -> BenchResult<Arc<dyn Journal>> {
+    let broken = Box::new(|why: &str| eprintln!("broken: {why}"));
+    Ok(Arc::new(Sqlite::open(directory, broken)?))
 }
 
 fn is_wanted(name: &str) -> bool {
@@ -85,24 +107,6 @@ fn on_one_thread<T>(work: impl Future<Output = BenchResult<T>>) -> BenchResult<T
         .enable_all()
         .build()?;
     runtime.block_on(work)
-}
-
-#[derive(Clone, Copy)]
-enum JournalKind {
-    InMemory,
-    OnDisk,
-}
-
-impl JournalKind {
-    fn journal(self, directory: &Path) -> BenchResult<Arc<dyn Journal>> {
-        Ok(match self {
-            Self::InMemory => Arc::new(Memory::new()),
-            Self::OnDisk => {
-                let broken = Box::new(|why: &str| eprintln!("broken: {why}"));
-                Arc::new(Sqlite::open(directory, broken)?)
-            }
-        })
-    }
 }
 
 async fn system(
@@ -117,14 +121,14 @@ async fn system(
     Ok(Arc::new(oracle.start().await?))
 }
 
-/// Runs 100 new conversations; returns the duration of each.
-async fn round(oracle: &Arc<TestSystem>, number: usize) -> BenchResult<Vec<Duration>> {
+/// Runs so `many` new conversations at a time; returns the duration of each.
+async fn round(oracle: &Arc<TestSystem>, number: usize, many: usize) -> BenchResult<Vec<Duration>> {
     let mut running = JoinSet::new();
-    for each in 0..CONVERSATIONS {
+    for each in 0..many {
         let oracle = Arc::clone(oracle);
         running.spawn(async move {
             let began = Instant::now();
-            let number = number * CONVERSATIONS + each;
+            let number = number * many + each;
             let session = oracle.session(&format!("c{number}"))?;
             let question = format!(
                 "Question {number}: where is the session token checked and what happens when it is missing?"
@@ -136,7 +140,7 @@ async fn round(oracle: &Arc<TestSystem>, number: usize) -> BenchResult<Vec<Durat
             BenchResult::Ok(began.elapsed())
         });
     }
-    let mut times = Vec::with_capacity(CONVERSATIONS);
+    let mut times = Vec::with_capacity(many);
     while let Some(ended) = running.join_next().await {
         times.push(ended??);
     }
@@ -147,15 +151,15 @@ async fn run(
     url: &str,
     streaming: Streaming,
     journal: Arc<dyn Journal>,
-    rounds: usize,
+    (rounds, many): (usize, usize),
 ) -> BenchResult<String> {
     let oracle = system(url, streaming, journal).await?;
     // The first round opens connections and makes one-time allocations.
-    round(&oracle, 0).await?;
+    round(&oracle, 0, many).await?;
     let (began, busy) = (Instant::now(), processor_time()?);
-    let mut times = Vec::with_capacity(rounds * CONVERSATIONS);
+    let mut times = Vec::with_capacity(rounds * many);
     for number in 1..=rounds {
-        times.extend(round(&oracle, number).await?);
+        times.extend(round(&oracle, number, many).await?);
     }
     let (took, busy) = (began.elapsed(), processor_time()?.saturating_sub(busy));
     times.sort_unstable();
@@ -172,10 +176,10 @@ async fn run(
 
 async fn idle(url: &str, journal: Arc<dyn Journal>) -> BenchResult<String> {
     let oracle = system(url, Streaming::Never, journal).await?;
-    round(&oracle, 0).await?;
+    round(&oracle, 0, 100).await?;
     let before = resident()?;
-    for number in 1..=IDLE / CONVERSATIONS {
-        round(&oracle, number).await?;
+    for number in 1..=IDLE / 100 {
+        round(&oracle, number, 100).await?;
     }
     let grown = resident()?.saturating_sub(before);
     Ok(format!(

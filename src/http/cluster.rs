@@ -25,13 +25,16 @@ use axum::{
 };
 use bytes::Bytes;
 use dashmap::DashMap;
+use futures_util::future::join_all;
 use prometheus_client::{
     metrics::{counter::ConstCounter, gauge::ConstGauge},
     registry::{Registry, Unit},
 };
 use reqwest::Client;
 use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
 use subtle::ConstantTimeEq as _;
+use tokio::time::{sleep, timeout};
 
 use super::{
     Caller, Host, Problem,
@@ -67,7 +70,7 @@ const LOAD_MARGIN: u64 = 64;
 const OLDEST_HEARTBEAT: Duration = Duration::from_secs(8);
 /// Connections to each node: the streams of one are limited.
 const CONNECTIONS: usize = 8;
-/// Deadline of another node's answer to a watch.
+/// Deadline of another node's answer to a watch or a cancellation.
 const JOIN: Duration = Duration::from_secs(2);
 /// Sessions whose last owners are remembered.
 const REMEMBERED: usize = 10_000;
@@ -220,6 +223,14 @@ impl Cluster {
         self.owners.insert(key, url);
     }
 
+    /// Sends a request to all other nodes, whose answers do not matter.
+    async fn tell_all(&self, parts: &Parts, body: &Bytes, caller: &Principal) {
+        let others = self.nodes.others();
+        let urls = others.iter().filter_map(|node| node.url.as_deref());
+        let sent = urls.map(|url| timeout(JOIN, self.send(url, parts, body.clone(), caller)));
+        join_all(sent).await;
+    }
+
     async fn send(
         &self,
         url: &str,
@@ -322,7 +333,9 @@ pub(super) async fn forward(
         let what = "the request body ended early: send it again";
         return Problem::new(StatusCode::BAD_REQUEST, "broken_body", what).into_response();
     };
-    let of_tool_call = session_of_tool_call(&parts, &body);
+    let message = mcp_message(&parts, &body);
+    let is_cancellation = message["method"] == "notifications/cancelled";
+    let of_tool_call = session_of_tool_call(&message);
     // The refusal of a tool call has no headers.
     let looks_first = parts.method == Method::GET && name.is_some() || of_tool_call.is_some();
     let name = name.or(of_tool_call).or_else(|| {
@@ -332,7 +345,11 @@ pub(super) async fn forward(
     let tenant = caller.tenant.clone();
     let key = name.map(|name| SessionKey { tenant, name });
     let mut first = cluster.elsewhere(&host, &parts);
-    if !looks_first {
+    if is_cancellation {
+        // It names no session: any node may have the call.
+        cluster.tell_all(&parts, &body, &caller).await;
+        first = None;
+    } else if !looks_first {
         first = first.or_else(|| cluster.last_owner(key.as_ref()?));
     }
     for _ in 0..ATTEMPTS {
@@ -372,7 +389,7 @@ pub(super) async fn forward(
         if let Some(key) = &key {
             cluster.owners.remove(key);
         }
-        tokio::time::sleep(PAUSE).await;
+        sleep(PAUSE).await;
     }
     let what = "the session is moving to another node: try again";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "owner_unreachable", what)
@@ -380,14 +397,17 @@ pub(super) async fn forward(
         .into_response()
 }
 
+/// The message of a request to `/mcp`; null for others.
+fn mcp_message(parts: &Parts, body: &[u8]) -> Value {
+    let is_mcp = parts.uri.path() == "/mcp";
+    let message = is_mcp.then(|| serde_json::from_slice(body).ok());
+    message.flatten().unwrap_or_default()
+}
+
 /// The session that a tool call over MCP continues.
-fn session_of_tool_call(parts: &Parts, body: &[u8]) -> Option<SessionName> {
-    if parts.uri.path() != "/mcp" {
-        return None;
-    }
-    let call: serde_json::Value = serde_json::from_slice(body).ok()?;
-    let session = call.pointer("/params/arguments/session")?;
-    SessionName::new(session.as_str()?).ok()
+fn session_of_tool_call(message: &Value) -> Option<SessionName> {
+    let session = message["params"]["arguments"]["session"].as_str()?;
+    SessionName::new(session).ok()
 }
 
 fn is_watch_of_all(parts: &Parts) -> bool {
@@ -407,7 +427,7 @@ pub(super) async fn watch(host: Host) {
         let others = cluster.nodes.others();
         let serving = others.iter().filter(|node| node.url.is_some()).count();
         host.oracle.divide_limits(1 + serving);
-        tokio::time::sleep(LOOK).await;
+        sleep(LOOK).await;
     }
 }
 
@@ -433,15 +453,15 @@ mod tests {
     fn tool_calls_and_watches_are_recognized() {
         let parts = |uri: &str| Request::get(uri).body(()).unwrap().into_parts().0;
         let call = br#"{"method":"tools/call","params":{"arguments":{"session":"talk"}}}"#;
-        let session = session_of_tool_call(&parts("/mcp"), call);
-        assert_eq!(session, SessionName::new("talk").ok());
+        let session = |path, body| session_of_tool_call(&mcp_message(&parts(path), body));
+        assert_eq!(session("/mcp", call), SessionName::new("talk").ok());
         for (path, body) in [
             ("/api/sessions", &call[..]),
             ("/mcp", b"{"),
             ("/mcp", br#"{"params":{"arguments":{"session":7}}}"#),
             ("/mcp", br#"{"params":{"arguments":{"session":"no name"}}}"#),
         ] {
-            assert_eq!(session_of_tool_call(&parts(path), body), None, "{path}");
+            assert_eq!(session(path, body), None, "{path}");
         }
         for (uri, is_of_all) in [
             ("/api/control/watch", true),

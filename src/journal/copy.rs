@@ -64,6 +64,12 @@ pub enum CopyError {
         /// The first different record.
         seq: Seq,
     },
+    /// The target has a session that the source does not have.
+    #[error(
+        "the target has the session `{0}` (tenant/name), which the source lacks: copy to an empty \
+         journal"
+    )]
+    Extra(SessionKey),
     /// The target has usage that the source does not have.
     #[error("the target has other usage of `{0}`: copy to an empty journal")]
     Usage(String),
@@ -82,10 +88,23 @@ pub async fn copy(from: &dyn Usages, to: &dyn Usages) -> Result<Copied, CopyErro
     };
     let mut digest = Sha256::new();
     let mut tenant = None;
-    while let Some(next) = from.tenants(tenant, 1).await?.pop() {
+    loop {
+        let (next, there) = (from.tenants(tenant.clone(), 1), to.tenants(tenant, 1));
+        // A tenant that only the target has comes up with its first session.
+        let Some(next) = next.await?.into_iter().chain(there.await?).min() else {
+            break;
+        };
         let mut after = None;
         loop {
-            let page = from.list(next.clone(), after, PAGE).await?;
+            let page = from.list(next.clone(), after.clone(), PAGE).await?;
+            let there = to.list(next.clone(), after, page.len().max(1)).await?;
+            let is_extra = |there: &Known| {
+                let is_behind = page.last().is_some_and(|last| there.key > last.key);
+                !is_behind && page.iter().all(|known| known.key != there.key)
+            };
+            if let Some(extra) = there.into_iter().find(is_extra) {
+                return Err(CopyError::Extra(extra.key));
+            }
             let Some(last) = page.last() else { break };
             after = Some(last.key.name.clone());
             // By names, the sessions of sub-agents follow those of their parents.

@@ -180,7 +180,8 @@ impl Membership {
     pub(super) async fn enter(&self, client: &impl Run) -> Result<(), Failed> {
         let sql = "UPDATE node SET is_dead = true WHERE url = $1 AND NOT is_dead";
         client.rows(sql, &[&self.url]).await?;
-        self.register(client).await
+        self.register(client).await?;
+        self.refresh_others(client).await
     }
 
     async fn register(&self, client: &impl Run) -> Result<(), Failed> {

@@ -165,6 +165,25 @@ async fn sqlite_is_copied_there_and_back() {
         assert_eq!(journal.usage(payer(), Day(0)).await.as_ref(), Ok(&usage));
     }
 
+    // Sessions that only the target has: between others, behind them, and of other tenants.
+    for (tenant, name) in [
+        ("default", "s2x"),
+        ("default", "t"),
+        ("a", "s1"),
+        ("z", "s1"),
+    ] {
+        let tenant = TenantId::new(tenant).unwrap();
+        let extra = SessionKey {
+            tenant,
+            ..key(name)
+        };
+        let by = back.claim(extra.clone()).await.unwrap();
+        let last = back.append(one(by, "more", SessionStatus::Idle)).await;
+        assert!(last.is_ok());
+        let refused = copy(&from, &back).await.unwrap_err().to_string();
+        assert!(refused.contains(&extra.to_string()), "{refused}");
+        back.delete(by.sid, Only::Always).await.unwrap();
+    }
     let by = back.claim(key("s1")).await.unwrap();
     back.append(one(by, "later", SessionStatus::Idle))
         .await

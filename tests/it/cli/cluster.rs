@@ -130,12 +130,29 @@ impl Node {
             .comes_to("oracle_sessions_live{state=\"calling\"}", 1);
     }
 
+    /// Sends a message over MCP; the response may be a stream.
+    async fn mcp(&self, client: &Client, message: Value) -> Response {
+        let request = client
+            .post(self.url("/mcp"))
+            .header("accept", "application/json, text/event-stream")
+            .header("content-type", "application/json")
+            .header("mcp-session-id", "0")
+            .body(message.to_string());
+        request.send().await.unwrap()
+    }
+
     async fn events(&self, client: &Client, session: &str) -> Vec<Value> {
         let url = self.url(&format!("/api/sessions/{session}/events?limit=500"));
         let page = client.get(url).send().await.unwrap();
         let page: Value = serde_json::from_slice(&page.bytes().await.unwrap()).unwrap();
         page["events"].as_array().unwrap().clone()
     }
+}
+
+/// A tool call over MCP.
+fn ask_talk() -> Value {
+    let params = json!({"name": "ask", "arguments": {"question": "really?", "session": "talk"}});
+    json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})
 }
 
 /// Reads a stream until it has had this text so often.
@@ -188,14 +205,7 @@ async fn any_node_takes_any_request() {
     until_in(&mut stream, "event: query.finished", 5).await;
 
     // A tool call over MCP too.
-    let params = json!({"name": "ask", "arguments": {"question": "really?", "session": "talk"}});
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    let call = client
-        .post(other.url("/mcp"))
-        .header("accept", "application/json, text/event-stream")
-        .header("content-type", "application/json")
-        .body(call.to_string());
-    let told = call.send().await.unwrap().text().await.unwrap();
+    let told = other.mcp(&client, ask_talk()).await.text().await.unwrap();
     assert!(told.contains("Fine."), "{told}");
     let events = one.events(&client, "talk").await;
     assert_eq!(count(&events, "session.revived"), 0, "it stays where it is");
@@ -213,6 +223,26 @@ async fn any_node_takes_any_request() {
             assert_eq!(seen.status(), StatusCode::OK, "{key}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancellation_over_mcp_reaches_the_node_that_has_the_call() {
+    let Some(cluster) = Cluster::shared() else {
+        return;
+    };
+    let database = cluster.schema().await.unwrap();
+    let one = Node::with_delays(&database, &[0, 600_000]);
+    let other = Node::start(&database, 0);
+    let client = client();
+    one.ask(&client, "talk", "where is it?").await;
+    let _waiting = other.mcp(&client, ask_talk()).await;
+    one.server
+        .comes_to("oracle_sessions_live{state=\"calling\"}", 1);
+    let params = json!({"requestId": 7});
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+    assert_eq!(other.mcp(&client, cancel).await.status(), 202);
+    one.server
+        .comes_to("oracle_queries_total{outcome=\"cancelled\"}", 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
