@@ -39,10 +39,7 @@ use super::{
 use crate::{
     actor::{Answer, AskError, Detail, Progress, SessionHandle, Watch},
     control::{Code, check_session},
-    http::{
-        Caller, Host, Problem, StreamText, auth::RevocationEvent, extract::Path,
-        problem::ProblemBody, sse,
-    },
+    http::{Caller, Host, Problem, StreamText, auth::RevocationEvent, extract::Path, sse},
     journal::{Entry, Only},
     kernel::Refusal,
     model::{
@@ -92,7 +89,6 @@ fn unknown_conversation() -> Problem {
         (status = 200, description = "The response; a stream of events if `stream` is true.", content(
             (shapes::Response = "application/json"), (Object = "text/event-stream")
         )),
-        (status = 404, description = "The model, the response or the conversation does not exist.", body = ProblemBody),
     )
 )]
 async fn create(
@@ -357,10 +353,7 @@ pub(super) struct OfResponse {
 /// Returns a stored response.
 #[utoipa::path(get, path = "/v1/responses/{id}", tag = "openai",
     params(OfResponse),
-    responses(
-        (status = 200, body = shapes::Response),
-        (status = 404, description = "The response does not exist.", body = ProblemBody),
-    )
+    responses((status = 200, body = shapes::Response))
 )]
 async fn show(
     State(host): State<Host>,

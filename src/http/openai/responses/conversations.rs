@@ -134,10 +134,7 @@ pub(super) struct OfConversation {
 /// Returns a conversation.
 #[utoipa::path(get, path = "/v1/conversations/{id}", tag = "openai",
     params(OfConversation),
-    responses(
-        (status = 200, body = Conversation),
-        (status = 404, description = "The conversation does not exist.", body = ProblemBody),
-    )
+    responses((status = 200, body = Conversation))
 )]
 pub(super) async fn show(
     caller: Caller,
@@ -152,7 +149,6 @@ pub(super) async fn show(
     params(OfConversation),
     responses(
         (status = 200, body = DeletedConversation),
-        (status = 404, description = "The conversation does not exist.", body = ProblemBody),
         (status = 409, description = "A response is in progress.", body = ProblemBody),
     )
 )]
