@@ -8,7 +8,7 @@ use std::{io::Write as _, time::Duration};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::{CliError, arguments::one_of, terminal::Terminal};
+use super::{CliError, CliResult, arguments::one_of, terminal::Terminal};
 use crate::{
     access::{FileError, Key, KeyFile, KeyName, KeySetError, NewKey, StoredKey},
     model::{ProfileName, TenantId, Timestamp, access::Role},
@@ -91,7 +91,7 @@ pub fn run(
     file: &KeyFile,
     now: Timestamp,
     terminal: &mut Terminal,
-) -> Result<(), CliError> {
+) -> CliResult {
     match command {
         KeysCommand::Create(args) => create(args, file, now, terminal),
         KeysCommand::List => list(file, now, terminal),
@@ -99,12 +99,7 @@ pub fn run(
     }
 }
 
-fn create(
-    args: &CreateArgs,
-    file: &KeyFile,
-    now: Timestamp,
-    terminal: &mut Terminal,
-) -> Result<(), CliError> {
+fn create(args: &CreateArgs, file: &KeyFile, now: Timestamp, terminal: &mut Terminal) -> CliResult {
     let key = Key::generate().map_err(CliError::failed)?;
     let new = NewKey {
         name: args.name.clone(),
@@ -130,7 +125,7 @@ fn create(
     Ok(())
 }
 
-fn list(file: &KeyFile, now: Timestamp, terminal: &mut Terminal) -> Result<(), CliError> {
+fn list(file: &KeyFile, now: Timestamp, terminal: &mut Terminal) -> CliResult {
     let book = file.read()?.unwrap_or_default();
     if terminal.json {
         let mut keys = book.keys().iter();
@@ -168,12 +163,7 @@ fn profiles(entry: &StoredKey) -> String {
     }
 }
 
-fn revoke(
-    key: &str,
-    file: &KeyFile,
-    now: Timestamp,
-    terminal: &mut Terminal,
-) -> Result<(), CliError> {
+fn revoke(key: &str, file: &KeyFile, now: Timestamp, terminal: &mut Terminal) -> CliResult {
     let entry = match file.read()? {
         Some(_) => file.change(|book| book.revoke(key, now).map_err(CliError::failed))?,
         // Looking for a key must not create the file.

@@ -263,6 +263,16 @@ pub(super) enum Step {
     Budget(Subject, Budgets),
 }
 
+impl Step {
+    pub(super) const fn session(&self) -> Option<&Subject> {
+        match self {
+            Self::Do(verb) => verb.session(),
+            Self::Watch(wanted) => wanted.session.as_ref(),
+            Self::Budget(session, _) => Some(session),
+        }
+    }
+}
+
 impl CtlCommand {
     pub(super) fn step(&self) -> Result<Step, serde_json::Error> {
         Ok(match self.clone() {
