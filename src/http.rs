@@ -83,7 +83,7 @@ pub use crate::config::{Server as Settings, StreamText};
 pub use accept::{AuthMode, BindError, Listener};
 pub use auth::{Admin, Caller};
 pub use cluster::Cluster;
-pub use host::{CounterGuard, DrainSignal, Host, HostParts};
+pub use host::{DrainSignal, Host, HostParts};
 pub use problem::Problem;
 pub use server::{LocalServer, Server};
 pub use tenants::Reservation;

@@ -43,7 +43,7 @@ async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     gateways(registry, &host.oracle.providers());
     let tasks = ConstGauge::new(Handle::current().metrics().num_alive_tasks() as u64);
     registry.register("tasks", "Tasks of the runtime", tasks);
-    let connections = ConstGauge::new(host.shared.connections.now() as u64);
+    let connections = ConstGauge::new(host.shared.connections.len() as u64);
     registry.register("http_connections", "Open connections", connections);
     let requests = ConstGauge::new(host.shared.overload.requests.in_use() as u64);
     let help = "Requests in progress, including streams";

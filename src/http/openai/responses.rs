@@ -342,23 +342,23 @@ async fn beginning(watch: &mut Watch) -> Result<(Seq, Timestamp), Problem> {
     Err(AskError::Stopped.into())
 }
 
-/// The path parameter of a response.
+/// The path parameter of a response or a conversation.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
-pub(super) struct OfResponse {
-    /// The response's id.
+struct WithId {
+    /// The id of the response or conversation.
     id: String,
 }
 
 /// Returns a stored response.
 #[utoipa::path(get, path = "/v1/responses/{id}", tag = "openai",
-    params(OfResponse),
+    params(WithId),
     responses((status = 200, body = shapes::Response))
 )]
 async fn show(
     State(host): State<Host>,
     caller: Caller,
-    Path(OfResponse { id }): Path<OfResponse>,
+    Path(WithId { id }): Path<WithId>,
 ) -> Result<Json<shapes::Response>, Problem> {
     let id = ResponseId::read(&id).ok_or_else(|| unknown_response("id"))?;
     let stored = find(&host, &caller, id, "id").await?;
