@@ -5,16 +5,13 @@
 use std::path::PathBuf;
 
 use super::{CliError, CliResult, interrupts::Interrupts, terminal::Terminal};
-use crate::{
-    control::{Answer, Client, ClientError, Subject, Verb, Watching, WireUpdate},
-    model::PartialLimits,
-};
+use crate::control::{Client, ClientError, Subject, Watching, WireUpdate};
 
 mod command;
 pub(super) mod output;
 
 pub use command::CtlCommand;
-use command::{Budgets, Step};
+use command::Step;
 
 /// The server to control.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
@@ -52,19 +49,10 @@ pub async fn run(
 ) -> CliResult {
     let step = command.step().map_err(CliError::no_json)?;
     let client = connect(step.session()).await?;
-    let verb = match step {
-        Step::Do(verb) => verb,
-        Step::Watch(wanted) => return watch(&client, &wanted, terminal).await,
-        Step::Budget(session, budgets) => {
-            let inspect = Verb::Inspect {
-                session: session.clone(),
-            };
-            let limits = limits(client.carry_out(&inspect).await?, budgets)?;
-            Verb::SetBudget { session, limits }
-        }
-    };
-    let answer = client.carry_out(&verb).await?;
-    output::answer(&answer, terminal)
+    match step {
+        Step::Do(verb) => output::answer(&client.carry_out(&verb).await?, terminal),
+        Step::Watch(wanted) => watch(&client, &wanted, terminal).await,
+    }
 }
 
 /// Prints records until Ctrl-C, or until the server has ended.
@@ -85,20 +73,6 @@ async fn watch(client: &Client, wanted: &Watching, terminal: &mut Terminal) -> C
             return Ok(());
         }
     }
-}
-
-/// The budgets of the running query with these changes.
-fn limits(answer: Answer, budgets: Budgets) -> CliResult<PartialLimits> {
-    let now = match answer {
-        Answer::Session { session } => session.limits,
-        _ => None,
-    };
-    let now = now.ok_or_else(|| CliError::failed("no query is running in this session"))?;
-    Ok(PartialLimits {
-        max_turns: budgets.turns.or(Some(now.max_turns)),
-        max_tokens: budgets.tokens.or(now.max_tokens),
-        max_cost: budgets.cost.or(now.max_cost),
-    })
 }
 
 impl From<ClientError> for CliError {

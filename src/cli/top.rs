@@ -21,7 +21,7 @@ use super::{
     interrupts::{Interrupts, Signals, suspended},
     terminal::{Style, Terminal},
 };
-use crate::{actor::Clock, model::TenantId};
+use crate::{actor::Clock, control::Client, model::TenantId};
 
 mod feed;
 mod frame;
@@ -29,7 +29,6 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use feed::Connect;
 use feed::{in_time, snapshots};
 use state::{Action, Top};
 
@@ -49,14 +48,14 @@ pub struct TopArgs {
     pub tenant: Option<TenantId>,
 }
 
-/// Shows the table until the user leaves it.
+/// Shows the table until the user leaves it. `connect` finds the server.
 ///
 /// # Errors
 /// If there is no terminal that can show it, no server can be reached at the start, or the terminal
 /// cannot be written.
-pub async fn run<'a>(
-    args: &'a TopArgs,
-    connect: &'a Connect<'a>,
+pub async fn run(
+    args: &TopArgs,
+    connect: impl AsyncFn() -> CliResult<Client>,
     terminal: &Terminal,
 ) -> CliResult {
     let style = match terminal.screen() {
@@ -68,7 +67,7 @@ pub async fn run<'a>(
         now: Clock::system().now(),
         ..Top::default()
     };
-    let mut snapshots = pin!(snapshots(args, connect));
+    let mut snapshots = pin!(snapshots(args, &connect));
     // Before the screen is taken: that there is no server is an ordinary error.
     if let Some(first) = snapshots.next().await {
         top.take(Ok(first?));

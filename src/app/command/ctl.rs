@@ -30,7 +30,7 @@ pub(super) fn ctl(ctl: &CtlArgs, context: CommandContext<'_>) -> Result<(), CliE
 #[cfg(feature = "tui")]
 pub(super) fn top(args: &TopArgs, context: CommandContext<'_>) -> Result<(), CliError> {
     let (folder, environment) = (context.directory()?, context.environment);
-    let find: &top::Connect<'_> = &|| Box::pin(connect(&args.server, None, &folder, environment));
+    let find = async || connect(&args.server, None, &folder, environment).await;
     on_runtime(Box::pin(top::run(args, find, context.terminal)))
 }
 

@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use futures_util::{Stream, StreamExt as _, future::LocalBoxFuture, stream};
+use futures_util::{Stream, StreamExt as _, stream};
 use tokio::time::{sleep, timeout};
 
 use super::TopArgs;
@@ -20,9 +20,6 @@ const PAGE: u32 = 1_000;
 /// Sessions inspected in one read, and concurrently.
 const INSPECTED: usize = 128;
 const AT_A_TIME: usize = 16;
-
-/// Finds the server.
-pub type Connect<'a> = dyn Fn() -> LocalBoxFuture<'a, CliResult<Client>> + 'a;
 
 type Known = HashMap<SessionKey, Row>;
 
@@ -42,10 +39,10 @@ pub(super) struct Snapshot {
 }
 
 /// Reads now and then again and again. After an error it connects again.
-pub(super) fn snapshots<'a>(
-    args: &'a TopArgs,
-    connect: &'a Connect<'a>,
-) -> impl Stream<Item = CliResult<Snapshot>> + 'a {
+pub(super) fn snapshots(
+    args: &TopArgs,
+    connect: &impl AsyncFn() -> CliResult<Client>,
+) -> impl Stream<Item = CliResult<Snapshot>> {
     let begin = (Duration::ZERO, None, Known::new());
     stream::unfold(begin, async move |(pause, client, mut known)| {
         sleep(pause).await;
