@@ -64,7 +64,7 @@ pub(crate) use handle::{AnswerText, Piece, QueryStream};
 pub use meter::{MetricFamily, MetricGauge, Metrics, ProcessUsage, Timing};
 pub use profile::{Profile, Profiles};
 pub use reload::{Changes, Reload, ReloadError};
-pub use services::{QueueDepths, Timeouts};
+pub use services::QueueDepths;
 pub use supervisor::{Recovery, StartError, System, SystemArgs, SystemSettings};
 pub use tool_servers::{ToolServer, ToolServers, WithheldTool};
 pub use view::SessionView;

@@ -60,7 +60,7 @@ mod user;
 
 pub use crate::config::Environment;
 pub use arguments::{AskArgs, ChatArgs, Options};
-pub use error::CliError;
+pub use error::{CliError, CliResult};
 pub use interrupts::{Interrupts, Signals};
 
 /// A parsed command line.
@@ -190,7 +190,7 @@ const OPTIONAL: [(&str, &str, bool); 7] = [
 impl Args {
     /// Reads a command line, the name of the program first. A question in place of a command is
     /// asked.
-    pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, CliError> {
+    pub fn read(line: impl IntoIterator<Item = OsString>) -> CliResult<Self> {
         let line: Vec<OsString> = line.into_iter().collect();
         let matches = match command().try_get_matches_from(&line) {
             Err(error) => as_question(&line, error),
@@ -265,7 +265,7 @@ fn not_understood(
 }
 
 /// Writes the manual pages.
-pub(crate) fn manual(folder: &Path) -> Result<(), CliError> {
+pub(crate) fn manual(folder: &Path) -> CliResult {
     let written =
         fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command(), folder));
     written.map_err(|error| {
@@ -277,7 +277,7 @@ pub(crate) fn manual(folder: &Path) -> Result<(), CliError> {
 }
 
 /// Prints what a shell needs to complete command lines.
-pub(crate) fn completions(shell: Shell, terminal: &mut terminal::Terminal) -> Result<(), CliError> {
+pub(crate) fn completions(shell: Shell, terminal: &mut terminal::Terminal) -> CliResult {
     // Into memory first: the generator panics where it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command(), "oracle", &mut script);

@@ -83,7 +83,7 @@ pub use crate::config::{Server as Settings, StreamText};
 pub use accept::{AuthMode, BindError, Listener};
 pub use auth::{Admin, Caller};
 pub use cluster::Cluster;
-pub use host::{CounterGuard, DrainSignal, Host, HostParts};
+pub use host::{DrainSignal, Host, HostParts};
 pub use problem::Problem;
 pub use server::{LocalServer, Server};
 pub use tenants::Reservation;
@@ -95,6 +95,7 @@ pub use tenants::Reservation;
         title = "Oracle",
         description = "Hosts and controls conversations with LLM agents."
     ),
+    components(schemas(problem::ProblemBody)),
     modifiers(&Key),
     security(("key" = [])),
 )]
@@ -243,7 +244,8 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
 fn add_refusals(description: &mut utoipa::openapi::OpenApi) {
     let body = Ref::from_schema_name("ProblemBody");
     let body = ContentBuilder::new().schema(Some(body)).build();
-    let what = "The request is refused; `error` gives the reason.";
+    let what = "The request is refused; `error` gives the reason. With 429 and 503, the header \
+                `retry-after` has the seconds to wait.";
     let refused = ResponseBuilder::new().description(what);
     let refused = RefOr::T(refused.content("application/json", body).build());
     for path in description.paths.paths.values_mut() {

@@ -25,7 +25,7 @@ pub use cache::Cache;
 pub use compose::{ComposeInput, ComposedPrompt, Composer, SEPARATOR, TOKEN_BUDGET};
 pub use error::{BrokenFile, Error, FileFault};
 pub use files::{Origin, PromptFile};
-pub use segment::{Inclusion, Presence, REGISTRY, Segment, SegmentId, UnknownSegment};
+pub use segment::{Inclusion, Presence, REGISTRY, Segment, SegmentId};
 pub use template::Prompts;
 pub use variables::{PROJECT_CONTEXT_TOKENS, PreparedVariables, ToolLine, Variables};
 

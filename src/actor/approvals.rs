@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     handle::{AskError, Oracle, SessionState},
-    replay::within,
+    replay::{REPLY_DEADLINE, within},
 };
 use crate::{
     journal::{ALL, Known},
@@ -180,7 +180,7 @@ impl Oracle {
         loop {
             let journal = &self.router().journal;
             let page = journal.unfinished(Some(tenant.clone()), sids, PAGE);
-            let mut theirs = within(self.router().acknowledge, page).await?;
+            let mut theirs = within(REPLY_DEADLINE, page).await?;
             let Some(last) = theirs.last() else { break };
             sids = last.sid.next()..=*ALL.end();
             unfinished.extend(theirs.iter().map(|known| known.key.name.clone()));

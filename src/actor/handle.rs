@@ -25,6 +25,7 @@ use super::{
     pool::Pool,
     profile::ProfileStore,
     reload::Source,
+    replay::REPLY_DEADLINE,
     services::{QueueDepths, Services},
     session::{Opening, SessionMsg},
     shard::ShardMsg,
@@ -67,7 +68,6 @@ pub(super) struct SessionRouter {
     pub journal: Arc<dyn Journal>,
     pub ephemerals: Arc<Ephemerals>,
     pub profiles: ProfileStore,
-    pub acknowledge: Duration,
     pub subscriber_capacity: usize,
     /// Set once, when the system drains.
     pub draining: Arc<AtomicBool>,
@@ -108,10 +108,10 @@ impl SessionRouter {
     ) -> Result<T, AskError> {
         let shard = self.shards.at(self.shards.index_of(key));
         let shard = shard.ok_or(AskError::Stopped)?;
-        match shard.ask(message, admission, self.acknowledge).await {
+        match shard.ask(message, admission, REPLY_DEADLINE).await {
             Ok(answer) => answer,
             Err(Unanswered::Full(full)) => Err(AskError::full(full.waiting)),
-            Err(Unanswered::Timeout) => Err(AskError::Timeout(self.acknowledge)),
+            Err(Unanswered::Timeout) => Err(AskError::Timeout(REPLY_DEADLINE)),
             Err(Unanswered::Stopped) => Err(AskError::Stopped),
         }
     }

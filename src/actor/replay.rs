@@ -16,6 +16,10 @@ use crate::{
 const PAGE: usize = 512;
 /// A log of fewer records is read from its start, without a snapshot.
 pub(super) const SHORT: u64 = 256;
+/// Deadline for the journal to make records durable.
+pub(super) const APPEND_DEADLINE: Duration = Duration::from_secs(10);
+/// Deadline for a session or the journal to answer a request.
+pub(super) const REPLY_DEADLINE: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
 pub(super) struct Replayed {

@@ -21,30 +21,6 @@ use super::{
 };
 use crate::access::Tenants;
 
-/// Deadlines of sessions and of requests to them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeouts {
-    /// For the journal to make records durable.
-    pub append: Duration,
-    /// For one tool call.
-    pub tool: Duration,
-    /// For a session to confirm that a command is durable.
-    pub acknowledge: Duration,
-    /// For a cancelled sub-agent to end, per level of sub-agents that there may be.
-    pub child: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self {
-            append: Duration::from_secs(10),
-            tool: Duration::from_secs(30),
-            acknowledge: Duration::from_secs(30),
-            child: Duration::from_secs(60),
-        }
-    }
-}
-
 /// The nodes of a cluster that share the configured limits; 1 without a cluster.
 #[derive(Debug, Clone)]
 pub(super) struct NodeCount(Arc<AtomicUsize>);
@@ -78,7 +54,7 @@ pub(super) struct All {
     pub gateways: Gateways,
     pub providers: ProviderStatuses,
     pub meter: Meter,
-    pub timeouts: Timeouts,
+    pub tool_deadline: Duration,
     pub signal_tracker: SignalTracker,
     pub tenants: Tenants,
     pub nodes: NodeCount,

@@ -35,6 +35,9 @@ use lifecycle::{ActorEnd, Live, Slot, Start};
 /// Most requests pending for one session: sent and not taken, or kept while its actor ends.
 const WAITING: usize = 1_024;
 
+/// Interval at which shards check their sessions.
+pub(super) const SWEEP: Duration = Duration::from_secs(1);
+
 pub(super) enum ShardMsg {
     Ask {
         key: SessionKey,
@@ -149,8 +152,7 @@ impl Actor for ShardActor {
                 state.end_for(&ticket.key, Activation::BudgetViolated { query, detail });
             }
             ShardMsg::Sweep => {
-                let pause = state.settings.sweep;
-                state.me.cast_after(pause, || ShardMsg::Sweep);
+                state.me.cast_after(SWEEP, || ShardMsg::Sweep);
                 state.sweep();
             }
             ShardMsg::Passivate(few) => state.passivate(few),

@@ -32,8 +32,9 @@ use super::{
     profile::{ProfileStore, Profiles},
     recovery::{RecoveryScope, RecoveryTask},
     reload::Source,
+    replay::APPEND_DEADLINE,
     services::{All, NodeCount, Services},
-    shard::{ShardActor, ShardArgs},
+    shard::{SWEEP, ShardActor, ShardArgs},
     signal_tracker::SignalTracker,
     system_log::SystemLog,
     task::Task,
@@ -123,7 +124,6 @@ impl SupervisorActor {
             journal,
             ephemerals,
             profiles: ProfileStore::new(args.profiles.clone()),
-            acknowledge: settings.timeouts.acknowledge,
             subscriber_capacity: settings.subscriber_capacity,
             draining: Arc::default(),
             approvals: Approvals::default(),
@@ -144,7 +144,7 @@ impl SupervisorActor {
             meter: Meter::default(),
             signal_tracker: SignalTracker::default(),
             providers: Arc::new(providers().map(status).collect()),
-            timeouts: settings.timeouts,
+            tool_deadline: settings.tool_deadline,
             tenants: Tenants::new(settings.tenants.clone()),
             nodes: NodeCount::default(),
             project: args.project.clone(),
@@ -154,7 +154,7 @@ impl SupervisorActor {
 
     pub(super) fn log(args: &SystemArgs, name: SessionName, bus: BusHandle) -> (SystemLog, Task) {
         let (clock, journal) = (args.clock.clone(), Arc::clone(&args.journal));
-        SystemLog::start(name, clock, journal, bus, args.settings.timeouts.append)
+        SystemLog::start(name, clock, journal, bus, APPEND_DEADLINE)
     }
 
     fn oracle(services: &Services, log: SystemLog) -> Oracle {
@@ -301,7 +301,7 @@ impl SupervisorState {
         let number = |of| u32::try_from(of).unwrap_or(u32::MAX);
         ShardArgs {
             settings: settings.clone(),
-            sweeps_from: settings.sweep * number(index) / number(shards.size()),
+            sweeps_from: SWEEP * number(index) / number(shards.size()),
             services: self.services.clone(),
             depth: shards.depth(index),
         }

@@ -1,7 +1,7 @@
 //! Conversions from configuration sections to the settings of other modules.
 
 use crate::{
-    actor::{GatewaySettings, Recovery, SystemSettings, Timeouts},
+    actor::{GatewaySettings, Recovery, SystemSettings},
     config::{Config, Provider},
     kernel::{Policy, Thresholds},
     llm::Streaming,
@@ -9,7 +9,6 @@ use crate::{
 };
 
 pub(super) fn system(config: &Config) -> SystemSettings {
-    let defaults = SystemSettings::default();
     let gateway = GatewaySettings {
         concurrency: config.actors.model_concurrency,
         queue: config.actors.model_queue,
@@ -44,11 +43,8 @@ pub(super) fn system(config: &Config) -> SystemSettings {
         gateway,
         providers: config.providers.iter().map(of_provider).collect(),
         tenants: config.tenants.clone(),
-        timeouts: Timeouts {
-            tool: config.tools.call_deadline,
-            ..defaults.timeouts
-        },
-        ..defaults
+        tool_deadline: config.tools.call_deadline,
+        ..SystemSettings::default()
     }
 }
 

@@ -11,7 +11,7 @@ use clap::{
     parser::ValueSource,
 };
 
-use super::CliError;
+use super::{CliError, CliResult};
 use crate::{
     config::Setting,
     model::{BusyPolicy, ProfileName, SessionName},
@@ -163,7 +163,7 @@ pub(super) fn hide_idle_options(command: Command, common: &[Arg], path: &str) ->
 }
 
 /// Refuses options that do not apply to the command.
-pub(super) fn refuse_idle_options(matches: &ArgMatches) -> Result<(), CliError> {
+pub(super) fn refuse_idle_options(matches: &ArgMatches) -> CliResult {
     let (mut matches, mut path) = (matches, String::new());
     while let Some((name, below)) = matches.subcommand() {
         path = format!("{path} {name}").trim_start().to_owned();

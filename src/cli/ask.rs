@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    CliError, Options, exit,
+    CliResult, Options, exit,
     interrupts::Interrupts,
     progress::Follower,
     terminal::Terminal,
@@ -68,7 +68,7 @@ pub async fn run(
     journal: &dyn Journal,
     request: AskRequest,
     terminal: &mut Terminal,
-) -> Result<u8, CliError> {
+) -> CliResult<u8> {
     let session = oracle.session_by_key(request.session.clone());
     let session = session.profile(request.profile.clone());
     let mut interrupts = Interrupts::listen();
@@ -111,7 +111,7 @@ pub(super) async fn show_object(
     answer: &Answer,
     format: Format,
     terminal: &mut Terminal,
-) -> Result<(), CliError> {
+) -> CliResult {
     if matches!(format, Format::Json | Format::EventsThenJson) {
         let object = object(session, root, answer).await?;
         terminal.line(&object.to_string())?;

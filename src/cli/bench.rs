@@ -13,7 +13,7 @@ use std::{
 use clap::ValueEnum;
 use jiff::fmt::friendly::SpanParser;
 
-use super::{CliError, Options, interrupts::Interrupts, terminal::Terminal};
+use super::{CliError, CliResult, Options, interrupts::Interrupts, terminal::Terminal};
 
 mod load;
 mod model;
@@ -72,7 +72,7 @@ impl BenchArgs {
     ///
     /// # Errors
     /// If there is one.
-    pub fn refuse_idle_options(&self, common: &Options) -> Result<(), CliError> {
+    pub fn refuse_idle_options(&self, common: &Options) -> CliResult {
         let (with, idle) = if self.url.is_some() {
             let (model, turns) = (common.model.is_some(), common.max_turns.is_some());
             ("--url", [("--model", model), ("--max-turns", turns)])
@@ -134,7 +134,7 @@ pub async fn run(
     target: Target,
     directory: Option<&Path>,
     terminal: &mut Terminal,
-) -> Result<(), CliError> {
+) -> CliResult {
     let mut interrupts = Interrupts::listen();
     let (duration, warm_up) = (args.duration, args.warm_up);
     terminal.status(&format!("measuring for {duration:?}, after {warm_up:?}"));

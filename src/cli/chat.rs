@@ -11,7 +11,7 @@ use futures_util::future::OptionFuture;
 use parking_lot::Mutex;
 
 use super::{
-    CliError, Options,
+    CliError, CliResult, Options,
     ask::{self, Format},
     exit,
     interrupts::{self, Interrupts, Signals},
@@ -73,7 +73,7 @@ pub async fn run(
     journal: &dyn Journal,
     request: ChatRequest,
     terminal: &mut Terminal,
-) -> Result<u8, CliError> {
+) -> CliResult<u8> {
     let mode_guard = TerminalModeGuard::now();
     let interrupts = Interrupts::listen_and(mode_guard.restorer());
     let user = terminal.input.is_terminal();
@@ -140,7 +140,7 @@ enum QueryToFollow {
 }
 
 impl Chat<'_> {
-    async fn talk(&mut self, user: bool) -> Result<(), CliError> {
+    async fn talk(&mut self, user: bool) -> CliResult {
         if user && self.terminal.err_is_terminal() {
             self.introduce().await?;
             self.greet(self.request.known.clone().as_ref()).await?;
@@ -194,7 +194,7 @@ impl Chat<'_> {
         Ok(())
     }
 
-    async fn follow(&mut self, asked: QueryToFollow) -> Result<(), CliError> {
+    async fn follow(&mut self, asked: QueryToFollow) -> CliResult {
         let (format, terminal) = (self.request.format, &mut *self.terminal);
         let mut user = self.reader.user(format, terminal);
         let (shown, interrupts) = ((format, &self.request.root), &mut self.interrupts);
@@ -232,7 +232,7 @@ impl Chat<'_> {
         self.end(followed).await
     }
 
-    async fn end(&mut self, followed: Result<Answer, CliError>) -> Result<(), CliError> {
+    async fn end(&mut self, followed: CliResult<Answer>) -> CliResult {
         self.begun |= !matches!(followed, Err(CliError::Refused(_)));
         match followed {
             Ok(answer) => {

@@ -9,7 +9,7 @@ use std::{
 use serde::Deserialize;
 
 use super::{
-    CliError,
+    CliError, CliResult,
     input::Source,
     terminal::{Terminal, harmless},
 };
@@ -50,11 +50,7 @@ impl From<String> for QueryLine {
 }
 
 /// Classifies the query, or each line of standard input as it arrives.
-pub fn run(
-    args: &ClassifyArgs,
-    classifier: &Classifier,
-    terminal: &mut Terminal,
-) -> Result<(), CliError> {
+pub fn run(args: &ClassifyArgs, classifier: &Classifier, terminal: &mut Terminal) -> CliResult {
     if let Some(path) = &args.evaluate {
         return evaluate(path, classifier, terminal);
     }
@@ -78,7 +74,7 @@ pub fn run(
     Ok(())
 }
 
-fn evaluate(path: &Path, classifier: &Classifier, terminal: &mut Terminal) -> Result<(), CliError> {
+fn evaluate(path: &Path, classifier: &Classifier, terminal: &mut Terminal) -> CliResult {
     let origin = path.display().to_string();
     let text = fs::read_to_string(path)
         .map_err(|error| CliError::usage(format_args!("cannot read `{origin}`: {error}")))?;
@@ -101,7 +97,7 @@ fn evaluate(path: &Path, classifier: &Classifier, terminal: &mut Terminal) -> Re
     Ok(terminal.write(&harmless(&text))?)
 }
 
-fn next(args: &ClassifyArgs, source: &mut Source<'_>) -> Result<Option<QueryLine>, CliError> {
+fn next(args: &ClassifyArgs, source: &mut Source<'_>) -> CliResult<Option<QueryLine>> {
     if args.jsonl {
         source.record_or_text()
     } else {

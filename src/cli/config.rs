@@ -10,7 +10,7 @@ use std::{
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
-use super::{CliError, exit, terminal::Terminal};
+use super::{CliError, CliResult, exit, terminal::Terminal};
 use crate::config::Loaded;
 
 /// A subcommand of `oracle config`.
@@ -32,7 +32,7 @@ pub enum ConfigCommand {
 const STARTER: &str = include_str!("../../config/starter.toml");
 
 /// Writes a short configuration file; one that exists stays as it is.
-pub fn init(file: &Path, terminal: &mut Terminal) -> Result<(), CliError> {
+pub fn init(file: &Path, terminal: &mut Terminal) -> CliResult {
     let failed = |error: io::Error| {
         let reason = match error.kind() {
             io::ErrorKind::AlreadyExists => {
@@ -52,7 +52,7 @@ pub fn init(file: &Path, terminal: &mut Terminal) -> Result<(), CliError> {
 }
 
 /// Prints the settings with their sources: those that are set, or all; as JSON always all.
-pub fn show(loaded: &Loaded, all: bool, terminal: &mut Terminal) -> Result<(), CliError> {
+pub fn show(loaded: &Loaded, all: bool, terminal: &mut Terminal) -> CliResult {
     if terminal.json {
         return terminal.out.json(&sourced(loaded)?);
     }
@@ -68,7 +68,7 @@ pub fn show(loaded: &Loaded, all: bool, terminal: &mut Terminal) -> Result<(), C
 }
 
 /// Values as `{"value", "source"}` by section and key; providers and models as lists.
-fn sourced(loaded: &Loaded) -> Result<Value, CliError> {
+fn sourced(loaded: &Loaded) -> CliResult<Value> {
     let mut config = serde_json::to_value(&loaded.config).map_err(CliError::no_json)?;
     if loaded.config.model.chain.is_none() {
         config["model"]["chain"] = json!(loaded.choice.chain);
@@ -104,11 +104,7 @@ fn source(loaded: &Loaded, place: &str) -> String {
 }
 
 /// Prints the result of the check and returns the exit code.
-pub fn report(
-    file: Option<&Path>,
-    problems: &[String],
-    terminal: &mut Terminal,
-) -> Result<u8, CliError> {
+pub fn report(file: Option<&Path>, problems: &[String], terminal: &mut Terminal) -> CliResult<u8> {
     if terminal.json {
         let report = json!({ "file": file, "problems": problems });
         terminal.out.json(&report)?;

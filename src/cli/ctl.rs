@@ -4,19 +4,14 @@
 
 use std::path::PathBuf;
 
-use super::{CliError, terminal::Terminal};
-use crate::{
-    control::{Answer, Client, ClientError, Verb},
-    model::{Owner, PartialLimits, SessionKey},
-};
+use super::{CliError, CliResult, interrupts::Interrupts, terminal::Terminal};
+use crate::control::{Client, ClientError, Subject, Watching, WireUpdate};
 
 mod command;
 pub(super) mod output;
-mod servers;
 
 pub use command::CtlCommand;
-use command::{Budgets, Step};
-pub(super) use servers::Servers;
+use command::Step;
 
 /// The server to control.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
@@ -43,54 +38,41 @@ pub struct CtlArgs {
     pub command: CtlCommand,
 }
 
-/// A server with a control channel.
-#[derive(Debug)]
-pub struct Server {
-    /// Its process id, if it uses the data directory.
-    pub pid: Option<u32>,
-    /// The client that talks to it.
-    pub client: Client,
-}
-
-/// Executes a command, on the session's `owner` if there are several servers.
+/// Executes a command on the server that `connect` finds for its session, if it names one.
 ///
 /// # Errors
 /// If the verb is refused, the server cannot be reached, or standard output cannot be written.
 pub async fn run(
     command: &CtlCommand,
-    all: &[Server],
-    owner: impl Fn(&SessionKey) -> Option<Owner>,
+    connect: impl AsyncFnOnce(Option<&Subject>) -> CliResult<Client>,
     terminal: &mut Terminal,
-) -> Result<(), CliError> {
-    let owner = &owner;
-    let servers = Servers { all, owner };
-    let verb = match command.step().map_err(CliError::no_json)? {
-        Step::Do(verb) => verb,
-        Step::Watch(wanted) => return servers.watch(&wanted, terminal).await,
-        Step::Budget(session, budgets) => {
-            let inspect = Verb::Inspect {
-                session: session.clone(),
-            };
-            let limits = limits(servers.carry_out(&inspect).await?, budgets)?;
-            Verb::SetBudget { session, limits }
-        }
-    };
-    let answer = servers.carry_out(&verb).await?;
-    output::answer(&answer, terminal)
+) -> CliResult {
+    let step = command.step().map_err(CliError::no_json)?;
+    let client = connect(step.session()).await?;
+    match step {
+        Step::Do(verb) => output::answer(&client.carry_out(&verb).await?, terminal),
+        Step::Watch(wanted) => watch(&client, &wanted, terminal).await,
+    }
 }
 
-/// The budgets of the running query with these changes.
-fn limits(answer: Answer, budgets: Budgets) -> Result<PartialLimits, CliError> {
-    let now = match answer {
-        Answer::Session { session } => session.limits,
-        _ => None,
-    };
-    let now = now.ok_or_else(|| CliError::failed("no query is running in this session"))?;
-    Ok(PartialLimits {
-        max_turns: budgets.turns.or(Some(now.max_turns)),
-        max_tokens: budgets.tokens.or(now.max_tokens),
-        max_cost: budgets.cost.or(now.max_cost),
-    })
+/// Prints records until Ctrl-C, or until the server has ended.
+async fn watch(client: &Client, wanted: &Watching, terminal: &mut Terminal) -> CliResult {
+    let mut interrupts = Interrupts::listen();
+    let mut events = client.watch(wanted).await?;
+    loop {
+        let seen = tokio::select! {
+            seen = events.next() => seen?,
+            () = interrupts.pressed() => return Ok(()),
+        };
+        let Some(seen) = seen else {
+            let why = "the server closed the control channel: check that it is still running";
+            return Err(CliError::failed(why));
+        };
+        output::update(&seen, terminal)?;
+        if matches!(seen, WireUpdate::End { .. }) {
+            return Ok(());
+        }
+    }
 }
 
 impl From<ClientError> for CliError {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    CliError, exit,
+    CliResult, exit,
     models::usd,
     terminal::{Terminal, harmless},
     text::used,
@@ -91,7 +91,7 @@ impl<'a> Report<'a> {
     }
 
     /// Sets the subject of the next findings.
-    pub fn about(&mut self, subject: &str) -> Result<(), CliError> {
+    pub fn about(&mut self, subject: &str) -> CliResult {
         subject.clone_into(&mut self.subject);
         if !self.terminal.json {
             self.terminal.line(subject)?;
@@ -105,7 +105,7 @@ impl<'a> Report<'a> {
     }
 
     /// Adds a finding.
-    pub fn add(&mut self, finding: Finding) -> Result<(), CliError> {
+    pub fn add(&mut self, finding: Finding) -> CliResult {
         if !self.terminal.json {
             self.terminal.line(&line(&finding))?;
         }
@@ -122,7 +122,7 @@ impl<'a> Report<'a> {
     }
 
     /// Prints the total and returns the exit code.
-    pub fn finish(self) -> Result<u8, CliError> {
+    pub fn finish(self) -> CliResult<u8> {
         self.terminal.clear_status();
         if self.terminal.json {
             self.terminal.out.json(&json!({

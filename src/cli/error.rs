@@ -11,6 +11,9 @@ use std::{
 use super::{exit, terminal::Terminal};
 use crate::{actor::AskError, control::Refused};
 
+/// The result of a command.
+pub type CliResult<T = ()> = Result<T, CliError>;
+
 /// Why a command ends before its work is done.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {

@@ -108,8 +108,7 @@ Examples:
 Connects to the server that uses the data directory, as only the owner of that directory can; or \
 with --url to any server, which requires a key with the role `admin`. Actions are recorded with \
 the name of the caller. If several servers use the data directory, commands about a session go to \
-the server that owns it, `list`, `approvals` and `watch` ask all of them, and `drain`, `shutdown` \
-and `reload` require --pid.
+the server that owns it, and all others require --pid.
 
 `watch` runs until Ctrl-C. With --json, an answer is one JSON object, and `watch` prints one \
 object per line.";

@@ -12,7 +12,7 @@ use std::{
 
 use serde::de::DeserializeOwned;
 
-use super::{CliError, terminal::Input};
+use super::{CliError, CliResult, terminal::Input};
 use crate::{
     actor::AskError, llm::surrogates::mended as half_characters_replaced,
     model::command::MAX_QUESTION,
@@ -35,7 +35,7 @@ pub struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// Opens a file, or standard input if the file is `-` or missing.
-    pub fn open(file: Option<&Path>, input: &'a mut Input) -> Result<Self, CliError> {
+    pub fn open(file: Option<&Path>, input: &'a mut Input) -> CliResult<Self> {
         let Some(path) = file.filter(|path| path.as_os_str() != "-") else {
             return Ok(Self::standard(input));
         };
@@ -58,7 +58,7 @@ impl<'a> Source<'a> {
     }
 
     /// Reads the whole text.
-    pub fn whole(mut self) -> Result<String, CliError> {
+    pub fn whole(mut self) -> CliResult<String> {
         let mut bytes = Vec::new();
         let read = self.reader.read_to_end(&mut bytes);
         read.map_err(|error| unreadable(&self.name, &error))?;
@@ -66,7 +66,7 @@ impl<'a> Source<'a> {
     }
 
     /// Reads the next line, without its end.
-    pub fn line(&mut self) -> Result<Option<String>, CliError> {
+    pub fn line(&mut self) -> CliResult<Option<String>> {
         let Some(bytes) = self.bytes()? else {
             return Ok(None);
         };
@@ -75,7 +75,7 @@ impl<'a> Source<'a> {
     }
 
     /// Reads the next line, replacing bytes that are not UTF-8.
-    pub fn any_line(&mut self) -> Result<Option<String>, CliError> {
+    pub fn any_line(&mut self) -> CliResult<Option<String>> {
         let bytes = self.bytes()?;
         let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         Ok(text.map(|text| self.line_of(text)))
@@ -88,7 +88,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn bytes(&mut self) -> Result<Option<Vec<u8>>, CliError> {
+    fn bytes(&mut self) -> CliResult<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
         let read = self.reader.read_until(b'\n', &mut bytes);
         if read.map_err(|error| unreadable(&self.name, &error))? == 0 {
@@ -106,15 +106,13 @@ impl<'a> Source<'a> {
 
     /// Reads the next line as JSON: an object, or a string for its required field. A blank line
     /// counts as an empty string.
-    pub fn record<T: DeserializeOwned + From<String>>(&mut self) -> Result<Option<T>, CliError> {
+    pub fn record<T: DeserializeOwned + From<String>>(&mut self) -> CliResult<Option<T>> {
         let line = self.line()?;
         line.map(|line| self.parsed(&line)).transpose()
     }
 
     /// Reads the next line as JSON if it is an object or a string, else as text.
-    pub fn record_or_text<T: DeserializeOwned + From<String>>(
-        &mut self,
-    ) -> Result<Option<T>, CliError> {
+    pub fn record_or_text<T: DeserializeOwned + From<String>>(&mut self) -> CliResult<Option<T>> {
         let line = self.any_line()?;
         let record = line.map(|line| match line.trim_start().starts_with(['{', '"']) {
             true => self.parsed(&line),
@@ -123,7 +121,7 @@ impl<'a> Source<'a> {
         record.transpose()
     }
 
-    fn parsed<T: DeserializeOwned + From<String>>(&self, line: &str) -> Result<T, CliError> {
+    fn parsed<T: DeserializeOwned + From<String>>(&self, line: &str) -> CliResult<T> {
         let line = &*half_characters_replaced(line);
         let record = match line.trim_start().chars().next() {
             None => Ok(T::from(String::new())),
@@ -152,7 +150,7 @@ fn without_mark(text: String) -> String {
     text.strip_prefix(BOM).map(str::to_owned).unwrap_or(text)
 }
 
-fn text(bytes: Vec<u8>, name: &str) -> Result<String, CliError> {
+fn text(bytes: Vec<u8>, name: &str) -> CliResult<String> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         CliError::usage(format_args!(
@@ -169,7 +167,7 @@ fn unreadable(name: &str, error: &std::io::Error) -> CliError {
 
 /// The question of `oracle ask`: the argument, or standard input if it is `-` or missing. Reads
 /// little more than a question's maximum.
-pub fn question(argument: Option<&str>, input: &mut Input) -> Result<String, CliError> {
+pub fn question(argument: Option<&str>, input: &mut Input) -> CliResult<String> {
     let question = match argument {
         Some(question) if question != "-" => question.to_owned(),
         None if input.is_terminal() => {
@@ -183,7 +181,7 @@ pub fn question(argument: Option<&str>, input: &mut Input) -> Result<String, Cli
     Ok(question)
 }
 
-fn piped_question(input: &mut Input) -> Result<String, CliError> {
+fn piped_question(input: &mut Input) -> CliResult<String> {
     let mut bytes = Vec::new();
     let limited = (&mut input.reader).take(MAX_QUESTION as u64 + LINE_END + 1);
     let read = BufReader::new(limited).read_to_end(&mut bytes);

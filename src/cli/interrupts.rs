@@ -17,7 +17,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{CliError, exit::CANCELLED};
+use super::{CliError, CliResult, exit::CANCELLED};
 
 /// Presses of Ctrl-C. Once created, Ctrl-C no longer ends the process by default, even after a
 /// drop.
@@ -60,7 +60,7 @@ impl Interrupts {
     ///
     /// # Errors
     /// [`CliError::Interrupted`] after a press.
-    pub async fn or_interrupted(&mut self, end: impl Future<Output = ()>) -> Result<(), CliError> {
+    pub async fn or_interrupted(&mut self, end: impl Future<Output = ()>) -> CliResult {
         tokio::select! {
             () = end => Ok(()),
             () = self.pressed() => Err(CliError::Interrupted),

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::{CliError, exit, terminal::Terminal};
+use super::{CliResult, exit, terminal::Terminal};
 use crate::journal::{Problem, Stats, copy::Copied};
 
 /// A subcommand of `oracle journal`.
@@ -29,7 +29,7 @@ pub enum JournalCommand {
 }
 
 /// Prints the problems found and returns the exit code.
-pub fn verified(problems: &[Problem], terminal: &mut Terminal) -> Result<u8, CliError> {
+pub fn verified(problems: &[Problem], terminal: &mut Terminal) -> CliResult<u8> {
     if terminal.json {
         terminal.out.json(&json!({ "problems": problems }))?;
     } else if problems.is_empty() {
@@ -47,7 +47,7 @@ pub fn verified(problems: &[Problem], terminal: &mut Terminal) -> Result<u8, Cli
 }
 
 /// Prints the figures.
-pub fn counted(stats: &Stats, terminal: &mut Terminal) -> Result<(), CliError> {
+pub fn counted(stats: &Stats, terminal: &mut Terminal) -> CliResult {
     if terminal.json {
         return terminal.out.json(stats);
     }
@@ -70,7 +70,7 @@ pub fn counted(stats: &Stats, terminal: &mut Terminal) -> Result<(), CliError> {
 }
 
 /// Prints what a copy has.
-pub fn copied(copied: &Copied, terminal: &mut Terminal) -> Result<(), CliError> {
+pub fn copied(copied: &Copied, terminal: &mut Terminal) -> CliResult {
     let (sessions, records, written) = (copied.sessions, copied.records, copied.written);
     let text = format!(
         "sessions   {sessions}\nrecords    {records}, {written} of them written now\n\
@@ -81,7 +81,7 @@ pub fn copied(copied: &Copied, terminal: &mut Terminal) -> Result<(), CliError> 
 }
 
 /// Prints which steps of the layout were applied.
-pub fn migrated((before, after): (i32, i32), terminal: &mut Terminal) -> Result<(), CliError> {
+pub fn migrated((before, after): (i32, i32), terminal: &mut Terminal) -> CliResult {
     let text = match before == after {
         true => format!("the layout is up to date: {after}"),
         false => format!("migrated the layout from {before} to {after}"),

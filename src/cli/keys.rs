@@ -6,9 +6,10 @@
 use std::{io::Write as _, time::Duration};
 
 use clap::Subcommand;
+use jiff::{SpanRelativeTo, fmt::friendly::SpanParser};
 use serde_json::{Value, json};
 
-use super::{CliError, arguments::one_of, terminal::Terminal};
+use super::{CliError, CliResult, arguments::one_of, terminal::Terminal};
 use crate::{
     access::{FileError, Key, KeyFile, KeyName, KeySetError, NewKey, StoredKey},
     model::{ProfileName, TenantId, Timestamp, access::Role},
@@ -50,23 +51,15 @@ pub struct CreateArgs {
     pub expires: Option<Duration>,
 }
 
-/// Longest lifetime of a key.
+/// Shortest and longest lifetime of a key.
+const SHORTEST: Duration = Duration::from_secs(60);
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
 
 fn lifetime(text: &str) -> Result<Duration, &'static str> {
-    let seconds = || {
-        let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-        let unit = match unit {
-            "m" => 60,
-            "h" => 3_600,
-            "d" => 86_400,
-            "w" => 604_800,
-            _ => return None,
-        };
-        number.parse::<u64>().ok()?.checked_mul(unit)
-    };
-    let span = seconds().map(Duration::from_secs);
-    let span = span.filter(|span| !span.is_zero() && *span <= LONGEST);
+    let span = SpanParser::new().parse_span(text).ok();
+    let span = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
+    let span = span.and_then(|span| Duration::try_from(span).ok());
+    let span = span.filter(|span| (SHORTEST..=LONGEST).contains(span));
     span.ok_or("a duration from 1m to 100 years, such as 90m, 12h, 30d or 52w")
 }
 
@@ -91,7 +84,7 @@ pub fn run(
     file: &KeyFile,
     now: Timestamp,
     terminal: &mut Terminal,
-) -> Result<(), CliError> {
+) -> CliResult {
     match command {
         KeysCommand::Create(args) => create(args, file, now, terminal),
         KeysCommand::List => list(file, now, terminal),
@@ -99,12 +92,7 @@ pub fn run(
     }
 }
 
-fn create(
-    args: &CreateArgs,
-    file: &KeyFile,
-    now: Timestamp,
-    terminal: &mut Terminal,
-) -> Result<(), CliError> {
+fn create(args: &CreateArgs, file: &KeyFile, now: Timestamp, terminal: &mut Terminal) -> CliResult {
     let key = Key::generate().map_err(CliError::failed)?;
     let new = NewKey {
         name: args.name.clone(),
@@ -130,7 +118,7 @@ fn create(
     Ok(())
 }
 
-fn list(file: &KeyFile, now: Timestamp, terminal: &mut Terminal) -> Result<(), CliError> {
+fn list(file: &KeyFile, now: Timestamp, terminal: &mut Terminal) -> CliResult {
     let book = file.read()?.unwrap_or_default();
     if terminal.json {
         let mut keys = book.keys().iter();
@@ -168,12 +156,7 @@ fn profiles(entry: &StoredKey) -> String {
     }
 }
 
-fn revoke(
-    key: &str,
-    file: &KeyFile,
-    now: Timestamp,
-    terminal: &mut Terminal,
-) -> Result<(), CliError> {
+fn revoke(key: &str, file: &KeyFile, now: Timestamp, terminal: &mut Terminal) -> CliResult {
     let entry = match file.read()? {
         Some(_) => file.change(|book| book.revoke(key, now).map_err(CliError::failed))?,
         // Looking for a key must not create the file.
@@ -205,7 +188,9 @@ mod tests {
             ("", None),
             ("30", None),
             ("d", None),
-            ("30 d", None),
+            ("30 d", Some(2_592_000)),
+            ("1h 30m", Some(5_400)),
+            ("59s", None),
             ("-1d", None),
             ("1y", None),
             ("99999w", None),

@@ -6,7 +6,7 @@ use std::{
     num::NonZeroU16,
 };
 
-use super::{CliError, interrupts::Interrupts, terminal::Terminal};
+use super::{CliError, CliResult, interrupts::Interrupts, terminal::Terminal};
 use crate::mock::{FaultKind, Mock, Settings};
 
 /// `oracle dev mock-model`.
@@ -30,7 +30,7 @@ pub struct MockModelArgs {
 }
 
 /// Prints the names and effects of all faults.
-pub fn list_faults(terminal: &mut Terminal) -> Result<(), CliError> {
+pub fn list_faults(terminal: &mut Terminal) -> CliResult {
     let width = FaultKind::ALL.iter().map(|kind| kind.name().len()).max();
     let width = width.unwrap_or_default() + "=N".len();
     let mut text = String::new();
@@ -48,11 +48,7 @@ pub fn list_faults(terminal: &mut Terminal) -> Result<(), CliError> {
 }
 
 /// Serves until Ctrl-C.
-pub async fn run(
-    address: SocketAddr,
-    settings: Settings,
-    terminal: &mut Terminal,
-) -> Result<(), CliError> {
+pub async fn run(address: SocketAddr, settings: Settings, terminal: &mut Terminal) -> CliResult {
     let mut interrupts = Interrupts::listen();
     let mock = Mock::at(address, settings).await.map_err(|error| {
         CliError::failed(format_args!(

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::{
-    CliError,
+    CliResult,
     terminal::{Terminal, harmless},
 };
 use crate::{
@@ -58,7 +58,7 @@ pub struct ListedModel {
 }
 
 /// Prints the list.
-pub fn print(overview: &Overview, terminal: &mut Terminal) -> Result<(), CliError> {
+pub fn print(overview: &Overview, terminal: &mut Terminal) -> CliResult {
     if terminal.json {
         return terminal.out.json(&as_json(overview));
     }

@@ -9,7 +9,7 @@ use std::{io, pin::pin};
 use futures_util::future::OptionFuture;
 
 use super::{
-    CliError,
+    CliError, CliResult,
     ask::Format,
     failure::failure,
     interrupts::Interrupts,
@@ -88,16 +88,13 @@ impl<'a, 'b> Follower<'a, 'b> {
 
     /// Asks a question and follows it to its end. The first Ctrl-C cancels the query; a second one
     /// leaves at once.
-    pub(super) async fn follow(mut self, submission: Submission) -> Result<Answer, CliError> {
+    pub(super) async fn follow(mut self, submission: Submission) -> CliResult<Answer> {
         let question = self.ask(submission).await?;
         self.follow_query(question).await
     }
 
     /// Follows a question that was already asked.
-    pub(super) async fn follow_query(
-        mut self,
-        mut question: QueryHandle,
-    ) -> Result<Answer, CliError> {
+    pub(super) async fn follow_query(mut self, mut question: QueryHandle) -> CliResult<Answer> {
         let mut cancelling = OptionFuture::from(self.pressed.then(|| question.cancel()));
         loop {
             self.calls(&mut question)?;
@@ -152,7 +149,7 @@ impl<'a, 'b> Follower<'a, 'b> {
 
     /// Submits the question and waits until it is accepted. A Ctrl-C is remembered until then,
     /// because only an accepted query can be cancelled.
-    pub(super) async fn ask(&mut self, submission: Submission) -> Result<QueryHandle, CliError> {
+    pub(super) async fn ask(&mut self, submission: Submission) -> CliResult<QueryHandle> {
         let mut asked = pin!(QueryHandle::ask(self.session, submission));
         loop {
             tokio::select! {
@@ -162,7 +159,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         }
     }
 
-    fn press(&mut self) -> Result<(), CliError> {
+    fn press(&mut self) -> CliResult {
         if std::mem::replace(&mut self.pressed, true) {
             return Err(CliError::Interrupted);
         }
@@ -199,7 +196,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         self.format == Format::Text && self.terminal.out_is_terminal()
     }
 
-    fn record(&mut self, record: &SessionRecord) -> Result<(), CliError> {
+    fn record(&mut self, record: &SessionRecord) -> CliResult {
         if self.format.has_events() {
             let event = serde_json::to_string(&record.event()).map_err(CliError::no_json)?;
             return Ok(self.terminal.line(&event)?);

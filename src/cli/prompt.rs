@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::{CliError, arguments::one_of, terminal::Terminal};
+use super::{CliResult, arguments::one_of, terminal::Terminal};
 use crate::{model::QueryType, prompt::ComposedPrompt};
 
 /// The type of query, or the query, to print the prompt for; `conversational` without either.
@@ -18,7 +18,7 @@ pub struct Subject {
 }
 
 /// Prints a prompt as text or JSON.
-pub fn print(prompt: &ComposedPrompt, terminal: &mut Terminal) -> Result<(), CliError> {
+pub fn print(prompt: &ComposedPrompt, terminal: &mut Terminal) -> CliResult {
     if terminal.json {
         return terminal.out.json(prompt);
     }

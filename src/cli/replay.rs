@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{CliError, exit, signal::without_time, terminal::Terminal, text::event_line};
+use super::{CliResult, exit, signal::without_time, terminal::Terminal, text::event_line};
 use crate::{
     actor::Oracle,
     journal::Entry,
@@ -31,7 +31,7 @@ pub async fn run(
     scenario: &Scenario,
     session: SessionName,
     terminal: &mut Terminal,
-) -> Result<u8, CliError> {
+) -> CliResult<u8> {
     let session = oracle.session_by_key(SessionKey::local(session));
     let submission = Submission::new(scenario.query.clone());
     let answer = session.answer(submission).await?;

@@ -10,7 +10,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    CliError,
+    CliError, CliResult,
     terminal::{Terminal, harmless},
     text::{ago, columns, cut},
 };
@@ -100,7 +100,7 @@ pub struct SessionArg {
     pub id: SessionName,
 }
 
-async fn known(journal: &dyn Journal, name: &SessionName) -> Result<Known, CliError> {
+async fn known(journal: &dyn Journal, name: &SessionName) -> CliResult<Known> {
     let name = name.clone();
     let found = find(journal, &name).await?;
     found.ok_or_else(|| AskError::NoSession(name).into())
@@ -108,7 +108,7 @@ async fn known(journal: &dyn Journal, name: &SessionName) -> Result<Known, CliEr
 
 /// Finds a session by its name. A UUID may be shortened, as Git shortens hashes, to at least six
 /// characters at its beginning or end that no other UUID has there.
-pub async fn find(journal: &dyn Journal, name: &SessionName) -> Result<Option<Known>, CliError> {
+pub async fn find(journal: &dyn Journal, name: &SessionName) -> CliResult<Option<Known>> {
     let found = journal.find(SessionKey::local(name.clone())).await?;
     let part = name.as_str().to_ascii_lowercase();
     let is_part = part.bytes().all(|c| c == b'-' || c.is_ascii_hexdigit());
@@ -194,7 +194,7 @@ impl About {
 pub(super) async fn described(
     journal: &dyn Journal,
     limit: usize,
-) -> Result<Vec<(Known, About)>, CliError> {
+) -> CliResult<Vec<(Known, About)>> {
     let mut described = Vec::new();
     for known in journal.newest(TenantId::local(), limit).await? {
         let about = About::read(journal, &known).await.unwrap_or_default();
@@ -240,11 +240,7 @@ pub(super) fn lines(
 }
 
 /// Lists the sessions used last.
-pub async fn list(
-    journal: &dyn Journal,
-    limit: usize,
-    terminal: &mut Terminal,
-) -> Result<(), CliError> {
+pub async fn list(journal: &dyn Journal, limit: usize, terminal: &mut Terminal) -> CliResult {
     // One more than asked for shows whether there are others.
     let mut sessions = described(journal, limit.saturating_add(1)).await?;
     let (is_none, has_more) = (sessions.is_empty(), sessions.len() > limit);
@@ -279,7 +275,7 @@ pub async fn list(
 }
 
 /// The conversation used last in this project, without those of sub-agents.
-pub async fn last(journal: &dyn Journal, project: &str) -> Result<SessionName, CliError> {
+pub async fn last(journal: &dyn Journal, project: &str) -> CliResult<SessionName> {
     let (mut looked_through, mut wanted) = (0, PAGE);
     loop {
         let sessions = journal.newest(TenantId::local(), wanted).await?;
@@ -306,7 +302,7 @@ pub async fn events(
     journal: &dyn Journal,
     args: &EventsArgs,
     terminal: &mut Terminal,
-) -> Result<(), CliError> {
+) -> CliResult {
     let known = known(journal, &args.id).await?;
     let print = |entry: &Entry| match entry.record.fact.kind().starts_with(&args.kind) {
         true => terminal.out.json(&entry.event(&known.key.name)),
@@ -320,7 +316,7 @@ pub async fn export(
     journal: &dyn Journal,
     SessionArg { id }: &SessionArg,
     terminal: &mut Terminal,
-) -> Result<(), CliError> {
+) -> CliResult {
     let known = known(journal, id).await?;
     let print = |entry: &Entry| {
         let event = Event::with_whole_texts(&known.key.name, entry.seq, &entry.record);
@@ -334,8 +330,8 @@ pub(super) async fn each_record(
     journal: &dyn Journal,
     known: &Known,
     after: Seq,
-    mut take: impl FnMut(&Entry) -> Result<(), CliError>,
-) -> Result<(), CliError> {
+    mut take: impl FnMut(&Entry) -> CliResult,
+) -> CliResult {
     let mut last = after;
     while last < known.last {
         let page = journal.read(known.sid, last, RECORDS).await?;
@@ -351,7 +347,7 @@ pub async fn search(
     journal: &dyn Journal,
     args: &SearchArgs,
     terminal: &mut Terminal,
-) -> Result<(), CliError> {
+) -> CliResult {
     let (tenant, words) = (TenantId::local(), args.words.join(" "));
     let hits = journal.search(tenant, words, args.limit).await?;
     for hit in &hits {
@@ -377,7 +373,7 @@ pub async fn release(
     journal: &dyn Journal,
     SessionArg { id }: &SessionArg,
     terminal: &mut Terminal,
-) -> Result<(), CliError> {
+) -> CliResult {
     let known = known(journal, id).await?;
     let (id, session) = (&known.key.name, oracle.session_by_key(known.key.clone()));
     let before = session.view().await?;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{CliError, input::Source, terminal::Terminal};
+use super::{CliResult, input::Source, terminal::Terminal};
 use crate::{
     model::{Signal, Timestamp},
     signal,
@@ -43,7 +43,7 @@ struct SignalReport {
 }
 
 /// Reads the reply, or each line of replies as it arrives.
-pub fn run(args: &SignalArgs, terminal: &mut Terminal) -> Result<(), CliError> {
+pub fn run(args: &SignalArgs, terminal: &mut Terminal) -> CliResult {
     let Terminal { input, out, .. } = terminal;
     let mut source = Source::open(args.file.as_deref(), input)?;
     if !args.jsonl {

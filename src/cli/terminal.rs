@@ -14,7 +14,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::{CliError, Environment, text};
+use super::{CliError, CliResult, Environment, text};
 
 mod device;
 
@@ -170,7 +170,7 @@ impl Terminal {
     }
 
     /// Writes a result: as JSON if that is wanted, else this text.
-    pub(super) fn result(&mut self, json: &impl Serialize, text: &str) -> Result<(), CliError> {
+    pub(super) fn result(&mut self, json: &impl Serialize, text: &str) -> CliResult {
         match self.json {
             true => self.out.json(json),
             false => Ok(self.line(text)?),
@@ -281,7 +281,7 @@ impl OutputStream {
     }
 
     /// Writes a result as one line of JSON.
-    pub fn json(&mut self, result: &impl Serialize) -> Result<(), CliError> {
+    pub fn json(&mut self, result: &impl Serialize) -> CliResult {
         let mut line = serde_json::to_string(result).map_err(CliError::no_json)?;
         line.push('\n');
         Ok(self.write_all(line.as_bytes())?)

@@ -8,7 +8,7 @@ use crate::{
     model::{BusyPolicy, SessionName},
 };
 
-fn read(line: &[&str]) -> Result<Args, CliError> {
+fn read(line: &[&str]) -> CliResult<Args> {
     Args::read(
         std::iter::once("oracle")
             .chain(line.iter().copied())

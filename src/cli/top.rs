@@ -1,8 +1,8 @@
 //! `oracle top`: a live table of sessions, from the control channel.
 //!
 //! `state` decides what a key means and what is shown, `frame` draws it; both are pure. `feed`
-//! reads the servers. The loop here connects them to the terminal, and waits for no server: keys
-//! work while one hangs.
+//! reads the server. The loop here connects them to the terminal, and never waits for the server:
+//! keys work while it hangs.
 //!
 //! **Invariant:** whatever ends the program, except SIGKILL, the terminal is restored.
 
@@ -16,12 +16,12 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use ratatui::DefaultTerminal;
 
 use super::{
-    CliError,
-    ctl::{ServerArgs, Servers},
+    CliError, CliResult,
+    ctl::ServerArgs,
     interrupts::{Interrupts, Signals, suspended},
     terminal::{Style, Terminal},
 };
-use crate::{actor::Clock, model::TenantId};
+use crate::{actor::Clock, control::Client, model::TenantId};
 
 mod feed;
 mod frame;
@@ -29,7 +29,6 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use feed::{Connect, FindOwner};
 use feed::{in_time, snapshots};
 use state::{Action, Top};
 
@@ -49,17 +48,16 @@ pub struct TopArgs {
     pub tenant: Option<TenantId>,
 }
 
-/// Shows the table until the user leaves it.
+/// Shows the table until the user leaves it. `connect` finds the server.
 ///
 /// # Errors
 /// If there is no terminal that can show it, no server can be reached at the start, or the terminal
 /// cannot be written.
-pub async fn run<'a>(
-    args: &'a TopArgs,
-    connect: &'a Connect<'a>,
-    owner: &'a FindOwner<'a>,
+pub async fn run(
+    args: &TopArgs,
+    connect: impl AsyncFn() -> CliResult<Client>,
     terminal: &Terminal,
-) -> Result<(), CliError> {
+) -> CliResult {
     let style = match terminal.screen() {
         Some((.., style)) if style != Style::Dumb && terminal.input.is_terminal() => style,
         _ => return Err(CliError::usage(NO_SCREEN)),
@@ -69,7 +67,7 @@ pub async fn run<'a>(
         now: Clock::system().now(),
         ..Top::default()
     };
-    let mut snapshots = pin!(snapshots(args, connect, owner));
+    let mut snapshots = pin!(snapshots(args, &connect));
     // Before the screen is taken: that there is no server is an ordinary error.
     if let Some(first) = snapshots.next().await {
         top.take(Ok(first?));
@@ -103,11 +101,11 @@ pub async fn run<'a>(
                 screen = Screen::enter()?;
             }
             Some(Action::Do(what, verb)) if commands.len() < COMMANDS => {
-                let all = top.snapshot.servers.clone();
-                commands.push(async move {
-                    let servers = Servers { all: &all, owner };
-                    (what, in_time(servers.carry_out(&verb)).await)
-                });
+                let client = top.snapshot.client.clone();
+                commands.extend(client.map(|client| async move {
+                    let done = in_time(async { Ok(client.carry_out(&verb).await?) });
+                    (what, done.await)
+                }));
             }
             Some(Action::Do(what, _)) => {
                 top.tell(what, Err(CliError::busy("too many commands wait")));

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::{CliError, sessions::each_record, terminal::Terminal};
+use super::{CliResult, sessions::each_record, terminal::Terminal};
 use crate::{
     journal::{self, Entry, Journal, Known},
     model::{
@@ -66,7 +66,7 @@ struct GroupTotals<'a> {
 }
 
 /// Prints the sums.
-pub async fn usage(journal: &dyn Journal, by: By, terminal: &mut Terminal) -> Result<(), CliError> {
+pub async fn usage(journal: &dyn Journal, by: By, terminal: &mut Terminal) -> CliResult {
     let mut sums = TotalsByGroup::new();
     let mut tenant = None;
     while let Some(next) = next_tenant(journal, by, tenant).await? {
@@ -145,7 +145,7 @@ async fn of_session(
     known: &Known,
     by: By,
     sums: &mut TotalsByGroup,
-) -> Result<(), CliError> {
+) -> CliResult {
     let mut own = TotalsByGroup::new();
     // Calls of sessions in memory with only an estimate so far.
     let mut estimated = BTreeMap::new();

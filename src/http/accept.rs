@@ -14,12 +14,14 @@ use tokio::{
     net::{TcpListener, TcpSocket, TcpStream, UnixStream},
     task::JoinSet,
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
 
 use super::{
     Host, Settings,
     connection::{self, Peer},
-    host::{CounterGuard, SharedCounter},
     overload,
 };
 use crate::{access::network_of, control::socket::Socket};
@@ -224,7 +226,7 @@ fn of_one_connection(error: &io::Error) -> bool {
 #[derive(Debug)]
 struct ConnectionLimiter {
     most: usize,
-    places: HashMap<IpAddr, SharedCounter>,
+    places: HashMap<IpAddr, TaskTracker>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -237,17 +239,17 @@ impl ConnectionLimiter {
     }
 
     /// Counts a connection. Loopback is exempt, because proxies connect from there.
-    fn try_acquire(&mut self, peer: Peer) -> Result<Option<CounterGuard>, TooMany> {
+    fn try_acquire(&mut self, peer: Peer) -> Result<Option<TaskTrackerToken>, TooMany> {
         let from = peer.address().map(|address| address.ip());
         let Some(from) = from.filter(|from| !from.to_canonical().is_loopback()) else {
             return Ok(None);
         };
         if self.places.len() == self.places.capacity() {
-            self.places.retain(|_, place| place.now() > 0);
+            self.places.retain(|_, place| !place.is_empty());
         }
-        let one = self.places.entry(network_of(from)).or_default().increment();
-        match one.before() < self.most {
-            true => Ok(Some(one)),
+        let place = self.places.entry(network_of(from)).or_default();
+        match place.len() < self.most {
+            true => Ok(Some(place.token())),
             false => Err(TooMany),
         }
     }

@@ -35,12 +35,12 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use subtle::ConstantTimeEq as _;
 use tokio::time::{sleep, timeout};
+use tokio_util::task::TaskTracker;
 
 use super::{
     Caller, Host, Problem,
     access_log::{is_stream, with_guard},
     auth::RevocationEvent,
-    host::SharedCounter,
 };
 use crate::{
     journal::{Node, NodeFigures, Nodes},
@@ -86,7 +86,7 @@ pub struct Cluster {
     /// Where requests for sessions were forwarded to last.
     owners: DashMap<SessionKey, String>,
     /// Requests that change something and are being answered by other nodes.
-    in_flight: SharedCounter,
+    in_flight: TaskTracker,
 }
 
 /// Marks a request that another node has forwarded.
@@ -107,7 +107,7 @@ impl Cluster {
                 .collect::<Result<_, _>>()?,
             forwarded: AtomicU64::new(0),
             owners: DashMap::new(),
-            in_flight: SharedCounter::default(),
+            in_flight: TaskTracker::new(),
         })
     }
 
@@ -152,7 +152,7 @@ impl Cluster {
 
     /// Whether clients of this node wait for answers of others.
     pub(super) fn is_forwarding(&self) -> bool {
-        self.in_flight.now() > 0
+        !self.in_flight.is_empty()
     }
 
     /// Whether this node may act for its sessions.
@@ -262,7 +262,7 @@ impl Cluster {
         // In place of what a client may have sent under these names.
         headers.insert(KEY, secret);
         headers.insert(CALLER, caller);
-        let in_flight = (parts.method != Method::GET).then(|| self.in_flight.increment());
+        let in_flight = (parts.method != Method::GET).then(|| self.in_flight.token());
         let number = self.forwarded.fetch_add(1, Relaxed) as usize;
         let client = &self.clients[number % self.clients.len()];
         let request = client.request(parts.method.clone(), &url);

@@ -76,7 +76,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     ending: impl Future<Output = ()>,
 ) {
     let mut ending = pin!(ending);
-    let _counted = peer.address().map(|_| host.shared.connections.increment());
+    let _counted = peer.address().map(|_| host.shared.connections.token());
     let activity = Activity::new();
     let io = TokioIo::new(Watched {
         stream,

@@ -34,9 +34,6 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 /// Its changes are durable before the response, and are recorded with the key's name.
 #[utoipa::path(post, path = "/api/control", tag = "control", request_body = Verb, responses(
     (status = 200, body = Answer),
-    (status = 400, description = "A field is invalid.", body = ProblemBody),
-    (status = 403, description = "The key lacks the role `admin`.", body = ProblemBody),
-    (status = 404, description = "The session or the tool does not exist.", body = ProblemBody),
     (status = 409, description = "The session's state does not allow the verb.", body = ProblemBody),
 ))]
 async fn carry_out(
@@ -79,9 +76,6 @@ fn refused(why: Refused) -> Problem {
 /// of any session may be missing) or `end`.
 #[utoipa::path(get, path = "/api/control/watch", tag = "control", params(Watching), responses(
     (status = 200, content_type = "text/event-stream", body = str),
-    (status = 400, description = "A parameter is invalid.", body = ProblemBody),
-    (status = 403, description = "The key lacks the role `admin`.", body = ProblemBody),
-    (status = 404, description = "The session does not exist.", body = ProblemBody),
 ))]
 async fn watch(
     State(host): State<Host>,

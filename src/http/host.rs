@@ -1,11 +1,11 @@
 //! State that all requests share.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::{Arc, OnceLock};
 
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
 
 use super::{
     Cluster, Problem, Settings, auth::AttemptLimiter, openai::Continuations, overload::Overload,
@@ -27,8 +27,8 @@ pub(super) struct Shared {
     drain: DrainSignal,
     pub overload: Overload,
     pub attempt_limiter: AttemptLimiter,
-    pub submissions: SharedCounter,
-    pub connections: SharedCounter,
+    pub submissions: TaskTracker,
+    pub connections: TaskTracker,
     pub counts: TaskTracker,
     pub continuations: Continuations,
     cluster: OnceLock<Cluster>,
@@ -56,8 +56,8 @@ impl Host {
             drain: DrainSignal::default(),
             overload,
             attempt_limiter,
-            submissions: SharedCounter::default(),
-            connections: SharedCounter::default(),
+            submissions: TaskTracker::new(),
+            connections: TaskTracker::new(),
             counts: TaskTracker::new(),
             continuations: Continuations::default(),
             cluster: OnceLock::new(),
@@ -95,27 +95,27 @@ impl Host {
         self.shared.drain.has_begun() || self.oracle.is_draining()
     }
 
-    /// Reserves capacity for a query, which counts as running until the guard is dropped.
+    /// Reserves capacity for a query, which counts as running until the token is dropped.
     ///
     /// # Errors
     /// A [`Problem`] with a retry hint.
-    pub fn reserve_query(&self) -> Result<CounterGuard, Problem> {
+    pub fn reserve_query(&self) -> Result<TaskTrackerToken, Problem> {
         // Reserved first, so that concurrent requests count each other.
-        let submissions = self.shared.submissions.increment();
-        self.check_capacity(submissions.before())?;
-        Ok(submissions)
+        let submission = self.shared.submissions.token();
+        self.check_capacity(self.shared.submissions.len() - 1)?;
+        Ok(submission)
     }
 
     /// Checks the capacity for a query without a reservation.
     pub(super) fn check_query_capacity(&self) -> Result<(), Problem> {
-        self.check_capacity(self.shared.submissions.now())
+        self.check_capacity(self.shared.submissions.len())
     }
 
     /// Checks that a tenant leaves others a share of the capacity for queries. The message that it
     /// submits is counted already, so that concurrent ones see each other.
     pub(super) fn check_share(&self, account: &Account) -> Result<(), Problem> {
         let load = account.load().saturating_sub(1);
-        let submissions = self.shared.submissions.now();
+        let submissions = self.shared.submissions.len();
         let (backlog, busy) = (self.oracle.backlog(), self.oracle.busy().max(load));
         for (name, used, most) in [
             ("max_backlog", backlog, self.settings.max_backlog),
@@ -199,42 +199,5 @@ impl DrainSignal {
     /// Resolves when the shutdown is over.
     pub async fn over(&self) {
         self.ending.cancelled().await;
-    }
-}
-
-/// A shared counter. Clones count together.
-#[derive(Debug, Clone, Default)]
-pub(super) struct SharedCounter(Arc<AtomicUsize>);
-
-/// A unit of the counter, returned on drop.
-#[derive(Debug)]
-#[must_use = "it counts as long as it is held"]
-pub struct CounterGuard {
-    of: SharedCounter,
-    before: usize,
-}
-
-impl SharedCounter {
-    pub(super) fn increment(&self) -> CounterGuard {
-        let before = self.0.fetch_add(1, Ordering::Relaxed);
-        let of = self.clone();
-        CounterGuard { of, before }
-    }
-
-    pub(super) fn now(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-impl CounterGuard {
-    /// The count before this one was added.
-    pub(super) const fn before(&self) -> usize {
-        self.before
-    }
-}
-
-impl Drop for CounterGuard {
-    fn drop(&mut self) {
-        self.of.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -19,7 +19,7 @@ use prometheus_client::{
 use tokio::runtime::Handle;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Admin, Host, Problem, problem::ProblemBody};
+use super::{Admin, Host, Problem};
 use crate::actor::{ProcessUsage, ProviderState, QueueDepths};
 
 type Gauges = Family<Vec<(&'static str, String)>, Gauge<u64, AtomicU64>>;
@@ -33,7 +33,6 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 /// Returns metrics since the start of the process, in the OpenMetrics text format.
 #[utoipa::path(get, path = "/metrics", tag = "health", responses(
     (status = 200, body = str, content_type = "application/openmetrics-text"),
-    (status = 403, description = "The key lacks the role `admin`.", body = ProblemBody),
 ))]
 async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     let mut all = Registry::default();
@@ -44,7 +43,7 @@ async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     gateways(registry, &host.oracle.providers());
     let tasks = ConstGauge::new(Handle::current().metrics().num_alive_tasks() as u64);
     registry.register("tasks", "Tasks of the runtime", tasks);
-    let connections = ConstGauge::new(host.shared.connections.now() as u64);
+    let connections = ConstGauge::new(host.shared.connections.len() as u64);
     registry.register("http_connections", "Open connections", connections);
     let requests = ConstGauge::new(host.shared.overload.requests.in_use() as u64);
     let help = "Requests in progress, including streams";

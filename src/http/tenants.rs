@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use super::{Host, Problem, host::CounterGuard};
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::{Host, Problem};
 use crate::{
     access::{Account, SessionCount, SessionReservation, SubmissionPermit},
     actor::AskError,
@@ -24,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 #[must_use = "it counts as long as it is held"]
 pub struct Reservation {
-    _submission: CounterGuard,
+    _submission: TaskTrackerToken,
     _message: Option<SubmissionPermit>,
     session: Option<SessionReservation>,
 }
@@ -90,7 +92,7 @@ impl Host {
         let account = self.oracle.tenants().account(&key.tenant);
         let session = self.reserve_new_session(&account, key).await?;
         Ok(Reservation {
-            _submission: self.shared.submissions.increment(),
+            _submission: self.shared.submissions.token(),
             _message: None,
             session,
         })

@@ -7,7 +7,6 @@ use std::{collections::HashMap, sync::Arc};
 use super::{
     compose::{ComposeInput, ComposedPrompt, Composer},
     error::Error,
-    segment::SegmentId,
 };
 use crate::model::QueryType;
 
@@ -27,7 +26,6 @@ struct Key {
     composer: usize,
     variables: [u8; 32],
     query_type: QueryType,
-    extra_segments: Vec<SegmentId>,
 }
 
 #[derive(Debug)]
@@ -52,7 +50,6 @@ impl Cache {
             composer: Arc::as_ptr(composer).addr(),
             variables: input.variables.fingerprint(),
             query_type: input.query_type,
-            extra_segments: input.extra_segments.clone(),
         };
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.last_lookup = self.lookups;

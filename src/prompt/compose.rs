@@ -31,17 +31,14 @@ pub struct ComposeInput {
     pub variables: Arc<PreparedVariables>,
     /// Type of the query, which determines its needs.
     pub query_type: QueryType,
-    /// Optional segments besides those of the type.
-    pub extra_segments: Vec<SegmentId>,
 }
 
 impl ComposeInput {
-    /// An input without extra segments.
+    /// An input for a query of this type.
     pub const fn new(variables: Arc<PreparedVariables>, query_type: QueryType) -> Self {
         Self {
             variables,
             query_type,
-            extra_segments: Vec::new(),
         }
     }
 }
@@ -95,11 +92,6 @@ impl Composer {
         }
     }
 
-    /// The prompt files.
-    pub const fn prompts(&self) -> &Prompts {
-        &self.prompts
-    }
-
     /// Composes the prompt of a query.
     ///
     /// # Errors
@@ -122,18 +114,12 @@ impl Composer {
             warnings: input.variables.warnings(input.query_type, cut),
             ..Draft::default()
         };
-        for file in self.selected(input) {
+        let files = self.prompts.files().iter();
+        for file in files.filter(|file| file.segment.is_included_for(input.query_type)) {
             let text = self.prompts.render(file, &values);
             draft.add(file, &text.map_err(Error::Template)?)?;
         }
         Ok(draft.finish())
-    }
-
-    fn selected(&self, input: &ComposeInput) -> impl Iterator<Item = &PromptFile> {
-        self.prompts.files().iter().filter(|file| {
-            file.segment.is_included_for(input.query_type)
-                || input.extra_segments.contains(&file.segment.id)
-        })
     }
 }
 

@@ -5,7 +5,6 @@ use std::{borrow::Cow, ffi::OsStr, fs, io, path::Path};
 use super::{
     error::{BrokenFile, Error, FileFault},
     segment::{REGISTRY, Segment},
-    tokens,
 };
 
 /// The origin of a prompt file.
@@ -29,11 +28,6 @@ pub struct PromptFile {
 }
 
 impl PromptFile {
-    /// Estimated tokens as written.
-    pub fn token_estimate(&self) -> u64 {
-        tokens(self.text.chars().count())
-    }
-
     pub(super) fn blank(&self) -> BrokenFile {
         self.broken(None, FileFault::Blank)
     }

@@ -3,8 +3,6 @@
 //! **Invariant:** [`REGISTRY`] is in prompt order, by priority and then by id. Required segments
 //! come first, so optional ones cannot crowd them out.
 
-use std::str::FromStr;
-
 use crate::model::{QueryType, words};
 
 words! {
@@ -95,18 +93,5 @@ impl Segment {
             Inclusion::Always => true,
             Inclusion::For(types) => types.contains(&query_type),
         }
-    }
-}
-
-/// An unknown segment id.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown segment `{0}`: use base, signals, tools, code, docs, research or conversation")]
-pub struct UnknownSegment(pub String);
-
-impl FromStr for SegmentId {
-    type Err = UnknownSegment;
-    fn from_str(name: &str) -> Result<Self, UnknownSegment> {
-        let found = Self::ALL.into_iter().find(|id| id.as_str() == name);
-        found.ok_or_else(|| UnknownSegment(name.to_owned()))
     }
 }

@@ -7,16 +7,23 @@ use oracle_agent::{
     model::{QueryType, tool::ToolNeed},
     prompt::{ComposeInput, ComposedPrompt, Composer, Prompts, TOKEN_BUDGET, ToolLine, Variables},
 };
+use tempfile::TempDir;
 
 mod files;
 mod t011;
 mod t040;
 
-fn composer(files: &[(&str, &str)], token_budget: u64) -> Composer {
+/// A folder of prompt files.
+fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         fs::write(folder.path().join(name), text).unwrap();
     }
+    folder
+}
+
+fn composer(files: &[(&str, &str)], token_budget: u64) -> Composer {
+    let folder = folder(files);
     Composer::new(Prompts::with_overlay(folder.path()).unwrap(), token_budget)
 }
 

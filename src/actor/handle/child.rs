@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::{Answer, AskError, Detail, Progress, QueryAccount, SessionHandle, SessionRouter};
 use crate::{
-    actor::session::Opening,
+    actor::{replay::REPLY_DEADLINE, session::Opening},
     journal,
     kernel::{Command, Refusal},
     model::{
@@ -181,7 +181,7 @@ impl ChildSession {
 
     /// Reports the usage that the log shows, if it can be read.
     async fn lost(&self, why: &str) -> ChildEnd {
-        let account = tokio::time::timeout(self.session.router.acknowledge, self.account());
+        let account = tokio::time::timeout(REPLY_DEADLINE, self.account());
         let (account, note) = match account.await {
             Ok(Ok(account)) => (account, "the usage that it recorded until then is counted"),
             Ok(Err(_)) | Err(_) => (None, "its usage is unknown and not counted"),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{AskError, Oracle, SessionHandle, SessionRouter, look::PAGE};
 use crate::{
-    actor::replay::{Replayed, within},
+    actor::replay::{REPLY_DEADLINE, Replayed, within},
     journal::{self, Entry, SessionStatus},
     kernel::Refusal,
     model::{
@@ -152,7 +152,7 @@ impl SessionRouter {
         records: Vec<Arc<Record>>,
         copied: Seq,
     ) -> Result<(), AskError> {
-        let (journal, deadline) = (&self.journal, self.acknowledge);
+        let (journal, deadline) = (&self.journal, REPLY_DEADLINE);
         let begun = journal.begin(key.clone(), records.clone(), SessionStatus::Idle);
         let claim = match within(deadline, begun).await {
             Err(journal::Error::StatusConflict { .. }) => return Err(Refusal::AlreadyOpen.into()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{AskError, Oracle, SessionHandle};
 use crate::{
     actor::{
-        replay::{Replayed, within},
+        replay::{REPLY_DEADLINE, Replayed, within},
         session::Opening,
     },
     journal::{Known, SessionStatus},
@@ -130,7 +130,7 @@ impl Oracle {
         let limit = limit.clamp(1, MOST);
         // One more than asked for shows whether this page is the last.
         let found = self.router().journal.tenants(after, limit + 1);
-        let mut tenants = within(self.router().acknowledge, found).await?;
+        let mut tenants = within(REPLY_DEADLINE, found).await?;
         let is_all = tenants.len() <= limit;
         tenants.truncate(limit);
         let next = tenants.last().filter(|_| !is_all).cloned();
@@ -169,7 +169,7 @@ impl Oracle {
         loop {
             let journal = &self.router().journal;
             let known = journal.list(tenant.clone(), after.clone(), PAGE);
-            let known = within(self.router().acknowledge, known).await?;
+            let known = within(REPLY_DEADLINE, known).await?;
             let is_last = known.len() < PAGE;
             for known in known {
                 let name = known.key.name.clone();

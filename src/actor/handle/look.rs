@@ -7,7 +7,7 @@ use super::{AskError, SessionHandle, ShardMsg};
 use crate::{
     actor::{
         approvals::Approval,
-        replay::{Replayed, within},
+        replay::{REPLY_DEADLINE, Replayed, within},
         view::SessionView,
     },
     journal::{Entry, Known},
@@ -159,9 +159,8 @@ impl SessionHandle {
         let known = self.require_known().await?;
         let (journal, profiles) = (&*self.router.journal, self.router.profiles.now());
         let (opening, to) = (self.opening.clone(), (known.sid, known.last));
-        let deadline = self.router.acknowledge;
-        let (replayed, _) = Replayed::load(opening, journal, &profiles, to, deadline).await?;
-        Ok(replayed)
+        let replayed = Replayed::load(opening, journal, &profiles, to, REPLY_DEADLINE).await?;
+        Ok(replayed.0)
     }
 
     /// Whether the session's query waits only for a person; false if the session cannot be read.
@@ -426,12 +425,12 @@ impl SessionHandle {
                 tokio::time::sleep(retry_after).await;
             }
         };
-        let _ = tokio::time::timeout(self.router.acknowledge, answered).await;
+        let _ = tokio::time::timeout(REPLY_DEADLINE, answered).await;
     }
 
     pub(super) async fn known(&self) -> Result<Option<Known>, AskError> {
         let found = self.router.journal.find(self.key.clone());
-        Ok(within(self.router.acknowledge, found).await?)
+        Ok(within(REPLY_DEADLINE, found).await?)
     }
 
     pub(super) async fn require_known(&self) -> Result<Known, AskError> {
@@ -446,6 +445,6 @@ impl SessionHandle {
         limit: usize,
     ) -> Result<Vec<Entry>, AskError> {
         let entries = self.router.journal.read(sid, after, limit);
-        Ok(within(self.router.acknowledge, entries).await?)
+        Ok(within(REPLY_DEADLINE, entries).await?)
     }
 }

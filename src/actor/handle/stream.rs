@@ -8,7 +8,7 @@ use super::{AskError, Notice, SessionHandle, Subscription, look::PAGE};
 use crate::{
     actor::{
         bus::{CallProgressed, Filter, Frame, Frames, SessionRecord},
-        replay::within,
+        replay::{REPLY_DEADLINE, within},
     },
     journal::{Entry, Known},
     model::{
@@ -312,7 +312,7 @@ impl EventStream {
         };
         let router = &self.session.router;
         let free = router.journal.unfinished(None, known.sid..=known.sid, 1);
-        if within(router.acknowledge, free).await?.is_empty() {
+        if within(REPLY_DEADLINE, free).await?.is_empty() {
             return Ok(false);
         }
         let rests = self.session.waits_for_a_person().await;

@@ -10,7 +10,7 @@ use crate::{
     actor::{
         handle::AskError,
         meter::Activity,
-        replay::{Replayed, within},
+        replay::{APPEND_DEADLINE, Replayed, within},
         shard::ShardMsg,
     },
     journal::{self, Claim},
@@ -28,11 +28,10 @@ impl SessionShell {
         me: &ActorRef<SessionMsg>,
         activation: Activation,
     ) -> Result<(), ActorProcessingErr> {
-        let deadline = self.services.timeouts.append;
         let (journal, key) = (&self.services.router.journal, &self.key);
         let is_new = match activation {
             Activation::OnDemand => {
-                let found = within(deadline, journal.find(key.clone())).await?;
+                let found = within(APPEND_DEADLINE, journal.find(key.clone())).await?;
                 found.is_none_or(|known| known.last == Seq(0))
             }
             // An append of the previous actor may still be in progress; a claim is ordered after
@@ -40,7 +39,7 @@ impl SessionShell {
             _ => false,
         };
         if !is_new {
-            match within(deadline, journal.claim(key.clone())).await {
+            match within(APPEND_DEADLINE, journal.claim(key.clone())).await {
                 Err(error @ journal::Error::Owned { .. }) => {
                     self.unclaimed = Some(error);
                     self.leave_to_owner();
@@ -148,7 +147,7 @@ impl SessionShell {
         };
         for _ in 0..2 {
             let released = self.services.router.journal.release(sid, epoch);
-            match within(self.services.timeouts.append, released).await {
+            match within(APPEND_DEADLINE, released).await {
                 Err(error @ (journal::Error::Unavailable(_) | journal::Error::Full)) => {
                     self.services.router.ledger.warn(|more| {
                         tracing::warn!(session = %self.key, %error, more, "cannot release the ownership of a session");
@@ -173,7 +172,7 @@ impl SessionShell {
         }
         if let Some(keeping) = self.keeping.take() {
             // Only a short cut: without the snapshot, the next activation takes longer.
-            let _ = tokio::time::timeout(self.services.timeouts.append, keeping.join()).await;
+            let _ = tokio::time::timeout(APPEND_DEADLINE, keeping.join()).await;
         }
         self.release().await;
         me.stop(None);
@@ -210,11 +209,11 @@ impl SessionShell {
     async fn replay(&mut self, claim: Claim) -> Result<(), ActorProcessingErr> {
         self.claim = Some(claim);
         self.progress_tracker.claimed(claim.last);
-        let deadline = self.services.timeouts.append;
         let (journal, opening) = (&*self.services.router.journal, self.opening.clone());
         self.profiles = self.services.router.profiles.now();
         let (profiles, to) = (&self.profiles, (claim.sid, claim.last));
-        let (replayed, kept) = Replayed::load(opening, journal, profiles, to, deadline).await?;
+        let loaded = Replayed::load(opening, journal, profiles, to, APPEND_DEADLINE);
+        let (replayed, kept) = loaded.await?;
         (self.session, self.last) = (replayed.session, replayed.last);
         (self.opening, self.profile) = (replayed.opening, replayed.profile);
         self.kept = kept;

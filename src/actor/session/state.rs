@@ -20,7 +20,7 @@ use crate::{
         mailbox::Mailbox,
         profile::{Profile, Profiles},
         progress_tracker::ProgressTracker,
-        replay::{Replayed, SHORT, within},
+        replay::{APPEND_DEADLINE, Replayed, SHORT, within},
         services::Services,
         shard::ShardMsg,
         task::Task,
@@ -152,7 +152,7 @@ impl SessionShell {
         for (payer, budgets) in self.services.tenants.budgets(&self.key.tenant, by) {
             let journal = &self.services.router.journal;
             let usage = journal.usage(payer.clone(), first_of_month);
-            let usage = within(self.services.timeouts.append, usage).await?;
+            let usage = within(APPEND_DEADLINE, usage).await?;
             budgets.tighten(&mut now.allowance, &payer, &usage, now.at);
         }
         Ok(now)
@@ -428,7 +428,7 @@ impl SessionShell {
             };
             journal.append(append).await.map(|_| claim)
         };
-        let appended = within(self.services.timeouts.append, appended).await;
+        let appended = within(APPEND_DEADLINE, appended).await;
         if let Err(
             journal::Error::Unavailable(_) | journal::Error::Full | journal::Error::Broken(_),
         ) = appended
@@ -475,7 +475,6 @@ impl SessionShell {
             return;
         };
         let (seq, journal) = (self.last, Arc::clone(&self.services.router.journal));
-        let deadline = self.services.timeouts.append;
         self.kept = seq;
         self.keeping = Some(Task::spawn(async move {
             // Large for a long conversation, so not encoded on a thread that others need.
@@ -484,7 +483,7 @@ impl SessionShell {
                 return;
             };
             let body = body.into();
-            if let Err(error) = save(&*journal, claim, Snapshot { seq, body }, deadline).await {
+            if let Err(error) = save(&*journal, claim, Snapshot { seq, body }).await {
                 tracing::warn!(%error, "cannot save a snapshot");
             }
         }));
@@ -508,10 +507,9 @@ async fn save(
     journal: &dyn Journal,
     claim: Claim,
     snapshot: Snapshot,
-    deadline: Duration,
 ) -> Result<(), journal::Error> {
     let saved = journal.save(claim.sid, claim.epoch, snapshot);
-    within(deadline, saved).await
+    within(APPEND_DEADLINE, saved).await
 }
 
 /// Due when the log has grown by a quarter, and by [`SHORT`] records.
@@ -535,9 +533,8 @@ mod tests {
         let claim = journal.claim(key).await.unwrap();
         journal.set(Obstacle::SilentSnapshots);
         let (seq, body) = (Seq(1), Vec::new().into());
-        let deadline = Duration::from_secs(10);
-        let saved = save(&journal, claim, Snapshot { seq, body }, deadline);
-        let saved = tokio::time::timeout(2 * deadline, saved).await;
+        let saved = save(&journal, claim, Snapshot { seq, body });
+        let saved = tokio::time::timeout(2 * APPEND_DEADLINE, saved).await;
         let silent = journal::Error::Unavailable("no answer within 10s".into());
         assert_eq!(saved, Ok(Err(silent)));
     }

@@ -23,6 +23,9 @@ use crate::{
     tool::{CallProgress, MAX_DATA, Registry, ToolContext, ToolError, ToolOutput},
 };
 
+/// Deadline for a cancelled sub-agent to end, per level of sub-agents that there may be.
+const CHILD_DEADLINE: Duration = Duration::from_secs(60);
+
 /// Work in flight for a query, cancelled on drop.
 pub(super) enum Work {
     /// A call of a model.
@@ -148,7 +151,7 @@ impl SessionShell {
         // A cancelled child may have to wait for a child of its own.
         let deepest = self.profile.policy.delegation.max_depth;
         let below = deepest.saturating_sub(depth).max(1);
-        let patience = self.services.timeouts.child.saturating_mul(below);
+        let patience = CHILD_DEADLINE.saturating_mul(below);
         let profile = start.and_then(|start| start.profile.as_ref());
         let profile = profile.unwrap_or(&self.opening.profile).clone();
         self.services.router.child(key, profile, parent, patience)
@@ -164,7 +167,7 @@ impl SessionShell {
         let (me, session) = (me.clone(), self.key.clone());
         let tool_span = self.trace_of(query, None).tool(turn, &call);
         let span = tool_span.0.clone();
-        let (tools, deadline) = (Arc::clone(&self.profile.tools), self.services.timeouts.tool);
+        let (tools, deadline) = (Arc::clone(&self.profile.tools), self.services.tool_deadline);
         let progress = self.progress_of(query, &call);
         let run = async move {
             let cancelled = CancellationToken::new();
@@ -252,7 +255,7 @@ impl crate::actor::Oracle {
             cancelled,
             progress: CallProgress::default(),
         };
-        let mut output = called(tools, &call, context, self.services.timeouts.tool).await?;
+        let mut output = called(tools, &call, context, self.services.tool_deadline).await?;
         output.data = output.data.filter(is_small);
         Ok(output)
     }

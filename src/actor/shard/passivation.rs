@@ -13,7 +13,7 @@ use std::mem;
 use ractor::{ActorId, RpcReplyPort};
 
 use super::{
-    ShardMsg, ShardState,
+    SWEEP, ShardMsg, ShardState,
     lifecycle::{Ending, Live, Slot},
 };
 use crate::{
@@ -144,7 +144,7 @@ impl ShardState {
         let times = u32::try_from(due.len().div_ceil(few)).unwrap_or(u32::MAX);
         for (number, few) in (0..).zip(due.chunks(few)) {
             let few = few.to_vec();
-            let pause = self.settings.sweep * number / times;
+            let pause = SWEEP * number / times;
             self.me.cast_after(pause, move || ShardMsg::Passivate(few));
         }
     }

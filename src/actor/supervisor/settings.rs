@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     access::TenantLimits,
-    actor::{gateway::GatewaySettings, mailbox, services::Timeouts},
+    actor::{gateway::GatewaySettings, mailbox},
 };
 
 /// Sizes, limits and deadlines of a system.
@@ -21,8 +21,6 @@ pub struct SystemSettings {
     pub mailbox_capacity: usize,
     /// Time without progress that counts as a stall; must exceed the deadlines of models and tools.
     pub stall_limit: Duration,
-    /// Interval at which shards check their sessions.
-    pub sweep: Duration,
     /// Pause before a session is restarted; doubles with each consecutive restart.
     pub restart_pause: Duration,
     /// Idle time until a session is passivated; zero for at once.
@@ -37,8 +35,8 @@ pub struct SystemSettings {
     pub gateway: GatewaySettings,
     /// Limits of providers, by name.
     pub providers: BTreeMap<String, GatewaySettings>,
-    /// Deadlines of sessions.
-    pub timeouts: Timeouts,
+    /// Deadline of a tool call.
+    pub tool_deadline: Duration,
     /// Limits of tenants.
     pub tenants: TenantLimits,
 }
@@ -70,7 +68,6 @@ impl Default for SystemSettings {
             subscriber_capacity: 1_024,
             mailbox_capacity: mailbox::CAPACITY,
             stall_limit: Duration::from_secs(900),
-            sweep: Duration::from_secs(1),
             restart_pause: Duration::from_millis(100),
             idle_timeout: Duration::from_secs(300),
             max_live: 50_000,
@@ -80,7 +77,7 @@ impl Default for SystemSettings {
             replacements: 100,
             gateway: GatewaySettings::default(),
             providers: BTreeMap::new(),
-            timeouts: Timeouts::default(),
+            tool_deadline: Duration::from_secs(30),
             tenants: TenantLimits::default(),
         }
     }

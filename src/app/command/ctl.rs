@@ -1,4 +1,4 @@
-//! `oracle ctl` and `oracle top`: finds the servers and connects to them.
+//! `oracle ctl` and `oracle top`: finds the server and connects to it.
 
 use std::{fs, io, path::Path};
 
@@ -10,50 +10,73 @@ use crate::cli::top::{self, TopArgs};
 use crate::{
     cli::{
         CliError, Environment,
-        ctl::{self, CtlArgs, Server, ServerArgs},
+        ctl::{self, CtlArgs, ServerArgs},
     },
-    control::{Client, socket},
+    control::{Client, Subject, socket},
     journal::sqlite::{Inspection, processes},
-    model::{Owner, SessionKey},
+    model::{Owner, SessionKey, TenantId},
 };
 
 const KEY: &str = "ORACLE_API_KEY";
 
 pub(super) fn ctl(ctl: &CtlArgs, context: CommandContext<'_>) -> Result<(), CliError> {
-    let folder = context.directory()?;
-    on_runtime(Box::pin(async {
-        let servers = connect(&ctl.server, &folder, context.environment).await?;
-        let owner = |session: &SessionKey| owner(&folder, session);
-        ctl::run(&ctl.command, &servers, owner, context.terminal).await
-    }))
+    let (folder, environment) = (context.directory()?, context.environment);
+    let find =
+        async |session: Option<&Subject>| connect(&ctl.server, session, &folder, environment).await;
+    on_runtime(Box::pin(ctl::run(&ctl.command, find, context.terminal)))
 }
 
 /// Opens the live table. It connects again whenever the connection is lost.
 #[cfg(feature = "tui")]
 pub(super) fn top(args: &TopArgs, context: CommandContext<'_>) -> Result<(), CliError> {
     let (folder, environment) = (context.directory()?, context.environment);
-    let find: &top::Connect<'_> = &|| Box::pin(connect(&args.server, &folder, environment));
-    let owner = |session: &SessionKey| owner(&folder, session);
-    on_runtime(Box::pin(top::run(args, find, &owner, context.terminal)))
+    let find = async || connect(&args.server, None, &folder, environment).await;
+    on_runtime(Box::pin(top::run(args, find, context.terminal)))
 }
 
+/// Connects to the server at the URL, or to the one that uses the data directory; of several, to the
+/// owner of the session, if it has one.
 async fn connect(
     args: &ServerArgs,
+    session: Option<&Subject>,
     folder: &Path,
     environment: &Environment,
-) -> Result<Vec<Server>, CliError> {
-    let Some(url) = &args.url else {
-        return servers(folder, args.pid).await;
-    };
-    let client = Client::http(url, key(args.key_file.as_deref(), environment)?)?;
-    Ok(vec![Server { pid: None, client }])
+) -> Result<Client, CliError> {
+    if let Some(url) = &args.url {
+        let key = key(args.key_file.as_deref(), environment)?;
+        return Ok(Client::http(url, key)?);
+    }
+    let mut servers = servers(folder, args.pid).await?;
+    if servers.len() > 1 {
+        let Some(session) = session else {
+            let pids = servers.iter().filter_map(|(pid, _)| *pid);
+            let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
+            return Err(CliError::usage(format_args!(
+                "several servers use this data directory: choose one with `--pid`, out of {}",
+                pids.join(", ")
+            )));
+        };
+        let owner = owner(folder, &session.of(&TenantId::local())).and_then(|owner| owner.pid);
+        servers.sort_by_key(|(pid, _)| *pid != owner);
+    }
+    let first = servers.into_iter().next();
+    first.map(|(_, client)| client).ok_or_else(|| {
+        let which = args.pid.map(|pid| format!(" with the process id {pid}"));
+        CliError::failed(format_args!(
+            "no server{} uses the data directory {}: start one with `oracle serve`, or give its \
+             address with --url",
+            which.unwrap_or_default(),
+            folder.display()
+        ))
+    })
 }
 
 fn owner(folder: &Path, session: &SessionKey) -> Option<Owner> {
     Inspection::open(folder).ok()?.owner(session).ok()?
 }
 
-async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<Server>, CliError> {
+/// Connects to the servers that use the data directory, in the order of their process ids.
+async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<(Option<u32>, Client)>, CliError> {
     let unusable = |path: &Path, error: io::Error| {
         CliError::failed(format_args!(
             "cannot use `{}`: {error}; check its owner and permissions",
@@ -75,22 +98,14 @@ async fn servers(folder: &Path, pid: Option<u32>) -> Result<Vec<Server>, CliErro
     for Owner { pid, socket, .. } in there {
         let path = socket.unwrap_or_default();
         match Client::unix(&path).await {
-            Ok(client) => servers.push(Server { pid, client }),
+            Ok(client) => servers.push((pid, client)),
             Err(error) => match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {}
                 _ => return Err(unusable(&path, error)),
             },
         }
     }
-    if servers.is_empty() {
-        let which = pid.map_or_else(String::new, |pid| format!(" with the process id {pid}"));
-        return Err(CliError::failed(format_args!(
-            "no server{which} uses the data directory {}: start one with `oracle serve`, or give \
-             its address with --url",
-            folder.display()
-        )));
-    }
-    servers.sort_by_key(|server| server.pid);
+    servers.sort_by_key(|(pid, _)| *pid);
     Ok(servers)
 }
 

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{BenchArgs, SimulatedModel, tally::Tally};
 use crate::{
     actor::Oracle,
-    cli::CliError,
+    cli::CliResult,
     control::{Client, ClientError, Code, QueryEnd, Refused},
     model::SessionName,
 };
@@ -43,7 +43,7 @@ pub enum Target {
 
 impl Target {
     /// Checks that a server can be reached. Its metrics need an admin's key, the load does not.
-    pub(super) async fn check(&self) -> Result<(), CliError> {
+    pub(super) async fn check(&self) -> CliResult {
         let Self::Server(client) = self else {
             return Ok(());
         };

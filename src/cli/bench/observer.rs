@@ -11,7 +11,10 @@ use super::{
     load::{Target, Window},
     tally::Times,
 };
-use crate::{actor::ProcessUsage, cli::CliError};
+use crate::{
+    actor::ProcessUsage,
+    cli::{CliError, CliResult},
+};
 
 /// Pause between two writes that measure the disk.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -30,7 +33,7 @@ pub(super) async fn observe(
     target: &Target,
     window: Window,
     directory: Option<&Path>,
-) -> Result<Observed, CliError> {
+) -> CliResult<Observed> {
     sleep_until(window.from).await;
     let before = usage(target).await;
     let mut fsync = None;

@@ -9,7 +9,7 @@ use super::{
     observer::Observed,
     tally::{Tally, Times},
 };
-use crate::cli::{CliError, terminal::Terminal, text::grouped};
+use crate::cli::{CliError, CliResult, terminal::Terminal, text::grouped};
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -146,7 +146,7 @@ pub(super) fn print(
     tally: &Tally,
     observed: &Observed,
     terminal: &mut Terminal,
-) -> Result<(), CliError> {
+) -> CliResult {
     let report = Report::new(args, tally, observed);
     if terminal.json {
         terminal.out.json(&report)?;

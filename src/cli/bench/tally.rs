@@ -4,14 +4,17 @@ use std::{collections::BTreeMap, time::Duration};
 
 use hdrhistogram::Histogram;
 
-use crate::{cli::CliError, control::QueryEnd};
+use crate::{
+    cli::{CliError, CliResult},
+    control::QueryEnd,
+};
 
 /// Durations in microseconds.
 #[derive(Debug, Clone)]
 pub(super) struct Times(Histogram<u64>);
 
 impl Times {
-    pub(super) fn new() -> Result<Self, CliError> {
+    pub(super) fn new() -> CliResult<Self> {
         /// An hour; longer ones count as that.
         const LONGEST: u64 = 3_600_000_000;
         const DIGITS: u8 = 3;
@@ -60,7 +63,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(model: Option<Duration>) -> Result<Self, CliError> {
+    pub(super) fn new(model: Option<Duration>) -> CliResult<Self> {
         Ok(Self {
             model,
             completed: 0,

@@ -6,7 +6,7 @@ use super::{Chat, QueryToFollow};
 use crate::{
     actor::QueryAccount,
     cli::{
-        CliError,
+        CliResult,
         sessions::{self, About},
         terminal::{Style, harmless},
         text::{ago, cut, wrapped},
@@ -26,7 +26,7 @@ pub(super) const HINT: &str =
 
 impl Chat<'_> {
     /// Shows the version, the models and the project.
-    pub(super) async fn introduce(&mut self) -> Result<(), CliError> {
+    pub(super) async fn introduce(&mut self) -> CliResult {
         let model = self.models().await?;
         let (version, project) = (env!("CARGO_PKG_VERSION"), self.folder());
         self.faint(&format!("Oracle {version} · {model} · {project}"));
@@ -37,7 +37,7 @@ impl Chat<'_> {
     }
 
     /// Introduces the session, repeats its last exchange and resumes an interrupted query.
-    pub(super) async fn greet(&mut self, known: Option<&Known>) -> Result<(), CliError> {
+    pub(super) async fn greet(&mut self, known: Option<&Known>) -> CliResult {
         let name = sessions::short(&self.session.key().name);
         let mut session = format!("new session {name}");
         if let Some(known) = known {
@@ -77,7 +77,7 @@ impl Chat<'_> {
         }
     }
 
-    async fn show_last_query(&mut self) -> Result<(), CliError> {
+    async fn show_last_query(&mut self) -> CliResult {
         let Some((query, _)) = self.session.last_message().await? else {
             return Ok(());
         };
@@ -92,7 +92,7 @@ impl Chat<'_> {
     }
 
     /// Resumes queries that a crash or a signal cut off.
-    async fn resume_query(&mut self) -> Result<(), CliError> {
+    async fn resume_query(&mut self) -> CliResult {
         let mut before = None;
         while let Some(query) = self.session.view().await?.query {
             // Following it did not end it.
@@ -106,7 +106,7 @@ impl Chat<'_> {
         Ok(())
     }
 
-    async fn follow_query(&mut self, query: QueryId) -> Result<bool, CliError> {
+    async fn follow_query(&mut self, query: QueryId) -> CliResult<bool> {
         let what = format!("question {query} was interrupted");
         let question = match QueryHandle::resume_query(&self.session, query).await {
             Ok(question) => question,

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     cli::{
-        CliError, sessions,
+        CliError, CliResult, sessions,
         terminal::Style,
         text::{sub_agents, used, wrapped},
     },
@@ -24,7 +24,7 @@ const LISTED: usize = 15;
 const SCANNED: usize = 100;
 
 impl Chat<'_> {
-    pub(super) async fn perform(&mut self, command: ChatCommand) -> Result<(), CliError> {
+    pub(super) async fn perform(&mut self, command: ChatCommand) -> CliResult {
         let done = match command {
             ChatCommand::Quit => {
                 self.leaves = true;
@@ -62,7 +62,7 @@ impl Chat<'_> {
         }
     }
 
-    fn help(&mut self) -> Result<(), CliError> {
+    fn help(&mut self) -> CliResult {
         let mut rows = Rows::default();
         for (names, about) in rows_of(COMMANDS).chain(rows_of(KEYS)) {
             rows.push(0, names, about);
@@ -70,13 +70,13 @@ impl Chat<'_> {
         self.show_rows(&rows)
     }
 
-    pub(super) async fn last_query(&self) -> Result<QueryId, CliError> {
+    pub(super) async fn last_query(&self) -> CliResult<QueryId> {
         let last = self.session.last_message().await?;
         let last = last.ok_or_else(|| CliError::usage("this session has no questions yet"))?;
         Ok(last.0)
     }
 
-    async fn why(&mut self, query: Option<QueryId>) -> Result<(), CliError> {
+    async fn why(&mut self, query: Option<QueryId>) -> CliResult {
         let last = self.last_query().await?;
         let query = query.unwrap_or(last);
         let records = self.session.query_records(query).await?;
@@ -92,7 +92,7 @@ impl Chat<'_> {
         self.show_rows(&rows)
     }
 
-    async fn usage(&mut self) -> Result<(), CliError> {
+    async fn usage(&mut self) -> CliResult {
         let last = self.last_query().await?;
         let mut rows = Rows::default();
         let view = self.session.view().await?;
@@ -104,7 +104,7 @@ impl Chat<'_> {
     }
 
     /// Lists the sessions used last, those of this project first.
-    async fn sessions(&mut self) -> Result<(), CliError> {
+    async fn sessions(&mut self) -> CliResult {
         let mut found = sessions::described(self.journal, SCANNED).await?;
         found.retain(|(_, about)| !about.is_sub_agent);
         let here = self.request.root.path().to_string_lossy();
@@ -119,7 +119,7 @@ impl Chat<'_> {
         lines.iter().try_for_each(|line| self.note(line))
     }
 
-    async fn resume(&mut self, name: Option<SessionName>) -> Result<(), CliError> {
+    async fn resume(&mut self, name: Option<SessionName>) -> CliResult {
         let Some(name) = name else {
             self.sessions().await?;
             return self.note("continue one by its number or id: `/resume 2`");
@@ -137,7 +137,7 @@ impl Chat<'_> {
         self.greet(Some(&known)).await
     }
 
-    async fn fork(&mut self) -> Result<(), CliError> {
+    async fn fork(&mut self) -> CliResult {
         let query = self.last_query().await?;
         let (point, key) = (ForkPoint { query, turn: None }, self.session.key().clone());
         let copy = self.oracle.fork(&key, point, new_name()).await?;
@@ -146,7 +146,7 @@ impl Chat<'_> {
         self.note(&format!("continuing in session {copy}, a copy of {source}"))
     }
 
-    async fn begin(&mut self) -> Result<(), CliError> {
+    async fn begin(&mut self) -> CliResult {
         self.switch_to(&new_name(), false);
         self.greet(None).await
     }
@@ -160,13 +160,13 @@ impl Chat<'_> {
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "the result of a command")]
-    pub(super) fn note(&mut self, text: &str) -> Result<(), CliError> {
+    pub(super) fn note(&mut self, text: &str) -> CliResult {
         let lines = wrapped(text, self.terminal.columns());
         self.terminal.note(&lines.join("\n"));
         Ok(())
     }
 
-    pub(super) fn show_rows(&mut self, rows: &Rows) -> Result<(), CliError> {
+    pub(super) fn show_rows(&mut self, rows: &Rows) -> CliResult {
         let lines = rows.lines(self.terminal.columns());
         lines.iter().try_for_each(|line| self.note(line))
     }

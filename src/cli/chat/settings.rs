@@ -4,7 +4,7 @@
 use super::{Chat, header::HINT, why::Rows};
 use crate::{
     actor::{Profile, ReloadError},
-    cli::{CliError, text::grouped},
+    cli::{CliError, CliResult, text::grouped},
     config::ModelChain,
     control::question,
     llm::OFFLINE,
@@ -13,13 +13,13 @@ use crate::{
 
 impl Chat<'_> {
     /// The profile of the session.
-    async fn profile(&self) -> Result<Profile, CliError> {
+    async fn profile(&self) -> CliResult<Profile> {
         let name = self.session.profile_name().await?;
         Ok(self.oracle.profiles().get(&name).clone())
     }
 
     /// The models that answer, for people.
-    pub(super) async fn models(&self) -> Result<String, CliError> {
+    pub(super) async fn models(&self) -> CliResult<String> {
         let policy = self.profile().await?.policy;
         let names = policy.models.iter().map(|model| match &*model.name {
             "offline/offline" => OFFLINE,
@@ -29,7 +29,7 @@ impl Chat<'_> {
     }
 
     /// Fails if a server answers the session's questions, by its own configuration.
-    async fn requires_own(&self, what: &str) -> Result<(), CliError> {
+    async fn requires_own(&self, what: &str) -> CliResult {
         if self.begun && question::is_served(&self.session).await? {
             let why = format!("a server owns this session and {what}");
             return Err(CliError::usage(why));
@@ -37,7 +37,7 @@ impl Chat<'_> {
         Ok(())
     }
 
-    pub(super) async fn show_models(&mut self) -> Result<(), CliError> {
+    pub(super) async fn show_models(&mut self) -> CliResult {
         self.requires_own("chooses its model").await?;
         let (mut rows, model) = (Rows::default(), self.models().await?);
         rows.push(0, "model", &model);
@@ -50,7 +50,7 @@ impl Chat<'_> {
     }
 
     /// Uses other models from the next question on, by a reload of the configuration.
-    pub(super) async fn use_model(&mut self, wanted: &str) -> Result<(), CliError> {
+    pub(super) async fn use_model(&mut self, wanted: &str) -> CliResult {
         let chain = ModelChain::new(wanted.split(',')).map_err(|allowed| {
             CliError::usage(format_args!("`{wanted}` is not a model: use {allowed}"))
         })?;
@@ -75,7 +75,7 @@ impl Chat<'_> {
     }
 
     /// Shows the budgets of the next question, after a change of them.
-    pub(super) async fn budget(&mut self, change: Option<PartialLimits>) -> Result<(), CliError> {
+    pub(super) async fn budget(&mut self, change: Option<PartialLimits>) -> CliResult {
         self.limits = change.or(self.limits);
         let wanted = LimitsRequest::Operator(self.limits.unwrap_or_default());
         let limits = wanted.resolve(self.profile().await?.policy.limits);
@@ -86,7 +86,7 @@ impl Chat<'_> {
         self.note(&format!("each question: at most {}", most.join(", ")))
     }
 
-    pub(super) async fn tools(&mut self) -> Result<(), CliError> {
+    pub(super) async fn tools(&mut self) -> CliResult {
         self.requires_own("chooses its tools").await?;
         let mut rows = Rows::default();
         for tool in &*self.profile().await?.policy.tools {
@@ -101,7 +101,7 @@ impl Chat<'_> {
     }
 
     /// Lets the next question begin with a summary of the conversation.
-    pub(super) async fn compact(&mut self) -> Result<(), CliError> {
+    pub(super) async fn compact(&mut self) -> CliResult {
         self.requires_own("compacts it by itself").await?;
         self.last_query().await?;
         if self.models().await? == OFFLINE {

@@ -12,8 +12,8 @@ use crate::{
     cli::arguments::one_of,
     control::{Subject, Verb, Watching},
     model::{
-        ApprovalToken, CallId, NanoUsd, PartialLimits, Seq, SessionName, Severity, TenantId,
-        command::Author, decimal,
+        ApprovalToken, CallId, NanoUsd, Seq, SessionName, Severity, TenantId, command::Author,
+        decimal,
     },
 };
 
@@ -103,28 +103,23 @@ pub enum CtlCommand {
         as_user: bool,
     },
     /// Change budgets of the running query; omitted budgets stay the same
+    #[serde(rename = "set_budget")]
     Budget {
         /// Session, as `ID` or `TENANT/ID`
         #[arg(id = "subject", value_name = "ID")]
         session: Subject,
         /// The budgets to change.
         #[command(flatten)]
-        budgets: Budgets,
+        limits: Budgets,
     },
     /// Continue a query that was forced to end; omitted budgets are unlimited
     Continue {
         /// Session, as `ID` or `TENANT/ID`
         #[arg(id = "subject", value_name = "ID")]
         session: Subject,
-        /// Maximum number of turns, including those already used
-        #[arg(long, value_name = "N")]
-        turns: u32,
-        /// Maximum number of tokens, including those already used
-        #[arg(long, value_name = "N")]
-        tokens: Option<u64>,
-        /// Maximum cost in US dollars, including what is already spent
-        #[arg(long, value_name = "USD", value_parser = money)]
-        cost: Option<NanoUsd>,
+        /// The budgets of both parts together.
+        #[command(flatten)]
+        limits: WholeBudgets,
     },
     /// Stop a session and recover it from its records
     Restart(SubjectArg),
@@ -247,12 +242,32 @@ pub struct CallArg {
 pub struct Budgets {
     /// Maximum number of turns
     #[arg(long, value_name = "N")]
+    #[serde(rename = "max_turns")]
     pub turns: Option<u32>,
     /// Maximum number of tokens
     #[arg(long, value_name = "N")]
+    #[serde(rename = "max_tokens")]
     pub tokens: Option<u64>,
     /// Maximum cost in US dollars
     #[arg(long, value_name = "USD", value_parser = money)]
+    #[serde(rename = "max_cost")]
+    pub cost: Option<NanoUsd>,
+}
+
+/// Budgets of a query that continues another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args, Serialize)]
+pub struct WholeBudgets {
+    /// Maximum number of turns, including those already used
+    #[arg(long, value_name = "N")]
+    #[serde(rename = "max_turns")]
+    pub turns: u32,
+    /// Maximum number of tokens, including those already used
+    #[arg(long, value_name = "N")]
+    #[serde(rename = "max_tokens")]
+    pub tokens: Option<u64>,
+    /// Maximum cost in US dollars, including what is already spent
+    #[arg(long, value_name = "USD", value_parser = money)]
+    #[serde(rename = "max_cost")]
     pub cost: Option<NanoUsd>,
 }
 
@@ -260,7 +275,15 @@ pub struct Budgets {
 pub(super) enum Step {
     Do(Verb),
     Watch(Watching),
-    Budget(Subject, Budgets),
+}
+
+impl Step {
+    pub(super) const fn session(&self) -> Option<&Subject> {
+        match self {
+            Self::Do(verb) => verb.session(),
+            Self::Watch(wanted) => wanted.session.as_ref(),
+        }
+    }
 }
 
 impl CtlCommand {
@@ -278,20 +301,6 @@ impl CtlCommand {
                 after: after.map(Seq),
                 types,
                 severity,
-            }),
-            Self::Budget { session, budgets } => Step::Budget(session, budgets),
-            Self::Continue {
-                session,
-                turns,
-                tokens,
-                cost,
-            } => Step::Do(Verb::Continue {
-                session,
-                limits: PartialLimits {
-                    max_turns: Some(turns),
-                    max_tokens: tokens,
-                    max_cost: cost,
-                },
             }),
             verb => Step::Do(serde_json::from_value(serde_json::to_value(verb)?)?),
         })

@@ -5,7 +5,7 @@ use std::{fmt::Display, io::Write as _};
 use crate::{
     actor::{Approval, Changes, SessionPage, SessionSummary, SessionView, TenantPage, ToolServer},
     cli::{
-        CliError,
+        CliResult,
         terminal::Terminal,
         text::{event_line, standing},
     },
@@ -13,7 +13,7 @@ use crate::{
     model::Event,
 };
 
-pub(super) fn answer(answer: &Answer, terminal: &mut Terminal) -> Result<(), CliError> {
+pub(super) fn answer(answer: &Answer, terminal: &mut Terminal) -> CliResult {
     if terminal.json {
         return terminal.out.json(answer);
     }
@@ -109,7 +109,7 @@ pub(in crate::cli) fn reloaded(changed: &[String], waiting: &[String]) -> String
     }
 }
 
-pub(super) fn update(seen: &WireUpdate, terminal: &mut Terminal) -> Result<(), CliError> {
+pub(super) fn update(seen: &WireUpdate, terminal: &mut Terminal) -> CliResult {
     if terminal.json {
         terminal.out.json(seen)?;
         return Ok(terminal.out.flush()?);
@@ -135,7 +135,7 @@ pub(super) fn update(seen: &WireUpdate, terminal: &mut Terminal) -> Result<(), C
 }
 
 /// Prints a line without control sequences, which texts of models and users may contain.
-fn line(terminal: &mut Terminal, text: &str) -> Result<(), CliError> {
+fn line(terminal: &mut Terminal, text: &str) -> CliResult {
     let text = terminal.shown(text);
     Ok(writeln!(terminal.out, "{text}")?)
 }
@@ -147,7 +147,7 @@ fn session(listed: &SessionSummary) -> String {
     format!("{name}\t{state}\t{}\t{at}", listed.last)
 }
 
-fn tool_server(server: &ToolServer, terminal: &mut Terminal) -> Result<(), CliError> {
+fn tool_server(server: &ToolServer, terminal: &mut Terminal) -> CliResult {
     let (name, state, count) = (&server.name, &server.state, server.tools.len());
     line(terminal, &format!("{name}\t{state}\t{count} tools"))?;
     for withheld in &server.withheld {
@@ -166,7 +166,7 @@ fn waiting(approval: &Approval) -> String {
     format!("{session}\t{id}\t{token}\t{tool}\t{arguments}\t{since}")
 }
 
-fn view(view: &SessionView, terminal: &mut Terminal) -> Result<(), CliError> {
+fn view(view: &SessionView, terminal: &mut Terminal) -> CliResult {
     line(terminal, &format!("{:<15}{}", "session", view.key))?;
     let mut lines = standing(view).into_iter();
     lines.try_for_each(|text| line(terminal, &text))

@@ -6,7 +6,7 @@
 
 use futures_util::future::BoxFuture;
 
-use super::{CliError, Follower};
+use super::{CliResult, Follower};
 use crate::{
     cli::user::UserInput,
     control::{
@@ -47,7 +47,7 @@ impl Approvals {
 }
 
 impl Follower<'_, '_> {
-    pub(super) fn calls(&mut self, question: &mut QueryHandle) -> Result<(), CliError> {
+    pub(super) fn calls(&mut self, question: &mut QueryHandle) -> CliResult {
         if let Some(asked) = &self.approvals.asked {
             if question.waiting().contains(asked) {
                 return Ok(());

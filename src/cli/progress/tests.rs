@@ -38,7 +38,7 @@ async fn pressed(
     oracle: &TestSystem,
     device: Device,
     hand: impl AsyncFnOnce(&mpsc::Sender<()>, &Recording),
-) -> (Result<Answer, CliError>, Recording) {
+) -> (CliResult<Answer>, Recording) {
     let (mut terminal, recording) = Recording::terminal("", device);
     let (presses, mut interrupts) = Interrupts::for_tests();
     let name = crate::model::SessionName::new("s").unwrap();

@@ -7,7 +7,7 @@ use std::io::BufRead as _;
 
 use serde_json::json;
 
-use super::{CliError, Terminal, known};
+use super::{CliError, CliResult, Terminal, known};
 use crate::{
     actor::{self, AskError},
     journal::{Journal, Known, Only, SessionStatus},
@@ -33,7 +33,7 @@ pub async fn delete(
     journal: &dyn Journal,
     args: &DeleteArgs,
     terminal: &mut Terminal,
-) -> Result<(), CliError> {
+) -> CliResult {
     let known = known(journal, &args.id).await?;
     if known.standing == SessionStatus::Busy && !args.force {
         return Err(busy(&known));
@@ -66,7 +66,7 @@ fn busy(known: &Known) -> CliError {
     ))
 }
 
-fn confirm(known: &Known, terminal: &mut Terminal) -> Result<(), CliError> {
+fn confirm(known: &Known, terminal: &mut Terminal) -> CliResult {
     let (name, records) = (&known.key.name, known.last);
     if !terminal.input.is_terminal() || !terminal.err_is_terminal() {
         return Err(CliError::usage(format_args!(

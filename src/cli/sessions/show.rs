@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{CliError, SessionArg, Terminal, each_record, known};
+use super::{CliResult, SessionArg, Terminal, each_record, known};
 use crate::{
     actor::{Oracle, SessionView, SubAgent},
     cli::text::{standing, sub_agents},
@@ -53,7 +53,7 @@ pub async fn show(
     journal: &dyn Journal,
     SessionArg { id }: &SessionArg,
     terminal: &mut Terminal,
-) -> Result<(), CliError> {
+) -> CliResult {
     let known = known(journal, id).await?;
     let session = oracle.session_by_key(known.key.clone());
     let view = session.view().await?;
@@ -80,7 +80,7 @@ pub async fn show(
 async fn conversation(
     journal: &dyn Journal,
     known: &Known,
-) -> Result<(Vec<Exchange>, BTreeSet<QueryId>), CliError> {
+) -> CliResult<(Vec<Exchange>, BTreeSet<QueryId>)> {
     let mut exchanges: Vec<Exchange> = Vec::new();
     let mut delegated = BTreeSet::new();
     let take = |entry: &Entry| {

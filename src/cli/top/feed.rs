@@ -1,20 +1,17 @@
-//! Reads the servers: a list every second, and the state of sessions that have new records, a
+//! Reads the server: a list every second, and the state of sessions that have new records, a
 //! bounded number each time. So thousands of idle sessions cost a list, and are all known soon.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use futures_util::{Stream, StreamExt as _, future::LocalBoxFuture, stream};
+use futures_util::{Stream, StreamExt as _, stream};
 use tokio::time::{sleep, timeout};
 
 use super::TopArgs;
 use crate::{
     actor::{SessionState, SessionSummary, SessionView},
-    cli::{
-        CliError,
-        ctl::{Server, Servers},
-    },
-    control::{Answer, Verb},
-    model::{Owner, SessionKey},
+    cli::{CliError, CliResult},
+    control::{Answer, Client, Verb},
+    model::SessionKey,
 };
 
 const PERIOD: Duration = Duration::from_secs(1);
@@ -23,11 +20,6 @@ const PAGE: u32 = 1_000;
 /// Sessions inspected in one read, and concurrently.
 const INSPECTED: usize = 128;
 const AT_A_TIME: usize = 16;
-
-/// Finds the servers.
-pub type Connect<'a> = dyn Fn() -> LocalBoxFuture<'a, Result<Vec<Server>, CliError>> + 'a;
-/// Finds the owner of a session.
-pub type FindOwner<'a> = dyn Fn(&SessionKey) -> Option<Owner> + 'a;
 
 type Known = HashMap<SessionKey, Row>;
 
@@ -38,46 +30,44 @@ pub(super) struct Row {
     pub(super) view: Option<Arc<SessionView>>,
 }
 
-/// What the servers told.
+/// What the server told.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
-    pub(super) servers: Arc<Vec<Server>>,
+    /// The connection to it; `None` before the first snapshot.
+    pub(super) client: Option<Arc<Client>>,
     pub(super) rows: Vec<Row>,
 }
 
 /// Reads now and then again and again. After an error it connects again.
-pub(super) fn snapshots<'a>(
-    args: &'a TopArgs,
-    connect: &'a Connect<'a>,
-    owner: &'a FindOwner<'a>,
-) -> impl Stream<Item = Result<Snapshot, CliError>> + 'a {
+pub(super) fn snapshots(
+    args: &TopArgs,
+    connect: &impl AsyncFn() -> CliResult<Client>,
+) -> impl Stream<Item = CliResult<Snapshot>> {
     let begin = (Duration::ZERO, None, Known::new());
-    stream::unfold(begin, async move |(pause, servers, mut known)| {
+    stream::unfold(begin, async move |(pause, client, mut known)| {
         sleep(pause).await;
         let read = in_time(async {
-            let servers = match servers {
-                Some(servers) => servers,
+            let client = match client {
+                Some(client) => client,
                 None => Arc::new(connect().await?),
             };
-            let all = servers.as_slice();
-            read(args, &Servers { all, owner }, &mut known).await?;
+            read(args, &client, &mut known).await?;
             let rows = known.values().cloned().collect();
-            Ok(Snapshot { servers, rows })
+            let client = Some(client);
+            Ok(Snapshot { client, rows })
         });
         let read = read.await;
-        let servers = read.as_ref().ok().map(|read| Arc::clone(&read.servers));
-        Some((read, (PERIOD, servers, known)))
+        let client = read.as_ref().ok().and_then(|read| read.client.clone());
+        Some((read, (PERIOD, client, known)))
     })
 }
 
-pub(super) async fn in_time<T>(
-    work: impl Future<Output = Result<T, CliError>>,
-) -> Result<T, CliError> {
+pub(super) async fn in_time<T>(work: impl Future<Output = CliResult<T>>) -> CliResult<T> {
     let late = |_| CliError::failed(format_args!("no response in {} s", DEADLINE.as_secs()));
     timeout(DEADLINE, work).await.map_err(late)?
 }
 
-async fn read(args: &TopArgs, servers: &Servers<'_>, known: &mut Known) -> Result<(), CliError> {
+async fn read(args: &TopArgs, client: &Client, known: &mut Known) -> CliResult {
     let list = |after| Verb::List {
         tenant: args.tenant.clone(),
         state: None,
@@ -87,7 +77,7 @@ async fn read(args: &TopArgs, servers: &Servers<'_>, known: &mut Known) -> Resul
         limit: PAGE,
     };
     let (mut rows, mut after) = (Known::new(), None);
-    while let Answer::Sessions(page) = servers.carry_out(&list(after)).await? {
+    while let Answer::Sessions(page) = client.carry_out(&list(after)).await? {
         for listed in page.sessions {
             let view = known.get(&listed.key).and_then(|row| row.view.clone());
             rows.insert(listed.key.clone(), Row { listed, view });
@@ -104,7 +94,7 @@ async fn read(args: &TopArgs, servers: &Servers<'_>, known: &mut Known) -> Resul
     let inspect = stream::iter(old.into_iter().take(INSPECTED));
     let inspect = inspect.for_each_concurrent(AT_A_TIME, async |row| {
         let session = row.listed.key.clone().into();
-        let answer = servers.carry_out(&Verb::Inspect { session }).await;
+        let answer = client.carry_out(&Verb::Inspect { session }).await;
         if let Ok(Answer::Session { session }) = answer {
             row.view = Some(Arc::from(session));
         }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::feed::{Row, Snapshot};
 use crate::{
     actor::SessionState,
-    cli::{CliError, progress::described, text::standing},
+    cli::{CliResult, progress::described, text::standing},
     control::{Answer, Verb},
     model::{SessionKey, Timestamp},
 };
@@ -92,7 +92,7 @@ impl Top {
 
     /// Takes a snapshot: first what needs a person, then what runs, then the latest. The selection
     /// stays with its session, or in its place if that is gone.
-    pub(super) fn take(&mut self, read: Result<Snapshot, CliError>) -> Option<Action> {
+    pub(super) fn take(&mut self, read: CliResult<Snapshot>) -> Option<Action> {
         let selected = self.row().map(|row| row.listed.key.clone());
         match read {
             Ok(snapshot) => (self.snapshot, self.lost) = (snapshot, None),
@@ -107,7 +107,7 @@ impl Top {
     }
 
     /// Takes the answer to a command.
-    pub(super) fn tell(&mut self, what: String, done: Result<Answer, CliError>) -> Option<Action> {
+    pub(super) fn tell(&mut self, what: String, done: CliResult<Answer>) -> Option<Action> {
         let result = done.map_or_else(|why| why.to_string(), |_| "done".to_owned());
         self.notice = Some(what + ": " + &result);
         None

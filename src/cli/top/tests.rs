@@ -65,8 +65,7 @@ fn top(rows: Vec<Row>) -> Top {
         now,
         ..Top::default()
     };
-    let servers = Arc::default();
-    top.take(Ok(Snapshot { servers, rows }));
+    top.take(Ok(Snapshot { client: None, rows }));
     top
 }
 
@@ -200,8 +199,7 @@ fn keys_select_and_scroll() {
     ] {
         let mut rows = top.snapshot.rows.clone();
         rows.retain(|row| row.listed.key.name.as_str() != gone);
-        let servers = Arc::default();
-        top.take(Ok(Snapshot { servers, rows }));
+        top.take(Ok(Snapshot { client: None, rows }));
         assert_eq!(top.row().unwrap().listed.key.name.as_str(), selected);
     }
 }
@@ -338,11 +336,7 @@ fn results_refusals_and_lost_connections_are_told() {
         "{screen}"
     );
     assert!(screen.contains("4/30"), "what was known stays: {screen}");
-    let servers = Arc::default();
-    top.take(Ok(Snapshot {
-        servers,
-        rows: Vec::new(),
-    }));
+    top.take(Ok(Snapshot::default()));
     assert!(!shown(&mut top, 80, 8).contains("connection lost"));
 }
 

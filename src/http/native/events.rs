@@ -26,7 +26,6 @@ use crate::{
         Caller, Host, Problem,
         auth::RevocationEvent,
         extract::{self, Path, Query},
-        problem::ProblemBody,
         sse::{named, response, with},
     },
     model::{Event, Seq, SessionName, Severity},
@@ -95,9 +94,6 @@ pub(super) struct EventsPage {
         (status = 200, description = "A page, or a stream.", content(
             (EventsPage = "application/json"), (Event = "text/event-stream")
         )),
-        (status = 400, description = "A parameter is invalid.", body = ProblemBody),
-        (status = 403, description = "The name is reserved.", body = ProblemBody),
-        (status = 404, description = "The session does not exist.", body = ProblemBody),
     )
 )]
 pub(super) async fn list(
@@ -215,12 +211,7 @@ pub(super) struct OneEvent {
 /// Returns an event with its full texts.
 #[utoipa::path(get, path = "/api/sessions/{id}/events/{seq}/body", tag = "events",
     params(OneEvent),
-    responses(
-        (status = 200, body = Event),
-        (status = 400, description = "The name or the number is invalid.", body = ProblemBody),
-        (status = 403, description = "The name is reserved.", body = ProblemBody),
-        (status = 404, description = "The session or the event does not exist.", body = ProblemBody),
-    )
+    responses((status = 200, body = Event))
 )]
 pub(super) async fn body(
     State(host): State<Host>,

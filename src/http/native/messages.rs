@@ -50,15 +50,7 @@ pub(super) struct NewMessage {
     request_body = NewMessage,
     responses(
         (status = 202, description = "The message is durable.", body = Accepted),
-        (status = 400, description = "A field is invalid.", body = ProblemBody),
-        (status = 403, description = "The name is reserved.", body = ProblemBody),
         (status = 409, description = "The session is busy, closed or quarantined.", body = ProblemBody),
-        (status = 413, description = "The message is too long.", body = ProblemBody),
-        (status = 422, description = "The idempotency key was used for another message.", body = ProblemBody),
-        (status = 429, description = "Too many messages are pending.", body = ProblemBody,
-            headers(("retry-after" = u64))),
-        (status = 503, description = "The system is overloaded or draining.", body = ProblemBody,
-            headers(("retry-after" = u64))),
     )
 )]
 pub(super) async fn submit(

@@ -12,7 +12,6 @@ use crate::{
     http::{
         Caller, Host, Problem,
         extract::{Path, Query},
-        problem::ProblemBody,
     },
     journal::Entry,
     model::{
@@ -207,12 +206,7 @@ pub(super) struct QueriesPage {
 /// Lists the queries of a session, in order of acceptance.
 #[utoipa::path(get, path = "/api/sessions/{id}/queries", tag = "queries",
     params(InSession, QueriesParams),
-    responses(
-        (status = 200, body = QueriesPage),
-        (status = 400, description = "A parameter is invalid.", body = ProblemBody),
-        (status = 403, description = "The name is reserved.", body = ProblemBody),
-        (status = 404, description = "The session does not exist.", body = ProblemBody),
-    )
+    responses((status = 200, body = QueriesPage))
 )]
 pub(super) async fn list(
     State(host): State<Host>,
@@ -245,12 +239,7 @@ pub(super) struct OneQuery {
 /// Returns a query with its classification, prompt, signals, outcome, usage and answer.
 #[utoipa::path(get, path = "/api/sessions/{id}/queries/{query}", tag = "queries",
     params(OneQuery),
-    responses(
-        (status = 200, body = QueryObject),
-        (status = 400, description = "The name or the number is invalid.", body = ProblemBody),
-        (status = 403, description = "The name is reserved.", body = ProblemBody),
-        (status = 404, description = "The session or the query does not exist.", body = ProblemBody),
-    )
+    responses((status = 200, body = QueryObject))
 )]
 pub(super) async fn show(
     State(host): State<Host>,

@@ -47,10 +47,7 @@ pub(super) struct NewSession {
     responses(
         (status = 201, description = "The session was created; `location` has its path.", body = SessionObject,
             headers(("location" = String))),
-        (status = 400, description = "A field is invalid.", body = ProblemBody),
-        (status = 403, description = "The name is reserved.", body = ProblemBody),
         (status = 409, description = "A session of this name exists.", body = ProblemBody),
-        (status = 413, description = "The import is too large.", body = ProblemBody),
     )
 )]
 pub(super) async fn create(
@@ -142,10 +139,7 @@ struct ListedObject {
 /// Lists sessions, ordered by name.
 #[utoipa::path(get, path = "/api/sessions", tag = "sessions",
     params(SessionsParams),
-    responses(
-        (status = 200, body = SessionPage),
-        (status = 400, description = "A parameter is invalid.", body = ProblemBody),
-    )
+    responses((status = 200, body = SessionPage))
 )]
 pub(super) async fn list(
     State(host): State<Host>,
@@ -177,12 +171,7 @@ pub(super) async fn list(
 /// Returns a session's state, without reactivating it.
 #[utoipa::path(get, path = "/api/sessions/{id}", tag = "sessions",
     params(InSession),
-    responses(
-        (status = 200, body = SessionObject),
-        (status = 400, description = "The name is invalid.", body = ProblemBody),
-        (status = 403, description = "The name is reserved.", body = ProblemBody),
-        (status = 404, description = "The session does not exist.", body = ProblemBody),
-    )
+    responses((status = 200, body = SessionObject))
 )]
 pub(super) async fn show(
     State(host): State<Host>,
@@ -220,9 +209,6 @@ pub(super) struct DeletedSession {
     params(InSession, Deleting),
     responses(
         (status = 200, description = "The session was deleted.", body = DeletedSession),
-        (status = 400, description = "The name is invalid.", body = ProblemBody),
-        (status = 403, description = "The name is reserved.", body = ProblemBody),
-        (status = 404, description = "The session does not exist.", body = ProblemBody),
         (status = 409, description = "A query is running.", body = ProblemBody),
     )
 )]

@@ -86,7 +86,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for TextOr<T> {
             type Value = TextOr<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or a list of objects")
+                f.write_str("a string or a list")
             }
 
             fn visit_str<E>(self, text: &str) -> Result<TextOr<T>, E> {

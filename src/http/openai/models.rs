@@ -13,7 +13,7 @@ use super::{
 use crate::{
     actor::{Profile, Profiles, SessionHandle},
     control::check_profile,
-    http::{Caller, Host, Problem, extract::Path, problem::ProblemBody},
+    http::{Caller, Host, Problem, extract::Path},
     kernel::ModelChoice,
     model::{Parameter, Principal, ProfileName, ToolApproval, ToolSpec},
 };
@@ -46,11 +46,7 @@ pub(super) struct OfModel {
 /// Returns a model.
 #[utoipa::path(get, path = "/v1/models/{model}", tag = "openai",
     params(OfModel),
-    responses(
-        (status = 200, body = Model),
-        (status = 403, description = "The key is not for this model's profile.", body = ProblemBody),
-        (status = 404, description = "The model does not exist.", body = ProblemBody),
-    )
+    responses((status = 200, body = Model))
 )]
 pub(super) async fn show(
     State(host): State<Host>,

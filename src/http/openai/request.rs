@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::{
     asked::{Asked, Conversation},
-    fields::{self, ToolChoice, Verbosity},
+    fields::{self, TextOr, ToolChoice, Verbosity},
 };
 use crate::http::{Problem, StreamText, extract};
 
@@ -18,7 +18,7 @@ mod messages;
 mod options;
 
 use messages::ChatMessage;
-use options::{NamedTool, ResponseFormat, Stop, Tool};
+use options::{NamedTool, ResponseFormat, Tool};
 
 /// A chat request in OpenAI's format.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -46,8 +46,8 @@ pub(super) struct ChatRequest {
     parallel_tool_calls: Option<bool>,
     /// The format of the answer.
     response_format: Option<ResponseFormat>,
-    /// Texts that end the answer.
-    stop: Option<Stop>,
+    /// Texts that end the answer, up to four, none of them empty.
+    stop: Option<TextOr<String>>,
     /// Limit of the answer's text, in tokens.
     #[schema(value_type = Option<u64>, minimum = 1)]
     max_tokens: Option<f64>,

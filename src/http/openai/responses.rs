@@ -39,10 +39,7 @@ use super::{
 use crate::{
     actor::{Answer, AskError, Detail, Progress, SessionHandle, Watch},
     control::{Code, check_session},
-    http::{
-        Caller, Host, Problem, StreamText, auth::RevocationEvent, extract::Path,
-        problem::ProblemBody, sse,
-    },
+    http::{Caller, Host, Problem, StreamText, auth::RevocationEvent, extract::Path, sse},
     journal::{Entry, Only},
     kernel::Refusal,
     model::{
@@ -92,7 +89,6 @@ fn unknown_conversation() -> Problem {
         (status = 200, description = "The response; a stream of events if `stream` is true.", content(
             (shapes::Response = "application/json"), (Object = "text/event-stream")
         )),
-        (status = 404, description = "The model, the response or the conversation does not exist.", body = ProblemBody),
     )
 )]
 async fn create(
@@ -346,26 +342,23 @@ async fn beginning(watch: &mut Watch) -> Result<(Seq, Timestamp), Problem> {
     Err(AskError::Stopped.into())
 }
 
-/// The path parameter of a response.
+/// The path parameter of a response or a conversation.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
-pub(super) struct OfResponse {
-    /// The response's id.
+struct WithId {
+    /// The id of the response or conversation.
     id: String,
 }
 
 /// Returns a stored response.
 #[utoipa::path(get, path = "/v1/responses/{id}", tag = "openai",
-    params(OfResponse),
-    responses(
-        (status = 200, body = shapes::Response),
-        (status = 404, description = "The response does not exist.", body = ProblemBody),
-    )
+    params(WithId),
+    responses((status = 200, body = shapes::Response))
 )]
 async fn show(
     State(host): State<Host>,
     caller: Caller,
-    Path(OfResponse { id }): Path<OfResponse>,
+    Path(WithId { id }): Path<WithId>,
 ) -> Result<Json<shapes::Response>, Problem> {
     let id = ResponseId::read(&id).ok_or_else(|| unknown_response("id"))?;
     let stored = find(&host, &caller, id, "id").await?;

@@ -42,16 +42,11 @@ fn every_input_field_is_part_of_the_cache_key() {
         project_name: "p".to_owned(),
         ..Variables::default()
     };
-    let extra_segments = vec![SegmentId::Docs];
     let inputs = [
         query(QueryType::Code, &[]),
         query(QueryType::Research, &[]),
         query(QueryType::Code, &[tool("t", ToolNeed::Code)]),
         ComposeInput::new(Arc::new(named.prepare()), QueryType::Code),
-        ComposeInput {
-            extra_segments,
-            ..query(QueryType::Code, &[])
-        },
     ];
     let fresh = inputs
         .each_ref()

@@ -51,7 +51,7 @@ fn token_estimate_covers_the_whole_content() {
 #[test]
 fn token_estimate_follows_rendering() {
     let variables = Variables {
-        project_name: "n".repeat(400),
+        project_name: "é".repeat(400),
         ..Variables::default()
     };
     let input = ComposeInput::new(Arc::new(variables.prepare()), QueryType::Code);
@@ -278,18 +278,6 @@ fn truncated_project_context_is_a_warning() {
     let prompt = composer(&[], 8_000).compose(&input).unwrap();
     let cut = "project context cut from 2500 to 2000 tokens";
     assert_eq!(prompt.warnings, [cut]);
-}
-
-#[test]
-fn extra_segments_are_ordered_and_deduplicated() {
-    let extra_segments = vec![SegmentId::Research, SegmentId::Code, SegmentId::Base];
-    let input = ComposeInput {
-        extra_segments,
-        ..code()
-    };
-    let prompt = composer(&[], 8_000).compose(&input).unwrap();
-    let expected = [&REQUIRED[..], &[SegmentId::Code, SegmentId::Research]].concat();
-    assert_eq!(prompt.segments_included, expected);
 }
 
 #[test]

@@ -121,9 +121,3 @@ fn line_endings_and_byte_order_marks_are_normalized() {
     let folder = Folder::with(&[("base.md", "\u{feff}one\r\ntwo\r\n".as_bytes())]);
     assert_eq!(folder.load().unwrap().files()[0].text, "one\ntwo\n");
 }
-
-#[test]
-fn file_token_estimate_counts_characters() {
-    let folder = Folder::with(&[("base.md", "éééé1234".as_bytes())]);
-    assert_eq!(folder.load().unwrap().files()[0].token_estimate(), 2);
-}

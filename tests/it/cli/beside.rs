@@ -249,7 +249,7 @@ fn unattended_ask_leaves_a_servers_call_to_its_operators() {
 }
 
 #[test]
-fn ctl_asks_each_server_and_the_owner_of_a_session() {
+fn ctl_asks_the_owner_of_a_session_or_the_server_with_a_pid() {
     let slow = json!({ "reply": END, "delay_ms": FOR_EVER });
     let place = place(&[reply("One."), slow]);
     let servers = [serving(&place, "a"), serving(&place, "b")];
@@ -267,46 +267,52 @@ fn ctl_asks_each_server_and_the_owner_of_a_session() {
         child.kill().unwrap();
         child.wait().unwrap();
     }
+    let [one, other] = servers.each_ref().map(Served::process);
+    for line in [
+        "ctl list",
+        "ctl approvals",
+        "ctl watch",
+        "ctl drain",
+        "ctl shutdown",
+        "ctl reload",
+    ] {
+        let (code, _, err) = run(line);
+        assert_eq!(code, Some(2), "{line}: {err}");
+        let pids = format!(
+            "choose one with `--pid`, out of {}, {}",
+            one.min(other),
+            one.max(other)
+        );
+        assert!(err.contains(&pids), "{line}: {err}");
+    }
     let states = |line: &str| {
         let (code, out, err) = run(line);
         assert_eq!(code, Some(0), "{line}: {err}");
         let state = |line: &str| line.split('\t').take(2).collect::<Vec<_>>().join(" ");
         out.lines().map(state).collect::<Vec<_>>().join(", ")
     };
-    assert_eq!(states("ctl list"), "a running, b running");
-    assert_eq!(states("ctl list --state running"), "a running, b running");
-    assert_eq!(states("ctl list --state suspended"), "");
-    assert_eq!(states("ctl list --limit 1"), "a running");
-    assert_eq!(states("ctl list --limit 1 --after a"), "b running");
-    let mut watch = place.oracle("ctl watch --json --type control.").command();
-    let mut watch = watch.spawn().unwrap();
-    let mut seen = BufReader::new(watch.stdout.take().unwrap()).lines();
-    for session in ["a", "b"] {
+    for (pid, own) in [(one, "a"), (other, "b")] {
+        let running = states(&format!("ctl --pid {pid} list --state running"));
+        assert_eq!(running, format!("{own} running"));
+        // Only the owner has it.
+        let (code, out, err) = run(&format!("ctl inspect {own}"));
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        assert!(out.contains("calling"), "{out}");
+        let watch = format!("ctl watch --json {own} --type control.");
+        let mut watch = place.oracle(&watch).command().spawn().unwrap();
+        let mut seen = BufReader::new(watch.stdout.take().unwrap()).lines();
         // Until it listens and receives a record.
         let told = thread::scope(|scope| {
-            let told = scope.spawn(|| {
-                seen.by_ref()
-                    .map(Result::unwrap)
-                    .find(|line| line.contains(&format!("\"{session}\"")))
-            });
+            let told = scope.spawn(|| seen.next().unwrap().unwrap());
             while !told.is_finished() {
-                assert_eq!(run(&format!("ctl pause {session}")).0, Some(0));
-                assert_eq!(run(&format!("ctl resume {session}")).0, Some(0));
+                assert_eq!(run(&format!("ctl pause {own}")).0, Some(0));
+                assert_eq!(run(&format!("ctl resume {own}")).0, Some(0));
             }
             told.join().unwrap()
         });
-        assert!(told.is_some());
-    }
-    watch.kill().unwrap();
-    watch.wait().unwrap();
-    for line in ["ctl drain", "ctl shutdown", "ctl reload"] {
-        let (code, _, err) = run(line);
-        let [one, other] = servers.each_ref().map(Served::process);
-        assert_eq!(code, Some(2), "{line}: {err}");
-        assert!(
-            err.contains(&one.to_string()) && err.contains(&other.to_string()),
-            "{err}"
-        );
+        assert!(told.contains(&format!("\"{own}\"")), "{told}");
+        watch.kill().unwrap();
+        watch.wait().unwrap();
     }
     let [first, second] = servers;
     let (code, _, err) = run(&format!("ctl --pid {} shutdown", first.process()));

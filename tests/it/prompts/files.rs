@@ -61,13 +61,10 @@ fn every_prompt_is_complete_and_small() {
             }
         }
     }
-    let all: u64 = Prompts::builtin()
-        .unwrap()
-        .files()
-        .iter()
-        .map(|f| f.token_estimate())
-        .sum();
-    assert!(all < 8_000, "all seven files together: {all}");
+    let prompts = Prompts::builtin().unwrap();
+    let files = prompts.files().iter();
+    let all: usize = files.map(|file| file.text.chars().count()).sum();
+    assert!(all < 32_000, "all seven files together: {all} characters");
 }
 
 #[test]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use oracle_agent::{
     model::QueryType,
-    prompt::{ComposeInput, Error, REGISTRY, SegmentId, UnknownSegment, Variables},
+    prompt::{ComposeInput, Error, FileFault, Prompts, REGISTRY, SegmentId, Variables},
 };
 
-use super::{builtin, compose, composer, session};
+use super::{builtin, compose, composer, folder, session};
 
 fn t040() -> Vec<(&'static str, String)> {
     REGISTRY
@@ -19,36 +19,24 @@ fn t040() -> Vec<(&'static str, String)> {
 
 #[test]
 fn a_segment_is_loaded_from_its_file() {
-    let composer = composer(&[("base.md", "# Base\n{{project_name}}")], 8_000);
-    let file = &composer.prompts().files()[0];
+    let folder = folder(&[("base.md", "# Base\n{{project_name}}")]);
+    let prompts = Prompts::with_overlay(folder.path()).unwrap();
+    let file = &prompts.files()[0];
     assert_eq!(
-        (
-            file.segment.id,
-            &*file.text,
-            file.segment.priority,
-            file.token_estimate()
-        ),
-        (SegmentId::Base, "# Base\n{{project_name}}", 0, 5),
+        (file.segment.id, &*file.text, file.segment.priority),
+        (SegmentId::Base, "# Base\n{{project_name}}", 0),
         "load existing segment"
     );
 }
 
 #[test]
-fn segment_ids_parse_and_unknown_ones_are_refused() {
-    for segment in &REGISTRY {
-        assert_eq!(segment.id.as_str().parse(), Ok(segment.id));
-    }
-    let unknown = "nonexistent".parse::<SegmentId>().unwrap_err();
-    assert_eq!(
-        unknown,
-        UnknownSegment("nonexistent".to_owned()),
-        "unknown segment"
-    );
-    assert_eq!(
-        unknown.to_string(),
-        "unknown segment `nonexistent`: use base, signals, tools, code, docs, research or \
-         conversation"
-    );
+fn an_unknown_segment_is_refused() {
+    let folder = folder(&[("nonexistent.md", "# None")]);
+    let Err(Error::Files(faults)) = Prompts::with_overlay(folder.path()) else {
+        panic!("it is no segment");
+    };
+    assert_eq!(faults.len(), 1);
+    assert_eq!(faults[0].fault, FileFault::UnknownName, "unknown segment");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{
-    super::fields::{self, FunctionKind},
+    super::fields::{self, FunctionKind, TextOr},
     ChatRequest,
 };
 use crate::{
@@ -68,20 +68,6 @@ pub(super) struct NamedTool {
 struct ChosenFunction {
     /// One of `tools`.
     name: String,
-}
-
-/// Texts that end the answer.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(
-    untagged,
-    expecting = "must be a string or up to 4 strings, none of them empty"
-)]
-#[schema(as = ChatStop)]
-pub(super) enum Stop {
-    /// One text.
-    One(String),
-    /// Up to four.
-    Some(Vec<String>),
 }
 
 /// The format of the answer.
@@ -165,8 +151,8 @@ impl ChatRequest {
     fn stop(&mut self) -> Result<Vec<String>, Problem> {
         let stops = match self.stop.take() {
             None => Vec::new(),
-            Some(Stop::One(stop)) => vec![stop],
-            Some(Stop::Some(stops)) => stops,
+            Some(TextOr::Text(stop)) => vec![stop],
+            Some(TextOr::List(stops)) => stops,
         };
         if stops.len() > MAX_STOPS || stops.iter().any(String::is_empty) {
             let what = format!("must be a string or up to {MAX_STOPS} strings, none of them empty");

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use axum::{Json, extract::State};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{
     super::asked::check_calls,
-    id,
+    WithId, id,
     request::{self, Item},
     unknown_conversation,
 };
@@ -123,25 +123,14 @@ fn imported(items: Vec<Item>) -> Result<Import, Problem> {
     })
 }
 
-/// The path parameter of a conversation.
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub(super) struct OfConversation {
-    /// The conversation's id.
-    id: String,
-}
-
 /// Returns a conversation.
 #[utoipa::path(get, path = "/v1/conversations/{id}", tag = "openai",
-    params(OfConversation),
-    responses(
-        (status = 200, body = Conversation),
-        (status = 404, description = "The conversation does not exist.", body = ProblemBody),
-    )
+    params(WithId),
+    responses((status = 200, body = Conversation))
 )]
 pub(super) async fn show(
     caller: Caller,
-    Path(OfConversation { id }): Path<OfConversation>,
+    Path(WithId { id }): Path<WithId>,
 ) -> Result<Json<Conversation>, Problem> {
     let id = find(&caller, &id)?;
     Ok(Json(Conversation::new(id, &caller, BTreeMap::new())))
@@ -149,17 +138,16 @@ pub(super) async fn show(
 
 /// Deletes a conversation and its responses. One with a response in progress is not deleted.
 #[utoipa::path(delete, path = "/v1/conversations/{id}", tag = "openai",
-    params(OfConversation),
+    params(WithId),
     responses(
         (status = 200, body = DeletedConversation),
-        (status = 404, description = "The conversation does not exist.", body = ProblemBody),
         (status = 409, description = "A response is in progress.", body = ProblemBody),
     )
 )]
 pub(super) async fn delete(
     State(host): State<Host>,
     caller: Caller,
-    Path(OfConversation { id }): Path<OfConversation>,
+    Path(WithId { id }): Path<WithId>,
 ) -> Result<Json<DeletedConversation>, Problem> {
     let key = caller.session(id::conversation(find(&caller, &id)?));
     let session = host.oracle.session_by_key(key);

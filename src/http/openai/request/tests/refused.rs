@@ -443,7 +443,8 @@ fn invalid_field_is_refused_by_name() {
             "stop",
             "up to 4",
         ),
-        (with("stop", json!(1)), "stop", "up to 4"),
+        (with("stop", json!(1)), "stop", "a string or a list"),
+        (with("stop", json!([1])), "stop[0]", "a string"),
         (with("seed", json!(0.5)), "seed", "seed"),
         (
             with("logit_bias", json!({ "7": 101 })),
