@@ -9,8 +9,6 @@ use super::matcher::{Evidence, Matcher};
 use super::prose::prose;
 use super::reading::{Reading, Token, word_hash};
 use super::text::{is_unspaced, normalized};
-#[cfg(feature = "train")]
-use super::weights::PerType;
 use super::weights::{Opinion, Weights};
 use crate::model::{QueryClassification, QueryType, words};
 
@@ -192,19 +190,6 @@ impl Classifier {
             }
         };
         QueryClassification::new(decision.query_type, decision.confidence, keywords)
-    }
-
-    /// The weights' shares, if the weights decided.
-    #[cfg(feature = "train")]
-    pub(super) fn shares(&self, query: &str) -> Option<PerType> {
-        READING.with_borrow_mut(|reading| {
-            let text = self.relevant_text(reading, query);
-            let decision = self.decide(reading, &text, QueryContext::Fresh);
-            let by_weights = decision.basis == Basis::Weights;
-            let weights = self.weights.as_ref().filter(|_| by_weights)?;
-            let score = self.matcher.score(reading);
-            Some(weights.judge(&text, reading, &score).shares)
-        })
     }
 
     fn follows_up(&self, text: &str, reading: &Reading, context: QueryContext<'_>) -> bool {

@@ -142,7 +142,7 @@ impl Evaluation {
         all
     }
 
-    pub(super) fn evaluate(&mut self, classifier: &Classifier, row: &LabelledQuery) {
+    fn evaluate(&mut self, classifier: &Classifier, row: &LabelledQuery) {
         let (got, basis) = classifier.classify_by(&row.query, QueryContext::Fresh);
         self.count(row, basis, got.query_type, got.confidence);
     }
@@ -168,7 +168,7 @@ impl Evaluation {
         }
     }
 
-    pub(super) fn sort(&mut self) {
+    fn sort(&mut self) {
         let surest_first = |a: &Mistake, b: &Mistake| b.confidence.total_cmp(&a.confidence);
         self.mistakes.sort_by(surest_first);
     }

@@ -4,9 +4,6 @@
 
 mod file;
 
-#[cfg(feature = "train")]
-pub(super) use file::{Row, write};
-
 use super::error::WeightsError;
 use super::features::{SHAPES, each_feature, shapes};
 use super::reading::Reading;
@@ -15,9 +12,9 @@ use crate::model::QueryType;
 
 const BUILTIN: &[u8] = include_bytes!("../../config/classifier.bin");
 
-pub(super) const TYPES: usize = QueryType::ALL.len();
+const TYPES: usize = QueryType::ALL.len();
 /// Values in the order of [`QueryType::ALL`].
-pub(super) type PerType = [f64; TYPES];
+type PerType = [f64; TYPES];
 
 /// Validated weights.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,20 +45,20 @@ const fn dequantize(steps: i8) -> i32 {
 const MAX_LEVEL: i32 = dequantize(i8::MAX);
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct WeightsHeader {
-    /// Identifies the training data and the lexicon.
-    pub(super) stamp: [u8; 32],
+struct WeightsHeader {
+    /// Identifies the rows that the weights are learned from.
+    stamp: [u8; 32],
     /// Divides scores to calibrate shares.
-    pub(super) temperature: f32,
-    pub(super) rarity_step: f32,
+    temperature: f32,
+    rarity_step: f32,
     /// Gains of word and of letter features.
-    pub(super) gains: [f32; 2],
+    gains: [f32; 2],
     /// Largest weight of each type.
-    pub(super) scales: [f32; TYPES],
-    pub(super) bias: [f32; TYPES],
-    pub(super) shapes: [[f32; TYPES]; SHAPES],
+    scales: [f32; TYPES],
+    bias: [f32; TYPES],
+    shapes: [[f32; TYPES]; SHAPES],
     /// By the type that the lexicon speaks for.
-    pub(super) lexicon: [[f32; TYPES]; TYPES],
+    lexicon: [[f32; TYPES]; TYPES],
 }
 
 /// Far beyond any trained number.
@@ -118,15 +115,9 @@ impl Weights {
         })
     }
 
-    /// Digest of the training data and the lexicon.
+    /// Digest of the rows that the weights are learned from.
     pub const fn stamp(&self) -> [u8; 32] {
         self.head.stamp
-    }
-
-    #[cfg(feature = "train")]
-    pub(super) const fn at(mut self, temperature: f32) -> Self {
-        self.head.temperature = temperature;
-        self
     }
 
     pub(super) fn judge(&self, text: &str, reading: &mut Reading, score: &Score) -> Opinion {
@@ -199,7 +190,7 @@ impl WeightedSum {
     }
 }
 
-pub(super) fn add(total: &mut [f64], part: &[f64], factor: f64) {
+fn add(total: &mut [f64], part: &[f64], factor: f64) {
     for (sum, part) in total.iter_mut().zip(part) {
         *sum += part * factor;
     }
@@ -209,7 +200,7 @@ pub(super) fn lexicon_value(sum: f64) -> f64 {
     (sum / 4.0).clamp(-0.5, 2.0)
 }
 
-pub(super) fn shares(scores: &PerType) -> PerType {
+fn shares(scores: &PerType) -> PerType {
     let most = scores.iter().copied().fold(f64::MIN, f64::max);
     let raised = scores.map(|score| libm::exp(score - most));
     let sum: f64 = raised.iter().sum();
