@@ -110,6 +110,20 @@ pub struct Append {
     pub charges: Vec<Charge>,
 }
 
+impl Append {
+    /// Records that follow the last one of a claim, without usage.
+    pub const fn new(by: Claim, records: Vec<Arc<Record>>, leaves: SessionStatus) -> Self {
+        Self {
+            sid: by.sid,
+            epoch: by.epoch,
+            after: by.last,
+            records,
+            leaves,
+            charges: Vec::new(),
+        }
+    }
+}
+
 words! {
     /// State of a session for lists and recovery, known without reading its log.
     #[derive(Default)]

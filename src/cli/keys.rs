@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lifetime_is_a_number_and_a_unit() {
+    fn lifetimes_are_durations_within_bounds() {
         for (text, seconds) in [
             ("1m", Some(60)),
             ("12h", Some(43_200)),

@@ -6,7 +6,7 @@
 //! A watch of all sessions merges those of the nodes. The events of a session are in order, because
 //! one node has it; whenever a node joins or leaves, `lost` says that some may be missing.
 //!
-//! **Invariant:** nobody gets an identity from a request's headers without the cluster's key.
+//! **Invariant:** a request gets an identity from its headers only with the cluster's key.
 
 use std::{
     sync::{
@@ -25,7 +25,7 @@ use axum::{
 };
 use bytes::Bytes;
 use dashmap::DashMap;
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use prometheus_client::{
     metrics::{counter::ConstCounter, gauge::ConstGauge},
     registry::{Registry, Unit},
@@ -43,7 +43,7 @@ use super::{
     auth::RevocationEvent,
 };
 use crate::{
-    journal::{Node, NodeFigures, Nodes},
+    journal::{Node, Nodes},
     llm::{cause, node_client},
     model::{Principal, SessionKey, SessionName},
 };
@@ -54,16 +54,18 @@ mod merged;
 pub(super) const OWNER: HeaderName = HeaderName::from_static("x-oracle-owner");
 /// The session of a request to OpenAI's interface.
 const SESSION: HeaderName = HeaderName::from_static("x-oracle-session");
+/// The session of a client over MCP, whose calls it may cancel.
+pub(super) const MCP_SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const KEY: HeaderName = HeaderName::from_static("x-oracle-cluster-key");
 const CALLER: HeaderName = HeaderName::from_static("x-oracle-caller");
 
 /// Attempts to reach the owner, which may change meanwhile, and the pause between.
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
-/// Between two reports of this node's load, and between two looks of a watch for new nodes.
+/// Interval between reports of this node's load, and between a watch's checks for new nodes.
 const LOOK: Duration = Duration::from_secs(1);
-/// A new session goes to another node if this one runs more queries than this many times the other's
-/// and this many more.
+/// A new session goes to another node if this one runs more than `LOAD_FACTOR` times its queries plus
+/// `LOAD_MARGIN`.
 const LOAD_FACTOR: u64 = 2;
 const LOAD_MARGIN: u64 = 64;
 /// Age of the last heartbeat at which a node stops acting: four fifths of the lease.
@@ -71,7 +73,7 @@ const OLDEST_HEARTBEAT: Duration = Duration::from_secs(8);
 /// Connections to each node: the streams of one are limited.
 const CONNECTIONS: usize = 8;
 /// Deadline of another node's answer to a watch or a cancellation.
-const JOIN: Duration = Duration::from_secs(2);
+const NODE_ANSWER: Duration = Duration::from_secs(2);
 /// Sessions whose last owners are remembered.
 const REMEMBERED: usize = 10_000;
 /// Retry hint while a node cannot be reached. If it is dead, its sessions move after 8 to 11 s.
@@ -113,41 +115,23 @@ impl Cluster {
 
     /// Registers metrics of this node.
     pub(super) fn metrics(&self, registry: &mut Registry) {
-        let NodeFigures {
-            lease_age,
-            adopted,
-            batches,
-            batched,
-        } = self.nodes.figures();
+        let figures = self.nodes.figures();
         let nodes = ConstGauge::new(1 + self.nodes.others().len() as u64);
         registry.register("nodes", "Live nodes of the cluster", nodes);
         let help = "Time since the database answered a heartbeat of this node";
-        let age = ConstGauge::new(lease_age.as_secs_f64());
+        let age = ConstGauge::new(figures.lease_age.as_secs_f64());
         registry.register_with_unit("node_lease_age", help, Unit::Seconds, age);
-        for (name, help, count) in [
-            (
-                "node_adoptions",
-                "Unfinished sessions adopted from other nodes",
-                adopted,
-            ),
-            (
-                "node_forwards",
-                "Requests forwarded to other nodes",
-                self.forwarded.load(Relaxed),
-            ),
-            (
-                "journal_batches",
-                "Statements that have written to the journal",
-                batches,
-            ),
-            (
-                "journal_batched_writes",
-                "Requests in the statements that have written to the journal",
-                batched,
-            ),
-        ] {
+        let mut count = |name: &str, help: &str, count: u64| {
             registry.register(name, help, ConstCounter::new(count));
-        }
+        };
+        let help = "Unfinished sessions adopted from other nodes";
+        count("node_adoptions", help, figures.adopted);
+        let help = "Requests forwarded to other nodes";
+        count("node_forwards", help, self.forwarded.load(Relaxed));
+        let help = "Statements that have written to the journal";
+        count("journal_batches", help, figures.batches);
+        let help = "Requests in the statements that have written to the journal";
+        count("journal_batched_writes", help, figures.batched);
     }
 
     /// Whether clients of this node wait for answers of others.
@@ -203,8 +187,8 @@ impl Cluster {
         self.nodes.owner(key.clone()).await.ok().flatten()?.url
     }
 
-    /// Where a session was last, unless that node has ended or drains. If the session is there no
-    /// more, that node may take it or says who has it.
+    /// Where a session was last, unless that node has ended or drains. If that node no
+    /// longer has the session, it claims it or names the owner.
     fn last_owner(&self, key: &SessionKey) -> Option<String> {
         let url = self.owners.get(key)?.clone();
         let others = self.nodes.others();
@@ -223,11 +207,12 @@ impl Cluster {
         self.owners.insert(key, url);
     }
 
-    /// Sends a request to all other nodes, whose answers do not matter.
+    /// Sends a request to all other nodes and ignores their answers.
     async fn tell_all(&self, parts: &Parts, body: &Bytes, caller: &Principal) {
         let others = self.nodes.others();
         let urls = others.iter().filter_map(|node| node.url.as_deref());
-        let sent = urls.map(|url| timeout(JOIN, self.send(url, parts, body.clone(), caller)));
+        let sent =
+            urls.map(|url| timeout(NODE_ANSWER, self.send(url, parts, body.clone(), caller)));
         join_all(sent).await;
     }
 
@@ -309,10 +294,14 @@ fn last_event(path: &str) -> RevocationEvent {
 /// Sends a request to the node that owns its session. The layer around it has read the body, within
 /// its limits.
 ///
-/// It goes to the first of these: where [`Cluster::elsewhere`] says; for a read or a tool call, the
-/// owner in the database, because any node could answer a read from the journal, but without what is in
-/// progress at the owner; for others, where the last request for the session went; this node, which
-/// claims a free session.
+/// It goes to the first of these that applies:
+/// 1. the node that [`Cluster::elsewhere`] names;
+/// 2. for a read or a tool call, the owner in the database: any node could read the journal, but only
+///    the owner has what is in progress;
+/// 3. for other requests, the node that took the session's last request;
+/// 4. this node, which claims a free session.
+///
+/// A cancellation over MCP does not say which session its call is for, and goes to all nodes.
 pub(super) async fn forward(
     State(host): State<Host>,
     Caller(caller): Caller,
@@ -334,9 +323,14 @@ pub(super) async fn forward(
         return Problem::new(StatusCode::BAD_REQUEST, "broken_body", what).into_response();
     };
     let message = mcp_message(&parts, &body);
-    let is_cancellation = message["method"] == "notifications/cancelled";
+    let is_of_session = parts.headers.contains_key(MCP_SESSION);
+    if is_of_session && message["method"] == "notifications/cancelled" {
+        let request = Request::from_parts(parts.clone(), body.clone().into());
+        let everywhere = join(next.run(request), cluster.tell_all(&parts, &body, &caller));
+        return everywhere.await.0;
+    }
     let of_tool_call = session_of_tool_call(&message);
-    // The refusal of a tool call has no headers.
+    // A refused tool call has no header that names the owner.
     let looks_first = parts.method == Method::GET && name.is_some() || of_tool_call.is_some();
     let name = name.or(of_tool_call).or_else(|| {
         let name = parts.headers.get(SESSION)?;
@@ -345,11 +339,7 @@ pub(super) async fn forward(
     let tenant = caller.tenant.clone();
     let key = name.map(|name| SessionKey { tenant, name });
     let mut first = cluster.elsewhere(&host, &parts);
-    if is_cancellation {
-        // It names no session: any node may have the call.
-        cluster.tell_all(&parts, &body, &caller).await;
-        first = None;
-    } else if !looks_first {
+    if !looks_first {
         first = first.or_else(|| cluster.last_owner(key.as_ref()?));
     }
     for _ in 0..ATTEMPTS {
@@ -382,7 +372,9 @@ pub(super) async fn forward(
                 return response;
             }
             Err(problem) => {
-                key.map(|key| cluster.owners.remove(&key));
+                if let Some(key) = &key {
+                    cluster.owners.remove(key);
+                }
                 return problem.into_response();
             }
         }

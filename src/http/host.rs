@@ -81,7 +81,7 @@ impl Host {
         &self.shared.drain
     }
 
-    /// When the server stops to accept connections and to stream events: in a cluster, other nodes
+    /// When the server stops accepting connections and streaming events: in a cluster, other nodes
     /// need the sessions that are here until the end of the shutdown.
     pub(super) fn end_of_access(&self) -> &CancellationToken {
         match self.cluster() {
@@ -100,7 +100,8 @@ impl Host {
     /// # Errors
     /// A [`Problem`] with a retry hint.
     pub fn reserve_query(&self) -> Result<TaskTrackerToken, Problem> {
-        // Reserved first, so that concurrent requests count each other.
+        // Reserved first, so that concurrent requests count each other: of two for the last place, both
+        // may be refused, but never both admitted.
         let submission = self.shared.submissions.token();
         self.check_capacity(self.shared.submissions.len() - 1)?;
         Ok(submission)

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     Router,
     body::{Body, Bytes},
-    http::{HeaderName, HeaderValue, Request, request::Parts},
+    http::{HeaderValue, Request, request::Parts},
     response::Response,
     routing::post,
 };
@@ -30,7 +30,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{
-    Caller, Host, Problem, access_log::is_stream, auth::RevocationEvent, extract::read, problem,
+    Caller, Host, Problem, access_log::is_stream, auth::RevocationEvent, cluster::MCP_SESSION,
+    extract::read, problem,
 };
 use crate::{
     actor::SessionHandle,
@@ -38,8 +39,6 @@ use crate::{
     mcp::{Failure, Front, GivenUp, Server},
     model::{Principal, Submission, TenantId},
 };
-
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// Time for a cancellation to arrive after its client has disconnected.
 const LATE: Duration = Duration::from_secs(2);
@@ -76,7 +75,7 @@ async fn serve(
 ) -> Result<Response, Problem> {
     // rmcp checks it.
     let message: Value = read(&body)?;
-    let session = parts.headers.get(SESSION).cloned();
+    let session = parts.headers.get(MCP_SESSION).cloned();
     let key = |id: &Value| {
         let (tenant, name) = (caller.tenant.clone(), caller.name.clone());
         session
@@ -102,7 +101,9 @@ async fn serve(
     let mut response = service.handle(request).await.map(Body::new);
     if message["method"] == "initialize" && response.status().is_success() {
         let id = HeaderValue::try_from(Uuid::now_v7().to_string());
-        response.headers_mut().extend(id.map(|id| (SESSION, id)));
+        response
+            .headers_mut()
+            .extend(id.map(|id| (MCP_SESSION, id)));
     }
     if is_stream(&response) {
         let revocation = RevocationEvent::new(None, &Problem::no_key().body());

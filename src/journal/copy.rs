@@ -53,14 +53,12 @@ pub enum CopyError {
     Journal(#[from] Error),
     /// The journals differ.
     #[error(
-        "session `{session}` of tenant `{tenant}` has other records in the target from number {seq} \
-         on: copy to an empty journal"
+        "the session `{session}` (tenant/name) has other records in the target from number {seq} on: \
+         copy to an empty journal"
     )]
     Differs {
-        /// Tenant.
-        tenant: String,
-        /// Name.
-        session: String,
+        /// The session.
+        session: SessionKey,
         /// The first different record.
         seq: Seq,
     },
@@ -90,7 +88,7 @@ pub async fn copy(from: &dyn Usages, to: &dyn Usages) -> Result<Copied, CopyErro
     let mut tenant = None;
     loop {
         let (next, there) = (from.tenants(tenant.clone(), 1), to.tenants(tenant, 1));
-        // A tenant that only the target has comes up with its first session.
+        // A tenant that only the target has is visited too, so that its first session is reported.
         let Some(next) = next.await?.into_iter().chain(there.await?).min() else {
             break;
         };
@@ -154,8 +152,7 @@ async fn session(
     let there = to.find(key.clone()).await?;
     let mut end = there.as_ref().map_or(Seq(0), |there| there.last);
     let differs = |seq| CopyError::Differs {
-        tenant: key.tenant.to_string(),
-        session: key.name.to_string(),
+        session: key.clone(),
         seq,
     };
     if end > *last {
@@ -189,7 +186,8 @@ async fn session(
                 true => known.standing,
                 false => SessionStatus::Idle,
             };
-            end = to.append(append(claim, end, records, leaves)).await?;
+            let by = Claim { last: end, ..claim };
+            end = to.append(Append::new(by, records, leaves)).await?;
         }
         let copy = to.read(claim.sid, after, most).await?;
         let mut pairs = page.iter().zip(&copy);
@@ -227,17 +225,6 @@ async fn claim(to: &dyn Usages, key: &SessionKey) -> Result<Claim, Error> {
             Err(Error::Owned { .. }) if since.elapsed() < EARLIER => sleep(PAUSE).await,
             claim => return claim,
         }
-    }
-}
-
-fn append(by: Claim, after: Seq, records: Vec<Arc<Record>>, leaves: SessionStatus) -> Append {
-    Append {
-        sid: by.sid,
-        epoch: by.epoch,
-        after,
-        records,
-        leaves,
-        charges: Vec::new(),
     }
 }
 

@@ -253,14 +253,7 @@ impl Journal for Memory {
                 });
             }
             let claim = log.claim(sid);
-            let append = Append {
-                sid,
-                epoch: claim.epoch,
-                after: Seq(0),
-                records,
-                leaves,
-                charges: Vec::new(),
-            };
+            let append = Append::new(claim, records, leaves);
             let last = log.append(&append, &self.landed)?;
             Ok(Claim { last, ..claim })
         })

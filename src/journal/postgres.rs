@@ -378,29 +378,22 @@ impl Journal for Postgres {
         leaves: SessionStatus,
     ) -> JournalFuture<'_, Claim> {
         Box::pin(async move {
-            if records.is_empty() {
-                return Err(Error::Empty);
-            }
             let inner = &self.inner;
             inner.node.check()?;
             let sid = inner.next_sid().await?;
-            let append = |sid, epoch| {
-                let batch = Batch::of(super::Append {
-                    sid,
-                    epoch,
-                    after: Seq(0),
-                    records: records.clone(),
-                    leaves,
-                    charges: Vec::new(),
-                });
+            let append = |by: Claim| {
                 Ok::<_, Error>(store::AppendWrite {
-                    sid,
-                    epoch,
-                    batch: batch?,
+                    sid: by.sid,
+                    epoch: by.epoch,
+                    batch: Batch::of(Append::new(by, records.clone(), leaves))?,
                     parent: None,
                 })
             };
-            let mut first = append(sid, Epoch(1))?;
+            let mut first = append(Claim {
+                sid,
+                epoch: Epoch(1),
+                last: Seq(0),
+            })?;
             first.parent = inner.parent(Some(&key), NEW, &first.batch).await?;
             let parent = first.parent;
             let begin = store::BeginWrite {
@@ -419,7 +412,7 @@ impl Journal for Postgres {
             let claim = inner.claim(key, true).await?;
             let append = store::AppendWrite {
                 parent,
-                ..append(claim.sid, claim.epoch)?
+                ..append(claim)?
             };
             let last = inner.append(append).await?;
             Ok(Claim { last, ..claim })
@@ -436,9 +429,6 @@ impl Journal for Postgres {
 
     fn append(&self, append: Append) -> JournalFuture<'_, Seq> {
         Box::pin(async move {
-            if append.records.is_empty() {
-                return Err(Error::Empty);
-            }
             let (sid, epoch) = (append.sid, append.epoch);
             let batch = Batch::of(append)?;
             let parent = self.inner.parent(None, sid, &batch).await?;

@@ -4,11 +4,43 @@ use std::{fmt, sync::Arc};
 
 use sha2::{Digest, Sha256};
 
-use super::{Append, Entry, Error, SessionStatus, opened_below, search};
+use super::{Append, Entry, Error, Known, SessionStatus, opened_below, search};
 use crate::model::{
-    Charge, Epoch, Record, Seq, SessionName, Sid, Timestamp,
+    Charge, Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp,
     record::codec::{Encoded, Encoder},
 };
+
+pub(super) const fn int(number: u64) -> i64 {
+    number.cast_signed()
+}
+
+/// Saturates: for comparisons and limits.
+pub(super) fn bound(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The status with this number, which is its place in [`SessionStatus::ALL`].
+pub(super) fn status(number: i64) -> SessionStatus {
+    let known = usize::try_from(number);
+    let known = known.ok().and_then(|number| SessionStatus::ALL.get(number));
+    known.copied().unwrap_or(SessionStatus::Busy)
+}
+
+/// A session's number, tenant and name, last record, its time, and the status.
+pub(super) type KnownRow<'a> = (i64, &'a str, &'a str, i64, Option<i64>, i64);
+
+/// `None` for a session whose name is damaged, so that it hides no other session.
+pub(super) fn known((sid, tenant, name, last, at, busy): KnownRow<'_>) -> Option<Known> {
+    let tenant = TenantId::new(tenant).ok()?;
+    let name = SessionName::new(name).ok()?;
+    Some(Known {
+        sid: Sid(sid.cast_unsigned()),
+        key: SessionKey { tenant, name },
+        last: Seq(last.cast_unsigned()),
+        at: at.map(Timestamp::from_millis),
+        standing: status(busy),
+    })
+}
 
 #[derive(Debug)]
 pub(super) struct Batch {
@@ -36,6 +68,9 @@ pub(super) struct Row {
 impl Batch {
     /// Encodes in the caller's task, to relieve the writer.
     pub(super) fn of(append: Append) -> Result<Self, Error> {
+        if append.records.is_empty() {
+            return Err(Error::Empty);
+        }
         let (sid, epoch, after) = (append.sid, append.epoch, append.after);
         let parent = opened_below(after, &append.records);
         let parent = parent.map(|(name, parent)| (name.clone(), parent.clone()));

@@ -15,8 +15,7 @@ use std::{fmt, io, path::Path, sync::Arc, time::Duration};
 use tokio::{task::spawn_blocking, time::sleep};
 
 use super::{
-    Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids,
-    Snapshot,
+    Append, Claim, Entry, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids, Snapshot,
     copy::Usages,
     row::{Batch, NEW},
     search::SearchQuery,
@@ -175,18 +174,12 @@ impl Journal for Sqlite {
         leaves: SessionStatus,
     ) -> JournalFuture<'_, Claim> {
         Box::pin(async move {
-            let append = Append {
+            let new = Claim {
                 sid: NEW,
                 epoch: Epoch::default(),
-                after: Seq(0),
-                records,
-                leaves,
-                charges: Vec::new(),
+                last: Seq(0),
             };
-            if append.records.is_empty() {
-                return Err(Error::Empty);
-            }
-            let batch = Batch::of(append)?;
+            let batch = Batch::of(Append::new(new, records, leaves))?;
             let writer = &self.inner.writer;
             writer.ask(move |store| store.open(&key, &batch)).await
         })
@@ -199,9 +192,6 @@ impl Journal for Sqlite {
 
     fn append(&self, append: Append) -> JournalFuture<'_, Seq> {
         Box::pin(async move {
-            if append.records.is_empty() {
-                return Err(Error::Empty);
-            }
             let (sid, epoch) = (append.sid, append.epoch);
             let batch = Batch::of(append)?;
             let writer = &self.inner.writer;

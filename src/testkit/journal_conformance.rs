@@ -77,12 +77,6 @@ fn said(error: Error) -> String {
 }
 
 fn append(by: Claim, after: Seq, records: Vec<Arc<Record>>) -> Append {
-    Append {
-        sid: by.sid,
-        epoch: by.epoch,
-        after,
-        records,
-        leaves: SessionStatus::Idle,
-        charges: Vec::new(),
-    }
+    let by = Claim { last: after, ..by };
+    Append::new(by, records, SessionStatus::Idle)
 }

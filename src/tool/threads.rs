@@ -169,13 +169,14 @@ fn failed(fault: Fault) -> ToolError {
     }
 }
 
-/// Formats the results of `query`, as seen from the session `here`.
 fn data(place: &ThreadHit) -> Value {
     json!({
-        "session": place.session, "seq": place.seq, "at": place.at, "said": place.said, "excerpt": place.excerpt,
+        "session": place.session, "seq": place.seq, "at": place.at, "said": place.said,
+        "excerpt": place.excerpt,
     })
 }
 
+/// Formats the results of `query`, as seen from the session `here`.
 fn report(query: &str, of: Option<&SessionName>, here: &SessionName, found: &ThreadHits) -> String {
     if found.places.is_empty() {
         return nothing(query, of, found.whole);

@@ -517,6 +517,7 @@ const fn is_due(kept: Seq, last: Seq) -> bool {
     let since = last.0 - kept.0;
     since >= SHORT && since * 4 >= kept.0
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

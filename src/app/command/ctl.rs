@@ -34,8 +34,8 @@ pub(super) fn top(args: &TopArgs, context: CommandContext<'_>) -> Result<(), Cli
     on_runtime(Box::pin(top::run(args, find, context.terminal)))
 }
 
-/// Connects to the server at the URL, or to the one that uses the data directory; of several, to the
-/// owner of the session, if it has one.
+/// Connects to the server at the URL, or to one that uses the data directory: of several, to the owner
+/// of the session, or to the first if it has none. Without a session, several are an error.
 async fn connect(
     args: &ServerArgs,
     session: Option<&Subject>,
@@ -52,7 +52,7 @@ async fn connect(
             let pids = servers.iter().filter_map(|(pid, _)| *pid);
             let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
             return Err(CliError::usage(format_args!(
-                "several servers use this data directory: choose one with `--pid`, out of {}",
+                "several servers use this data directory (process ids {}): choose one with --pid",
                 pids.join(", ")
             )));
         };

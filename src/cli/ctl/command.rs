@@ -19,7 +19,7 @@ use crate::{
 
 const MOST: u32 = 1_000;
 
-/// A subcommand. It serializes as its verb, except for those that `step` handles itself.
+/// A subcommand. All but `watch` serialize as their verbs.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand, Serialize)]
 #[serde(tag = "verb", rename_all = "snake_case")]
 pub enum CtlCommand {
@@ -112,12 +112,12 @@ pub enum CtlCommand {
         #[command(flatten)]
         limits: Budgets,
     },
-    /// Continue a query that was forced to end; omitted budgets are unlimited
+    /// Continue a query that was forced to end; omitted budgets are the profile's
     Continue {
         /// Session, as `ID` or `TENANT/ID`
         #[arg(id = "subject", value_name = "ID")]
         session: Subject,
-        /// The budgets of both parts together.
+        /// Budgets of both queries together.
         #[command(flatten)]
         limits: WholeBudgets,
     },

@@ -14,7 +14,7 @@ use futures_util::{
 };
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep, timeout};
 
-use super::{JOIN, LOOK};
+use super::{LOOK, NODE_ANSWER};
 use crate::{control::WireUpdate, http::Host, model::Principal};
 
 /// Longest event of another node, in bytes.
@@ -107,7 +107,7 @@ fn watch(
     let connect = async move {
         let cluster = host.cluster()?;
         let watch = cluster.send(&url, &parts, Bytes::new(), &caller);
-        let answer = timeout(JOIN, watch).await.ok()?.ok()?;
+        let answer = timeout(NODE_ANSWER, watch).await.ok()?.ok()?;
         answer.status().is_success().then_some(answer)
     };
     stream::once(connect).flat_map(|answer| match answer {
@@ -117,7 +117,7 @@ fn watch(
             mark().chain(events).chain(mark()).boxed()
         }
         // `join` tries again after the pause.
-        None => stream::once(sleep(JOIN))
+        None => stream::once(sleep(NODE_ANSWER))
             .filter_map(async |()| None)
             .boxed(),
     })

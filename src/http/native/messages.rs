@@ -51,6 +51,7 @@ pub(super) struct NewMessage {
     responses(
         (status = 202, description = "The message is durable.", body = Accepted),
         (status = 409, description = "The session is busy, closed or quarantined.", body = ProblemBody),
+        (status = 422, description = "The idempotency key was used for another message.", body = ProblemBody),
     )
 )]
 pub(super) async fn submit(

@@ -4,11 +4,14 @@ use deadpool_postgres::{Client, Transaction};
 
 use super::{
     error::Failed,
-    query::{KNOWN, int, known, number, status},
+    query::{KNOWN, known, number},
     store::owner,
 };
 use crate::{
-    journal::{Error, Known, Only},
+    journal::{
+        Error, Known, Only,
+        row::{int, status},
+    },
     model::{Seq, Sid},
 };
 
@@ -65,6 +68,10 @@ async fn lock_and_check(
         let by = owner(&row, 7)?;
         return Err(Error::Owned { session, by }.into());
     }
-    only.judge(sid, Seq(number(&row, 3)?), status(row.try_get(5)?))?;
+    only.judge(
+        sid,
+        Seq(number(&row, 3)?),
+        status(row.try_get::<_, i16>(5)?.into()),
+    )?;
     Ok(known)
 }

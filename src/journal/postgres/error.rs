@@ -163,7 +163,7 @@ pub(super) enum Recovery {
     Reconnect,
     /// Sends the batch again: it may succeed now.
     Retry,
-    /// Sends each request by itself, and again: one of them waits for a lock.
+    /// Sends each request by itself: one of them waits for a lock, or they are too many.
     Isolate,
     /// Sends the halves of the batch: one request is the reason.
     Bisect,
@@ -182,13 +182,14 @@ fn recovery(error: &tokio_postgres::Error) -> Recovery {
         };
     };
     match code.code() {
-        // Deadlock, serialization, a statement that took too long.
-        "40P01" | "40001" | "57014" => Recovery::Retry,
-        // A lock that took too long.
-        "55P03" => Recovery::Isolate,
+        // A deadlock, a serialization failure.
+        "40P01" | "40001" => Recovery::Retry,
+        // A lock or a statement that took too long.
+        "55P03" | "57014" => Recovery::Isolate,
         // Out of memory or connections; a standby, whose primary may be elsewhere by now.
         "53200" | "53300" | "25006" => Recovery::Reconnect,
-        // Of connections and operators; of cardinality, data, constraints and program limits.
+        // Classes of connections and operator intervention; of cardinality, data, constraints and
+        // program limits.
         code => match &code[..2] {
             "08" | "57" => Recovery::Reconnect,
             "21" | "22" | "23" | "54" => Recovery::Bisect,

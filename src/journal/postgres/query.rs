@@ -12,13 +12,12 @@ use super::{
 };
 use crate::{
     journal::{
-        Entry, Error, Hit, Known, SessionStatus, Sids, Snapshot,
-        row::{Stored, missing, sum_of_snapshot, word_of_tenant},
+        Entry, Error, Hit, Known, Sids, Snapshot,
+        row::{self, Stored, bound, int, missing, sum_of_snapshot, word_of_tenant},
         search::SearchQuery,
     },
     model::{
         Day, DayUsage, Epoch, Owner, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId,
-        Timestamp,
         record::{Fact, TurnFact},
     },
 };
@@ -27,54 +26,19 @@ pub(super) const KNOWN: &str = "s.sid, s.tenant, s.name, s.last, s.at, s.busy";
 
 pub(super) const RECORD: &str = "r.seq, r.epoch, r.at, r.kind, r.body, r.sum";
 
-pub(super) const fn int(number: u64) -> i64 {
-    number.cast_signed()
-}
-
-/// Saturates: for comparisons and limits.
-fn bound(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
 pub(super) fn number(row: &Row, index: usize) -> Result<u64, Failed> {
     Ok(row.try_get::<_, i64>(index)?.cast_unsigned())
 }
 
-pub(super) const fn status(busy: i16) -> SessionStatus {
-    match busy {
-        0 => SessionStatus::Idle,
-        2 => SessionStatus::Closed,
-        3 => SessionStatus::Quarantined,
-        _ => SessionStatus::Busy,
-    }
-}
-
-pub(super) const fn status_number(status: SessionStatus) -> i16 {
-    match status {
-        SessionStatus::Idle => 0,
-        SessionStatus::Busy => 1,
-        SessionStatus::Closed => 2,
-        SessionStatus::Quarantined => 3,
-    }
-}
-
-/// `None` for a session whose name is damaged, so that it hides no other session.
 pub(super) fn known(row: &Row) -> Result<Option<Known>, Failed> {
-    let name: &str = row.try_get(2)?;
-    let names =
-        TenantId::new(row.try_get(1)?).and_then(|tenant| Ok((tenant, SessionName::new(name)?)));
-    let Ok((tenant, name)) = names else {
-        return Ok(None);
-    };
-    Ok(Some(Known {
-        sid: Sid(number(row, 0)?),
-        key: SessionKey { tenant, name },
-        last: Seq(number(row, 3)?),
-        at: row
-            .try_get::<_, Option<i64>>(4)?
-            .map(Timestamp::from_millis),
-        standing: status(row.try_get(5)?),
-    }))
+    Ok(row::known((
+        row.try_get(0)?,
+        row.try_get(1)?,
+        row.try_get(2)?,
+        row.try_get(3)?,
+        row.try_get(4)?,
+        row.try_get::<_, i16>(5)?.into(),
+    )))
 }
 
 fn all_known(rows: &[Row]) -> Result<Vec<Known>, Failed> {

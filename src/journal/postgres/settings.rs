@@ -13,7 +13,7 @@ const UNREACHABLE: Duration = Duration::from_secs(5);
 
 /// PostgreSQL's options of each connection; the statements are too short for further processes or a
 /// compiler. A URL's own `options` follow, so they take precedence.
-const OPTIONS: &str = "-c statement_timeout=10s -c lock_timeout=5s \
+const OPTIONS: &str = "-c statement_timeout=10s -c lock_timeout=1s \
                        -c idle_in_transaction_session_timeout=5s -c tcp_user_timeout=5s \
                        -c max_parallel_workers_per_gather=0 -c jit=off \
                        -c oracle.keeps_settings=on";

@@ -12,13 +12,13 @@ use tokio_postgres::Row;
 use super::{
     client::{Run, Value},
     error::Failed,
-    query::{self, int, number, status, status_number},
+    query::{self, number},
     writer::Write,
 };
 use crate::{
     journal::{
         Claim, Error, SessionStatus, Snapshot,
-        row::{Batch, Place, sum_of_key, sum_of_snapshot},
+        row::{Batch, Place, int, status, sum_of_key, sum_of_snapshot},
     },
     model::{DayUsage, Epoch, Owner, Seq, SessionKey, Sid},
 };
@@ -227,7 +227,7 @@ impl Write for AppendWrite {
                 each(batch, |append| int(append.batch.after.0)),
                 each(batch, |append| int(append.end().0)),
                 each(batch, |append| append.at()),
-                each(batch, |append| status_number(append.batch.leaves)),
+                each(batch, |append| append.batch.leaves as i16),
                 each(batch, |append| append.parent),
             );
             let (sid, epoch, after, last, at, busy, parent) = &columns;
@@ -348,7 +348,7 @@ impl Write for BeginWrite {
                 each(batch, |begin| begin.owner),
                 each(batch, |begin| int(begin.append.end().0)),
                 each(batch, |begin| begin.append.at()),
-                each(batch, |begin| status_number(begin.append.batch.leaves)),
+                each(batch, |begin| begin.append.batch.leaves as i16),
                 each(batch, |begin| begin.append.parent),
                 each(batch, |begin| {
                     sum_of_key(begin.key.tenant.as_str(), begin.key.name.as_str())
@@ -477,7 +477,7 @@ async fn obstacle(client: &ClientWrapper, claim: &ClaimWrite) -> Result<Option<E
     Ok(is_taken.then_some(Error::StatusConflict {
         sid: Sid(number(&row, 0)?),
         last,
-        standing: status(row.try_get(2)?),
+        standing: status(row.try_get::<_, i16>(2)?.into()),
     }))
 }
 

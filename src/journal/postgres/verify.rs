@@ -9,13 +9,13 @@ use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     error::Failed,
-    query::{RECORD, number, status, stored},
+    query::{RECORD, number, stored},
     store::indexable,
 };
 use crate::{
     journal::{
         Entry, Error, Problem, Stats,
-        row::{Stored, missing, sum_of_snapshot},
+        row::{Stored, missing, status, sum_of_snapshot},
         verify::{Problems, SessionCheck, StoredSession},
     },
     model::{
@@ -106,7 +106,7 @@ fn session(sid: Sid, row: &Row) -> Result<StoredSession, Failed> {
         epoch: Epoch(number(row, 9)?),
         last: Seq(number(row, 10)?),
         at: row.try_get(11)?,
-        status: status(row.try_get(12)?),
+        status: status(row.try_get::<_, i16>(12)?.into()),
         parent: row.try_get(13)?,
         sum: row.try_get(14)?,
     })

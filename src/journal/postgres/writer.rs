@@ -151,8 +151,10 @@ async fn serve<W: Write>(
     mut queue: mpsc::Receiver<Queued<W>>,
 ) {
     let mut waiting = VecDeque::new();
+    // Requests that wait for a lock, each to be sent again by itself, after the others.
+    let mut locked = VecDeque::new();
     loop {
-        if waiting.is_empty() {
+        if waiting.is_empty() && locked.is_empty() {
             let Some(first) = queue.recv().await else {
                 return;
             };
@@ -163,7 +165,8 @@ async fn serve<W: Write>(
         {
             waiting.push_back(next);
         }
-        let mut due = vec![take(&mut waiting)];
+        let mut due: Vec<_> = locked.pop_front().into_iter().collect();
+        due.push(take(&mut waiting));
         let since = Instant::now();
         let mut pause = PAUSE;
         while let Some(mut batch) = due.pop() {
@@ -188,6 +191,8 @@ async fn serve<W: Write>(
                 Recovery::Isolate if batch.len() > 1 => {
                     due.extend(batch.into_iter().map(|queued| vec![queued]));
                 }
+                // Until its caller gives up.
+                Recovery::Isolate => locked.push_back(batch),
                 Recovery::Bisect if batch.len() > 1 => {
                     let rest = batch.split_off(batch.len() / 2);
                     due.extend([rest, batch]);
@@ -319,9 +324,15 @@ mod tests {
         for (why, code, sent, refused) in [
             ("a deadlock: again", "40P01", vec![all.clone()], 0),
             (
-                "a lock: each by itself, and again",
+                "a lock: each by itself, and the one that waits for it last",
                 "55P03",
-                vec![vec![4], vec![3], vec![3], vec![2], vec![1]],
+                vec![vec![4], vec![3], vec![2], vec![1], vec![3]],
+                0,
+            ),
+            (
+                "a statement that took too long: likewise",
+                "57014",
+                vec![vec![4], vec![3], vec![2], vec![1], vec![3]],
                 0,
             ),
             (

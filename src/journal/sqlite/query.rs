@@ -9,15 +9,15 @@ use super::{
     processes::Process,
     readers::AbandonFlag,
     row::{COLUMNS, Replies, select_record, stored},
-    sql::{bound, int, limit, standing, statements},
+    sql::statements,
 };
 use crate::{
     journal::{
         Entry, Error, Hit, Known, Sids, Snapshot,
-        row::{self, missing},
+        row::{self, bound, int, missing},
         search::SearchQuery,
     },
-    model::{Day, DayUsage, Payer, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp},
+    model::{Day, DayUsage, Payer, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
 pub(super) struct Reader<'c> {
@@ -90,7 +90,7 @@ impl<'c> Reader<'c> {
         rows: usize,
     ) -> Result<Vec<Known>, Failed> {
         let after = after.map_or("", SessionName::as_str);
-        let arguments = (tenant.as_str(), after, limit(rows));
+        let arguments = (tenant.as_str(), after, bound(rows as u64));
         let found = self.sql.list.query_map(arguments, known)?;
         let found = found.filter_map(Result::transpose);
         Ok(found.collect::<Result<_, _>>()?)
@@ -174,7 +174,7 @@ impl<'c> Reader<'c> {
         rows: usize,
         last: Seq,
     ) -> Result<Vec<Entry>, Failed> {
-        let arguments = (int(sid.0), bound(after.0), limit(rows));
+        let arguments = (int(sid.0), bound(after.0), bound(rows as u64));
         let mut found = self.sql.records.query(arguments)?;
         let mut replies = Replies::of(sid, &mut self.sql.one);
         let (mut entries, mut end) = (Vec::new(), after);
@@ -237,7 +237,11 @@ impl<'c> Reader<'c> {
         rows: usize,
         given_up: AbandonFlag<'_>,
     ) -> Result<Vec<Hit>, Failed> {
-        let arguments = (expression(tenant, wanted), tenant.as_str(), limit(rows));
+        let arguments = (
+            expression(tenant, wanted),
+            tenant.as_str(),
+            bound(rows as u64),
+        );
         let mut found = self.sql.search.query(arguments)?;
         let mut hits = Vec::new();
         while let Some(row) = found.next()? {
@@ -280,20 +284,11 @@ fn expression(tenant: &TenantId, wanted: &SearchQuery) -> String {
     expression
 }
 
-/// `None` for a session whose name is damaged, so that it hides no other session.
 pub(super) fn known(row: &Row<'_>) -> rusqlite::Result<Option<Known>> {
-    let (sid, tenant, name, last): (i64, String, String, i64) =
-        (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-    let at: Option<i64> = row.get(4)?;
-    let standing = standing(row.get(5)?);
-    let names = TenantId::new(&tenant).and_then(|tenant| Ok((tenant, SessionName::new(&name)?)));
-    Ok(names.ok().map(|(tenant, name)| Known {
-        sid: Sid(sid.cast_unsigned()),
-        key: SessionKey { tenant, name },
-        last: Seq(last.cast_unsigned()),
-        at: at.map(Timestamp::from_millis),
-        standing,
-    }))
+    let (tenant, name): (String, String) = (row.get(1)?, row.get(2)?);
+    let (sid, last, at) = (row.get(0)?, row.get(3)?, row.get(4)?);
+    let row = (sid, &*tenant, &*name, last, at, row.get(5)?);
+    Ok(row::known(row))
 }
 
 fn damaged(failed: Failed, sid: Sid, seq: Seq) -> Failed {

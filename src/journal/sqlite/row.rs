@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use rusqlite::{Row, Statement, types::ValueRef};
 
-use super::{error::Failed, sql::int};
+use super::error::Failed;
 use crate::{
     journal::{
         Entry,
-        row::{Stored, missing},
+        row::{Stored, int, missing},
     },
     model::{
         Epoch, Record, Seq, Sid,

@@ -1,7 +1,5 @@
 //! Prepared statements by name, and their values.
 
-use crate::journal::SessionStatus;
-
 /// Names each statement of a connection once, and prepares all of them.
 macro_rules! statements {
     ($($name:ident: $sql:expr,)+) => {
@@ -30,28 +28,6 @@ macro_rules! statements {
     };
 }
 pub(super) use statements;
-
-pub(super) const fn int(number: u64) -> i64 {
-    number.cast_signed()
-}
-
-/// Saturates: for comparisons only.
-pub(super) fn bound(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-pub(super) fn limit(rows: usize) -> i64 {
-    i64::try_from(rows).unwrap_or(i64::MAX)
-}
-
-pub(super) const fn standing(busy: i64) -> SessionStatus {
-    match busy {
-        0 => SessionStatus::Idle,
-        2 => SessionStatus::Closed,
-        3 => SessionStatus::Quarantined,
-        _ => SessionStatus::Busy,
-    }
-}
 
 /// Asserts that no statement scans a whole table.
 #[cfg(test)]

@@ -12,12 +12,12 @@ use super::{
     processes::Process,
     query::known,
     row::{Replies, select_record, stored},
-    sql::{int, standing, statements},
+    sql::statements,
 };
 use crate::{
     journal::{
         Claim, Error, Known, Only, SessionStatus, Snapshot,
-        row::{self, Batch, Place},
+        row::{self, Batch, Place, int, status},
     },
     model::{Charge, Day, DayUsage, Epoch, Payer, Seq, SessionKey, Sid},
 };
@@ -190,7 +190,7 @@ impl<'c> Store<'c> {
             int(after.0),
             int(seq.0),
             at,
-            busy(batch.leaves),
+            batch.leaves as i64,
         );
         if self.sql.advance.execute(end)? == 1 || self.sql.advance_with_status.execute(end)? == 1 {
             self.insert_rows(batch, sid, epoch)?;
@@ -289,7 +289,7 @@ impl<'c> Store<'c> {
         let found = self.sql.member.query_row([member], |row| {
             let (last, busy) = (row.get::<_, i64>(3)?, row.get(5)?);
             let (last, owner) = (Seq(last.cast_unsigned()), row.get::<_, Option<i64>>(6)?);
-            Ok((known(row)?, last, standing(busy), owner))
+            Ok((known(row)?, last, status(busy), owner))
         });
         let (known, last, standing, owner) = found.optional()?.ok_or(Error::Unknown { sid })?;
         if let (Some(known), Some(owner)) = (&known, owner)
@@ -384,7 +384,7 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(Sid, Head)> {
     let head = Head {
         epoch: Epoch(number(1)?),
         last: Seq(number(2)?),
-        standing: standing(row.get(3)?),
+        standing: status(row.get(3)?),
         owner: row.get(4)?,
     };
     Ok((Sid(number(0)?), head))
@@ -392,15 +392,6 @@ fn head(row: &Row<'_>) -> rusqlite::Result<(Sid, Head)> {
 
 fn unavailable(error: io::Error) -> Error {
     Error::Unavailable(format!("cannot find the owner of a session: {error}"))
-}
-
-const fn busy(standing: SessionStatus) -> i64 {
-    match standing {
-        SessionStatus::Idle => 0,
-        SessionStatus::Busy => 1,
-        SessionStatus::Closed => 2,
-        SessionStatus::Quarantined => 3,
-    }
 }
 
 #[cfg(test)]

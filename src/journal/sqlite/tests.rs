@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    journal::{SessionStatus, Stats},
+    journal::{Error, SessionStatus, Stats},
     model::{
         By, Record, Timestamp,
         command::Author,

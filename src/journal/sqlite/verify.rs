@@ -6,7 +6,6 @@ use rusqlite::{Connection, OptionalExtension as _};
 use super::{
     error::Failed,
     row::{COLUMNS, Replies, select_record, stored},
-    sql::{int, standing},
 };
 use crate::{
     journal::{
@@ -59,7 +58,7 @@ fn check_session(connection: &Connection, sid: i64, found: &mut Problems) -> rus
             epoch: Epoch(number(3)?),
             last: Seq(number(4)?),
             at: row.get(5)?,
-            status: standing(row.get(6)?),
+            status: row::status(row.get(6)?),
             parent: row.get(7)?,
             sum: row.get(8)?,
         })
@@ -84,7 +83,7 @@ fn check_records(
     let mut indexed = connection.prepare("SELECT words FROM thread WHERE rowid = ?1")?;
     let mut one = connection.prepare(&select_record())?;
     let mut replies = Replies::of(sid, &mut one);
-    let mut records = records.query([int(sid.0)])?;
+    let mut records = records.query([row::int(sid.0)])?;
     while let Some(row) = records.next()? {
         let pos: i64 = row.get(0)?;
         let stored = stored(row, 1)?;
@@ -102,7 +101,7 @@ fn check_snapshot(
     check: &mut SessionCheck<'_>,
 ) -> rusqlite::Result<()> {
     let sql = "SELECT seq, body, sum FROM snapshot WHERE sid = ?1";
-    let kept = connection.query_row(sql, [int(sid.0)], |row| {
+    let kept = connection.query_row(sql, [row::int(sid.0)], |row| {
         let (seq, body, sum): (i64, Vec<u8>, i64) = row.try_into()?;
         let seq = Seq(seq.cast_unsigned());
         Ok((seq, row::sum_of_snapshot(sid, seq, &body) == sum))

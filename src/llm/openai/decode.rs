@@ -15,7 +15,7 @@ use crate::{
         Delta,
         decode::{Context, Decode, Flow, Tokens},
         fault,
-        lenient::{Count, Few, First, Object, Text},
+        lenient::{Count, Few, Object, Text},
         surrogates::mended,
     },
     model::{Fault, FaultCode, Part, Reply, StopReason, ToolCall},
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct Chunk<'a> {
-    choices: First<Object<Choice<'a>>>,
+    choices: Few<Object<Choice<'a>>>,
     error: Option<&'a RawValue>,
     /// `error` if the whole answer is an error.
     object: Text<'a>,
@@ -104,7 +104,8 @@ impl OpenAiDecoder {
         if let Some(used) = chunk.usage.0 {
             self.used(&used, out);
         }
-        let Some(choice) = chunk.choices.0.and_then(|choice| choice.0) else {
+        let choice = chunk.choices.0.into_iter().next();
+        let Some(choice) = choice.and_then(|choice| choice.0) else {
             return Ok(());
         };
         self.chosen = true;
@@ -243,7 +244,7 @@ impl Decode for OpenAiDecoder {
         let body = &*mended(body);
         // Google's endpoint wraps errors in a list.
         let parsed = if body.trim_start().starts_with('[') {
-            serde_json::from_str::<First<Chunk<'_>>>(body).map(|list| list.0)
+            serde_json::from_str::<Few<Chunk<'_>>>(body).map(|list| list.0.into_iter().next())
         } else {
             serde_json::from_str(body).map(Some)
         };

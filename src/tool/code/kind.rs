@@ -6,7 +6,6 @@ pub(in crate::tool) enum FileKind {
     Docs,
     Changes,
     Test,
-    Example,
     Data,
     Generated,
 }
@@ -30,12 +29,11 @@ impl FilePreference {
 }
 
 const GUIDES: &str = "\
-    how do i|how can i|how to|how do we|can i |wie kann ich|wie mache ich|comment puis|\
-    comment faire|comment utiliser|cómo puedo|cómo se usa";
+    how do i|how can i|how to|how do we|can i ";
 const CHANGES: &str = "\
     changed in|what changed|which release|which version|what version|since when|since which|\
     when was|when did|release notes|changelog|breaking change|was removed|was dropped|\
-    upgrad|migrat|seit wann|welche version|depuis quand|qué versión";
+    upgrad|migrat";
 
 impl FileKind {
     /// Classifies a path relative to the project, with `/`.
@@ -60,8 +58,6 @@ impl FileKind {
             Self::Generated
         } else if within(TESTING) || !is_prose && has_word("test tests spec conftest") {
             Self::Test
-        } else if within("example examples samples demo demos") {
-            Self::Example
         } else if is_prose
             && (has_word(CHANGED) || within("changes changelogs releases migrations news"))
         {
@@ -84,7 +80,7 @@ impl FileKind {
             Self::Changes if preference.change => 1.6,
             Self::Changes => 0.55,
             Self::Test => 0.45,
-            Self::Example | Self::Data => 0.6,
+            Self::Data => 0.6,
             Self::Generated => 0.25,
         }
     }
@@ -119,7 +115,6 @@ mod tests {
             ("lib/a.test.js", FileKind::Test),
             ("src/test_a.py", FileKind::Test),
             ("docs/testing.md", FileKind::Docs),
-            ("examples/a.rs", FileKind::Example),
             ("types/a.d.ts", FileKind::Data),
             ("package.json", FileKind::Data),
             ("package-lock.json", FileKind::Generated),

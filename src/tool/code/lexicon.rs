@@ -9,11 +9,6 @@ use super::words::stem;
 
 static ENTRIES: &str = include_str!("lexicon.txt");
 
-/// Weights of an English synonym, of a line's first English translation, and of its others.
-const SYNONYM: f32 = 0.35;
-const TRANSLATED: f32 = 0.95;
-const ALSO_TRANSLATED: f32 = 0.6;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::tool) enum NaturalLanguage {
     English,
@@ -30,12 +25,8 @@ impl NaturalLanguage {
         let mut best = (English, count(English));
         for language in [German, French, Spanish] {
             let here = count(language);
-            let mut words = words.iter();
-            // A word that is also common in English identifies no language.
-            let is_told = words.any(|word| {
-                !word.is_ascii() || language.is_common(word) && !has(ALSO_ENGLISH, word)
-            });
-            if here > best.1 && (is_told || here > count(English) + 1) {
+            // One word may well be a name or English too.
+            if here > best.1.max(count(English) + 1) {
                 best = (language, here);
             }
         }
@@ -63,6 +54,7 @@ impl NaturalLanguage {
     }
 }
 
+/// Whether a word is in most questions about code, such as `implemented`.
 pub(in crate::tool) fn is_weak(word: &str) -> bool {
     has(WEAK, word)
 }
@@ -71,33 +63,29 @@ fn has(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|entry| entry == word)
 }
 
-/// English stems that a word can stand for, with weights.
-type Meanings = Vec<(String, f32)>;
-
-/// Keyed by stem; foreign words also by spelling, since `Fehler` and `fehlen` share a stem.
-static LEXICON: LazyLock<HashMap<(NaturalLanguage, String), Meanings>> = LazyLock::new(|| {
+/// English stems for each word: synonyms or translations. Words are stems; foreign ones are also
+/// there as they are spelt, since `Fehler` and `fehlen` share a stem.
+static LEXICON: LazyLock<HashMap<(NaturalLanguage, String), Vec<String>>> = LazyLock::new(|| {
     let mut lexicon = HashMap::new();
-    let mut enter = |language, word: &str, meaning: &str, near| {
-        let known: &mut Meanings = lexicon.entry((language, word.to_owned())).or_default();
-        match known.iter_mut().find(|(other, _)| other == meaning) {
-            Some((_, before)) => *before = before.max(near),
-            None => known.push((meaning.to_owned(), near)),
+    let mut enter = |language, word: &str, meaning: &String| {
+        let known: &mut Vec<String> = lexicon.entry((language, word.to_owned())).or_default();
+        if !known.contains(meaning) {
+            known.push(meaning.clone());
         }
     };
     for line in ENTRIES.lines().filter(|line| !line.starts_with('#')) {
         let mut columns = line.split('|').map(str::split_whitespace);
         let english: Vec<String> = columns.next().into_iter().flatten().map(stem).collect();
-        for word in &english {
-            for other in english.iter().filter(|other| *other != word) {
-                enter(English, word, other, SYNONYM);
+        for meaning in &english {
+            for word in english.iter().filter(|word| *word != meaning) {
+                enter(English, word, meaning);
             }
         }
         for (language, words) in [German, French, Spanish].into_iter().zip(columns) {
             for word in words.map(str::to_lowercase) {
-                for (at, meaning) in english.iter().enumerate() {
-                    let near = if at == 0 { TRANSLATED } else { ALSO_TRANSLATED };
-                    enter(language, &language.stem(&word), meaning, near);
-                    enter(language, &word, meaning, near);
+                for meaning in &english {
+                    enter(language, &language.stem(&word), meaning);
+                    enter(language, &word, meaning);
                 }
             }
         }
@@ -105,24 +93,11 @@ static LEXICON: LazyLock<HashMap<(NaturalLanguage, String), Meanings>> = LazyLoc
     lexicon
 });
 
-pub(in crate::tool) fn synonyms(stem: &str) -> &'static [(String, f32)] {
-    known(English, stem)
-}
-
-fn known(language: NaturalLanguage, word: &str) -> &'static [(String, f32)] {
-    let found = LEXICON.get(&(language, word.to_owned()));
+/// English stems with the meaning of a lower-case word: its translations or, of English, synonyms.
+pub(in crate::tool) fn meanings(language: NaturalLanguage, word: &str) -> &'static [String] {
+    let known = |word: String| LEXICON.get(&(language, word));
+    let found = known(word.to_owned()).or_else(|| known(language.stem(word)));
     found.map_or(&[], Vec::as_slice)
-}
-
-/// English translations of a lower-case foreign word, best first.
-pub(in crate::tool) fn translations(
-    language: NaturalLanguage,
-    word: &str,
-) -> &'static [(String, f32)] {
-    match known(language, word) {
-        [] => known(language, &language.stem(word)),
-        found => found,
-    }
 }
 
 const ENGLISH: &str = "\
@@ -183,12 +158,6 @@ const SPANISH: &str = "\
     tienen toda todas todo todos tras tu tus tuvo un una unas uno unos usted va vamos veces viene vienen volver \
     vuelve y ya yo él éste \
     porqué cuándo cuántos cuáles funciona";
-const ALSO_ENGLISH: &str = "\
-    a ai al am an au bin bis bon c comment con d da das de del den der des die dies dont dos drin du e el en entre \
-    er era es est et fait falls fut ha hat hay haz hier hin il im in ins j ja l la las le les lo los m ma man me \
-    mes mi mir mit moi mon n ne ni no non nos o ob on os ou par para plus pone por pour pro qu s sa se sea sein \
-    ser sera si sin so solo son sous su sur t ta tal tant te tel tes ton tous tout tu um un una une uno uns va \
-    vers voir von war was wen y ya yo";
 const WEAK: &str = "\
     add added already api apply again away applied behave behavior behaviour call called calls case cause caused \
     causes change changed check checked checks class classes code codebase come comes compare contain contains \
@@ -221,11 +190,13 @@ mod tests {
             ("os signals", NaturalLanguage::English),
             ("mit license header", NaturalLanguage::English),
             ("an end when workers die", NaturalLanguage::English),
-            ("warum retry", NaturalLanguage::German),
+            ("warum retry", NaturalLanguage::English),
+            ("warum hat er retry", NaturalLanguage::German),
             ("fehler der die sitzung beendet", NaturalLanguage::German),
-            ("übergabe an die sitzung", NaturalLanguage::German),
-            ("pourquoi retry", NaturalLanguage::French),
-            ("dónde retry", NaturalLanguage::Spanish),
+            (
+                "übergabe an die sitzung der anfrage",
+                NaturalLanguage::German,
+            ),
         ] {
             let words: Vec<String> = question.split(' ').map(str::to_owned).collect();
             assert_eq!(NaturalLanguage::of(&words), language, "{question}");

@@ -264,13 +264,10 @@ fn pieces(lines: &[&str], symbols: &[Symbol]) -> Vec<(usize, usize)> {
         depth = opened.filter(|_| at_symbol).unwrap_or(depth);
     }
     pieces.push((first, lines.len()));
-    let is_text = |(first, end): &(usize, usize)| {
-        let mut lines = lines[*first..*end].iter();
-        lines.any(|line| !line.trim().is_empty())
-    };
-    match pieces.iter().any(is_text) {
-        true => pieces.retain(is_text),
-        false => pieces.truncate(1),
-    }
+    pieces.retain(|(first, end)| {
+        lines[*first..*end]
+            .iter()
+            .any(|line| !line.trim().is_empty())
+    });
     pieces
 }

@@ -10,7 +10,7 @@ use super::{
     excerpt,
     kind::FileKind,
     passages::{MAX_LINES, Shard},
-    question::{Question, TermKind},
+    question::Question,
     rank::{Candidate, PassageScore, PassageScorer, candidates, resolved_terms},
 };
 use crate::tool::outline;
@@ -24,9 +24,8 @@ const SECOND_PLACE_WEIGHT: f32 = 0.12;
 /// Exponents of the bonus for many places in a file, and of the penalty for its length.
 const BREADTH_EXPONENT: f32 = 0.12;
 const LENGTH_EXPONENT: f32 = -0.04;
-/// Maximum places in each of the first three files, and in each later one.
+/// Maximum places in a file.
 const PER_FILE: usize = 2;
-const PER_LATER_FILE: usize = 1;
 /// Maximum lines in a place that are marked as matches.
 const BEST_LINES: usize = 4;
 const LINE_BYTES: usize = 8 * 1024;
@@ -41,7 +40,6 @@ pub(super) struct RankedPlaces {
     pub(super) words: usize,
     pub(super) absent: Vec<String>,
     pub(super) excerpt: Option<(u32, u32, String)>,
-    pub(super) unknown: Vec<String>,
     pub(super) read_as: Vec<String>,
     pub(super) stopped: bool,
 }
@@ -75,19 +73,11 @@ pub(super) fn best(
     for one in &resolved_terms {
         match one.correction() {
             Some(correction) => answer.read_as.push(correction),
-            None if one.is_unknown() => answer.unknown.push(one.shown.clone()),
+            None if one.is_unknown() => answer.absent.push(one.shown.clone()),
             None => {}
         }
     }
-    let content = || resolved_terms.iter().filter(|one| one.is_content_word());
-    let absent = content().filter(|one| one.is_absent());
-    answer.absent = absent.map(|one| one.shown.clone()).collect();
-    answer.words = content().count();
-    // Weak words alone, such as "handled", find nothing.
-    let mut known = resolved_terms.iter().filter(|one| !one.is_unknown());
-    if known.all(|one| matches!(one.sort, TermKind::Weak | TermKind::Part)) {
-        return answer;
-    }
+    answer.words = resolved_terms.len();
     let found = candidates(shards, &question, &resolved_terms, 8 * MAX_EXAMINED, wanted);
     let mut lens = PassageScorer::new(&resolved_terms, &question.run);
     let mut files: Vec<(f32, Vec<RankedPlace>)> = Vec::new();
@@ -150,17 +140,11 @@ pub(super) fn best(
         places.truncate(PER_FILE);
         files.push((worth, places));
     }
-    // A blank place is no answer, however well its path matches.
     files.sort_by(|(a, of_a), (b, of_b)| {
-        let blank = |places: &[RankedPlace]| places.iter().all(RankedPlace::is_blank);
-        let by_text = blank(of_a).cmp(&blank(of_b)).then(b.total_cmp(a));
-        by_text.then_with(|| of_a[0].path.cmp(&of_b[0].path))
+        b.total_cmp(a).then_with(|| of_a[0].path.cmp(&of_b[0].path))
     });
-    for (at, (_, mut places)) in files.into_iter().enumerate() {
-        places.truncate(if at < 3 { PER_FILE } else { PER_LATER_FILE });
-        answer.places.extend(places);
-    }
-    answer.places.truncate(most);
+    let places = files.into_iter().flat_map(|(_, places)| places);
+    answer.places.extend(places.take(most));
     for (at, found) in answer.places.iter_mut().enumerate() {
         if let Some((path, text)) = read(&found.file) {
             let symbols = outline::outline(&path, &text);
@@ -177,19 +161,10 @@ pub(super) fn best(
     }
     if let Some(best) = answer.places.first() {
         let around = [&best.path].into_iter().chain(&best.within);
-        let lines: Vec<&str> = match best.is_blank() {
-            true => Vec::new(),
-            false => around.chain(&best.lines).map(String::as_str).collect(),
-        };
+        let lines: Vec<&str> = around.chain(&best.lines).map(String::as_str).collect();
         (answer.coverage, answer.missing_terms) = lens.coverage(&lines);
     }
     answer
-}
-
-impl RankedPlace {
-    fn is_blank(&self) -> bool {
-        self.lines.iter().all(|line| line.trim().is_empty())
-    }
 }
 
 fn by_file(shards: &[Arc<Shard>], found: Vec<Candidate>) -> Vec<Vec<Candidate>> {

@@ -2,37 +2,18 @@
 
 use super::{
     kind::FilePreference,
-    lexicon::{NaturalLanguage, NaturalLanguage::English, is_weak, synonyms, translations},
+    lexicon::{NaturalLanguage, NaturalLanguage::English, is_weak, meanings},
     words::{Lexeme, lexemes, parts, stem},
 };
 
 const MAX_TERMS: usize = 28;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tool) enum TermKind {
-    Weak,
-    Part,
-    Word,
-    Version,
-    Name,
-}
-
-impl TermKind {
-    pub(in crate::tool) const fn share(self) -> f32 {
-        match self {
-            Self::Weak => 0.45,
-            Self::Part => 0.5,
-            Self::Word => 1.0,
-            Self::Version => 1.1,
-            Self::Name => 1.3,
-        }
-    }
-}
+/// Weight of a synonym in place of the word itself.
+const SYNONYM: f32 = 0.35;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::tool) struct QueryTerm {
     pub(in crate::tool) shown: String,
-    pub(in crate::tool) sort: TermKind,
+    pub(in crate::tool) is_version: bool,
     pub(in crate::tool) forms: Vec<(String, f32)>,
 }
 
@@ -51,18 +32,16 @@ impl Question {
         let language = NaturalLanguage::of(&run);
         let mut wanted: Vec<QueryTerm> = Vec::new();
         for (one, lower) in lexemes.iter().zip(&run) {
-            for term in query_terms(language, *one, lower) {
-                let form = term.forms.first();
-                if !wanted.iter().any(|known| known.forms.first() == form) {
-                    wanted.push(term);
-                }
-            }
+            let is_new = |form: &(String, f32)| wanted.iter().all(|known| known.forms[0] != *form);
+            let term = query_term(language, *one, lower).filter(|term| is_new(&term.forms[0]));
+            wanted.extend(term);
+        }
+        let is_weak = |term: &QueryTerm| is_weak(&term.shown.to_lowercase());
+        if !wanted.iter().all(is_weak) {
+            wanted.retain(|term| !is_weak(term));
         }
         wanted.truncate(MAX_TERMS);
-        if wanted.iter().all(|one| one.sort == TermKind::Weak) {
-            wanted.iter_mut().for_each(|one| one.sort = TermKind::Word);
-        }
-        let has_version = wanted.iter().any(|one| one.sort == TermKind::Version);
+        let has_version = wanted.iter().any(|one| one.is_version);
         let preference = FilePreference::of(&text.to_lowercase(), has_version);
         Self {
             wanted,
@@ -72,50 +51,35 @@ impl Question {
     }
 }
 
-fn query_terms(language: NaturalLanguage, run: Lexeme<'_>, lower: &str) -> Vec<QueryTerm> {
-    let one = |shown: &str, sort, forms| QueryTerm {
-        shown: shown.to_owned(),
-        sort,
+fn query_term(language: NaturalLanguage, run: Lexeme<'_>, lower: &str) -> Option<QueryTerm> {
+    let forms = match run {
+        Lexeme::Version(version) => vec![(version.to_owned(), 1.0)],
+        Lexeme::Word(word) => match parts(word) {
+            split if split.len() > 1 => vec![(split.concat(), 1.0)],
+            _ if lower.chars().count() < 2 || language.is_common(lower) => return None,
+            _ => forms(language, lower),
+        },
+    };
+    Some(QueryTerm {
+        shown: run.text().to_owned(),
+        is_version: matches!(run, Lexeme::Version(_)),
         forms,
+    })
+}
+
+/// English stems to look for in place of a word, with their weights.
+fn forms(language: NaturalLanguage, word: &str) -> Vec<(String, f32)> {
+    let weighted = |language, weight| {
+        let meanings = meanings(language, word).iter();
+        meanings.map(move |form| (form.clone(), weight))
     };
-    let Lexeme::Word(word) = run else {
-        let forms = vec![(run.text().to_owned(), 1.0)];
-        return vec![one(run.text(), TermKind::Version, forms)];
-    };
-    let split = parts(word);
-    if split.len() > 1 {
-        let whole = one(word, TermKind::Name, vec![(split.concat(), 1.0)]);
-        let parts = split.iter().filter(|part| part.chars().count() > 1);
-        let parts = parts.map(|part| one(part, TermKind::Part, vec![(stem(part), 1.0)]));
-        return [whole].into_iter().chain(parts).collect();
+    let mut forms: Vec<(String, f32)> = Vec::new();
+    if language != English {
+        forms.extend(weighted(language, 1.0));
     }
-    // Short words of other languages do not occur in code.
-    let short = if language == English { 2 } else { 3 };
-    if lower.chars().count() < short
-        || language.is_common(lower)
-        || English.is_common(lower) && ["where", "how", "what", "does"].contains(&lower)
-    {
-        return Vec::new();
-    }
-    let own = stem(lower);
-    let mut forms = match language {
-        English => Vec::new(),
-        _ => translations(language, lower).to_vec(),
-    };
     if forms.is_empty() {
-        forms.push((own.clone(), 1.0));
-        forms.extend(synonyms(&own).iter().cloned());
-    } else {
-        forms.sort_by(|a, b| b.1.total_cmp(&a.1));
-        if forms.iter().all(|(form, _)| *form != own) {
-            // Cognates, and words left in English.
-            forms.push((own, 0.5));
-        }
+        forms.push((stem(word), 1.0));
+        forms.extend(weighted(English, SYNONYM));
     }
-    let weak = match language {
-        English => is_weak(lower),
-        _ => forms.first().is_some_and(|(form, _)| is_weak(form)),
-    };
-    let sort = if weak { TermKind::Weak } else { TermKind::Word };
-    vec![one(word, sort, forms)]
+    forms
 }

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::HashMap, path::Path, sync::Arc};
 
 use super::{
     passages::{LINE_WORDS, PLAIN, Shard},
-    question::{QueryTerm, Question, TermKind},
+    question::{QueryTerm, Question},
     words::lexemes,
 };
 use crate::tool::text::quoted;
@@ -19,19 +19,14 @@ const MIN_LENGTH: f32 = 40.0;
 const FILE_SHARE: f32 = 0.35;
 /// Factor for a passage with little of the question; 1 is for one with all of it.
 const MIN_COVERAGE_FACTOR: f32 = 0.35;
-/// Nearness from which a form counts as the word itself.
-const SAME_WORD: f32 = 0.5;
 /// Weight of a similarly spelt word in place of an unknown one, and the number of candidates.
 const MISSPELT_WEIGHT: f32 = 0.7;
 const MAX_NEAR: usize = 4;
-/// Minimum length of a word for spelling correction.
-const MIN_CORRECTED_CHARS: usize = 5;
 /// Distance in lines that counts as close, the maximum bonus for it, and the bonus for each
-/// verbatim word after the second, with its maximum.
+/// verbatim word after the second.
 const CLOSE_LINES: usize = 5;
 const CLOSENESS: f32 = 0.7;
 const VERBATIM: f32 = 0.3;
-const MAX_VERBATIM: f32 = 2.2;
 /// Share of a word's weight from which a passage counts as containing it.
 const CONTAINED_SHARE: f32 = 0.5;
 
@@ -45,28 +40,15 @@ pub(in crate::tool) struct Candidate {
 #[derive(Debug)]
 pub(in crate::tool) struct ResolvedTerm {
     pub(in crate::tool) shown: String,
-    pub(in crate::tool) sort: TermKind,
     terms: Vec<(String, f32)>,
-    /// Maximum attainable weight, and the weight of the word as asked for.
+    /// Maximum attainable weight.
     worth: f32,
-    full: f32,
     read_as: Option<String>,
-    is_guess: bool,
 }
 
 impl ResolvedTerm {
     pub(in crate::tool) fn is_unknown(&self) -> bool {
         self.terms.is_empty()
-    }
-
-    /// Whether it carries the meaning of the question, unlike a stop word.
-    pub(in crate::tool) const fn is_content_word(&self) -> bool {
-        !matches!(self.sort, TermKind::Weak | TermKind::Part)
-    }
-
-    /// Whether no file has it; a guess does not count.
-    pub(in crate::tool) fn is_absent(&self) -> bool {
-        self.is_guess || self.is_unknown()
     }
 
     pub(in crate::tool) fn correction(&self) -> Option<String> {
@@ -87,48 +69,29 @@ pub(in crate::tool) fn resolved_terms(
         (matching > 0.0).then(|| (1.0 + (all - matching + 0.5).max(0.0) / (matching + 0.5)).ln())
     };
     let of = |wanted: &QueryTerm| {
-        let share = wanted.sort.share();
         let forms = wanted.forms.iter();
-        let forms: Vec<(&String, f32, f32)> = forms
-            .filter_map(|(form, near)| Some((form, *near, rarity(form)?)))
-            .collect();
-        let mut same = forms.iter().filter(|(_, near, _)| *near >= SAME_WORD);
-        let own = same.next().map(|(.., rare)| *rare);
-        let terms = forms.into_iter().map(|(form, near, rare)| {
-            // A rare synonym is no better than the word itself.
-            let rare = own.map_or(rare, |own| rare.min(own * 1.2));
-            (form.clone(), share * near * rare)
-        });
+        let forms = forms.filter_map(|(form, near)| Some((form, *near, rarity(form)?)));
+        let forms: Vec<(&String, f32, f32)> = forms.collect();
+        // A rare synonym is no better than the word itself.
+        let most = forms.first().map_or(0.0, |(.., rare)| rare * 1.2);
+        let terms = forms.into_iter();
+        let terms = terms.map(|(form, near, rare)| (form.clone(), near * rare.min(most)));
         let mut terms: Vec<(String, f32)> = terms.collect();
         let mut read_as = None;
-        let form = wanted.forms.first().map_or("", |(form, _)| form.as_str());
-        if terms.is_empty() && wanted.sort != TermKind::Version {
-            let near = near_terms(shards, form);
-            read_as = near.first().map(|(term, _)| term.clone());
-            let near = near.into_iter().filter_map(|(term, far)| {
-                let near = if far <= 1 { 1.0 } else { 0.6 };
-                let worth = share * (MISSPELT_WEIGHT * near) * rarity(&term)?;
+        if terms.is_empty() && !wanted.is_version {
+            let near = near_terms(shards, &wanted.forms[0].0);
+            read_as = near.first().cloned();
+            let near = near.into_iter().filter_map(|term| {
+                let worth = MISSPELT_WEIGHT * rarity(&term)?;
                 Some((term, worth))
             });
             terms.extend(near);
         }
-        let worth = terms.iter().map(|(_, worth)| *worth).fold(0.0, f32::max);
-        // An unknown word weighs as much as one in a single passage.
-        let unknown = share * (1.0 + all).ln();
-        let full = match (own, &read_as) {
-            (Some(own), _) => share * own,
-            (None, Some(_)) => worth / MISSPELT_WEIGHT,
-            (None, None) => unknown,
-        };
+        let worth = terms.iter().map(|(_, worth)| *worth).reduce(f32::max);
         ResolvedTerm {
             shown: wanted.shown.clone(),
-            sort: wanted.sort,
-            worth: if terms.is_empty() { unknown } else { worth },
-            full,
-            is_guess: read_as.as_ref().is_some_and(|read_as| {
-                form.chars().next() != read_as.chars().next()
-                    || wanted.shown.chars().count() < MIN_CORRECTED_CHARS
-            }),
+            // An unknown word weighs as much as one in a single passage.
+            worth: worth.unwrap_or_else(|| (1.0 + all).ln()),
             read_as,
             terms,
         }
@@ -136,9 +99,8 @@ pub(in crate::tool) fn resolved_terms(
     question.wanted.iter().map(of).collect()
 }
 
-/// Returns the known terms with a similar spelling and their distances, nearest and commonest
-/// first.
-fn near_terms(shards: &[Arc<Shard>], form: &str) -> Vec<(String, usize)> {
+/// Returns the known terms with a similar spelling, nearest and commonest first.
+fn near_terms(shards: &[Arc<Shard>], form: &str) -> Vec<String> {
     let most = match form.chars().count() {
         0..=3 => return Vec::new(),
         4..=6 => 1,
@@ -170,8 +132,7 @@ fn near_terms(shards: &[Arc<Shard>], form: &str) -> Vec<(String, usize)> {
     let mut near: Vec<(&str, (usize, usize))> = near.into_iter().collect();
     near.sort_by_key(|(term, (far, count))| (*far, Reverse(*count), *term));
     let near = near.into_iter().take(MAX_NEAR);
-    near.map(|(term, (far, _))| (term.to_owned(), far))
-        .collect()
+    near.map(|(term, _)| term.to_owned()).collect()
 }
 
 pub(in crate::tool) fn candidates(
@@ -297,7 +258,7 @@ impl<'a> PassageScorer<'a> {
         let verbatim_words = self.verbatim(lines).saturating_sub(2) as f32;
         PassageScore {
             factor: (1.0 + CLOSENESS * (closest / total.max(f32::MIN_POSITIVE)).min(1.0))
-                * (1.0 + (VERBATIM * verbatim_words).min(MAX_VERBATIM)),
+                * (1.0 + VERBATIM * verbatim_words),
             has: best(&sets),
             lines: sets.iter().map(sum).collect(),
         }
@@ -344,22 +305,15 @@ impl<'a> PassageScorer<'a> {
     /// terms.
     pub(in crate::tool) fn coverage(&mut self, lines: &[&str]) -> (f64, Vec<String>) {
         let has = self.score_lines(lines).has;
-        let (mut all, mut had, mut missing_terms, mut most) = (0.0, 0.0, Vec::new(), 1.0_f64);
+        let (mut all, mut had, mut missing_terms) = (0.0, 0.0, Vec::new());
         for (one, has) in self.resolved_terms.iter().zip(has) {
-            if !one.is_content_word() {
-                continue;
-            }
-            let has = if one.is_guess { 0.0 } else { has.min(one.full) };
-            all += one.full;
+            all += one.worth;
             had += has;
-            if has < one.full * CONTAINED_SHARE {
+            if has < one.worth * CONTAINED_SHARE {
                 missing_terms.push(one.shown.clone());
-                if matches!(one.sort, TermKind::Name | TermKind::Version) {
-                    most = 0.5;
-                }
             }
         }
-        let share = f64::from(had / all.max(f32::MIN_POSITIVE));
-        (share.min(most), missing_terms)
+        let share = had / all.max(f32::MIN_POSITIVE);
+        (share.into(), missing_terms)
     }
 }

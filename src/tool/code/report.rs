@@ -226,8 +226,8 @@ pub(super) fn answer(
         words.collect::<Vec<_>>().join(", ")
     };
     // Without any file this would be meaningless.
-    if texts > 0 && !answer.unknown.is_empty() {
-        notes.push(format!("in no file: {}", list(&answer.unknown)));
+    if texts > 0 && !answer.absent.is_empty() {
+        notes.push(format!("in no file: {}", list(&answer.absent)));
     }
     if shown > 0 {
         let share = answer.coverage * 100.0;

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use icu_normalizer::DecomposingNormalizerBorrowed;
 use rust_stemmers::{Algorithm, Stemmer};
 
 /// Maximum length of a word to stem, in bytes; a longer one belongs to no natural language.
@@ -118,22 +119,9 @@ pub(in crate::tool) fn stem(word: &str) -> String {
 
 /// Removes accents from a lower-case word, so that both spellings match.
 fn without_accents(word: &str) -> String {
-    let mut plain = String::with_capacity(word.len());
-    for c in word.chars().flat_map(char::to_lowercase) {
-        match c {
-            '\u{300}'..='\u{36f}' => {}
-            'à'..='å' => plain.push('a'),
-            'ç' => plain.push('c'),
-            'è'..='ë' => plain.push('e'),
-            'ì'..='ï' => plain.push('i'),
-            'ñ' => plain.push('n'),
-            'ò'..='ö' | 'ø' => plain.push('o'),
-            'ù'..='ü' => plain.push('u'),
-            'ß' => plain.push_str("ss"),
-            c => plain.push(c),
-        }
-    }
-    plain
+    let plain = DecomposingNormalizerBorrowed::new_nfd().normalize(word);
+    let plain = plain.replace(|c| matches!(c, '\u{300}'..='\u{36f}'), "");
+    plain.replace('ß', "ss").replace('ø', "o")
 }
 
 #[cfg(test)]
@@ -159,6 +147,19 @@ mod tests {
                 })
                 .collect();
             assert_eq!(got.join(" "), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn accents_do_not_change_a_stem() {
+        for (word, plain) in [
+            ("größe", "grosse"),
+            ("gro\u{308}ße", "grosse"),
+            ("søk", "sok"),
+            ("čas", "cas"),
+            ("配置", "配置"),
+        ] {
+            assert_eq!(stem(word), stem(plain), "{word}");
         }
     }
 

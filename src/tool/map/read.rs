@@ -183,7 +183,7 @@ fn rank(path: &str, focus: &Focus) -> i64 {
         FileKind::Code => 0,
         FileKind::Docs if stem == "readme" => 0,
         FileKind::Docs | FileKind::Changes | FileKind::Data => -15,
-        FileKind::Test | FileKind::Example | FileKind::Generated => -25,
+        FileKind::Test | FileKind::Generated => -25,
     };
     let entry = if ENTRIES.contains(&&*stem) { 8 } else { 0 };
     40 - 2 * depth + 10 * i64::from(focus.of_path(path)) + kind + entry

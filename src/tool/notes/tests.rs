@@ -127,10 +127,7 @@ async fn note_search_matches_word_forms_names_and_tags() {
             vec!["docs/limits.md", "docs/adr/0003-use-sqlite.md"],
         ),
         ("storage", vec!["docs/adr/0003-use-sqlite.md"]),
-        (
-            "warm the cache",
-            vec!["ideas/cache-warming.md", "README.md"],
-        ),
+        ("warm the cache", vec!["ideas/cache-warming.md"]),
         ("apfel", vec!["ideas/cache-warming.md"]),
         ("elephants", vec![]),
         ("NOT \" OR NEAR(x) ^*", vec![]),

@@ -279,7 +279,7 @@ fn ctl_asks_the_owner_of_a_session_or_the_server_with_a_pid() {
         let (code, _, err) = run(line);
         assert_eq!(code, Some(2), "{line}: {err}");
         let pids = format!(
-            "choose one with `--pid`, out of {}, {}",
+            "(process ids {}, {}): choose one with --pid",
             one.min(other),
             one.max(other)
         );

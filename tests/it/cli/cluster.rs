@@ -155,6 +155,18 @@ fn ask_talk() -> Value {
     json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})
 }
 
+/// A node that accepts connections and says nothing.
+async fn silent_node(database: &str) -> TcpListener {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let node = format!(
+        "INSERT INTO node (id, url) VALUES (1, 'http://{}')",
+        listener.local_addr().unwrap()
+    );
+    let settings = Settings::new(database.to_owned());
+    Postgres::execute(&settings, &node).await.unwrap();
+    listener
+}
+
 /// Reads a stream until it has had this text so often.
 async fn until_in(
     stream: &mut (impl Stream<Item = reqwest::Result<Bytes>> + Unpin),
@@ -231,18 +243,26 @@ async fn cancellation_over_mcp_reaches_the_node_that_has_the_call() {
         return;
     };
     let database = cluster.schema().await.unwrap();
-    let one = Node::with_delays(&database, &[0, 600_000]);
+    let one = Node::with_delays(&database, &[0, 600_000, 600_000]);
     let other = Node::start(&database, 0);
     let client = client();
+    // Holds no cancellation up.
+    let _silent = silent_node(&database).await;
+    one.server.comes_to("oracle_nodes", 3);
     one.ask(&client, "talk", "where is it?").await;
-    let _waiting = other.mcp(&client, ask_talk()).await;
-    one.server
-        .comes_to("oracle_sessions_live{state=\"calling\"}", 1);
-    let params = json!({"requestId": 7});
-    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
-    assert_eq!(other.mcp(&client, cancel).await.status(), 202);
-    one.server
-        .comes_to("oracle_queries_total{outcome=\"cancelled\"}", 1);
+    for (number, node) in [&other, &one].into_iter().enumerate() {
+        let waiting = node.mcp(&client, ask_talk()).await;
+        one.server
+            .comes_to("oracle_sessions_live{state=\"calling\"}", 1);
+        // The client disconnects first, as the session's name lets the question go on.
+        drop(waiting);
+        let params = json!({"requestId": 7});
+        let cancel =
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+        assert_eq!(node.mcp(&client, cancel).await.status(), 202);
+        one.server
+            .comes_to("oracle_queries_total{outcome=\"cancelled\"}", number + 1);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -257,15 +277,7 @@ async fn watch_of_all_sessions_has_those_of_all_nodes() {
     let key = fs::read_to_string(one.place.place.data.path().join("oracle/admin.key")).unwrap();
     let watch = client.get(url).bearer_auth(key.trim()).send().await;
     let mut watch = watch.unwrap().bytes_stream();
-    // A node that accepts connections and says nothing holds nothing up.
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let silent = format!(
-        "INSERT INTO node (id, url) VALUES (1, 'http://{}')",
-        silent.local_addr().unwrap()
-    );
-    Postgres::execute(&Settings::new(database.clone()), &silent)
-        .await
-        .unwrap();
+    let _silent = silent_node(&database).await;
     one.server.comes_to("oracle_nodes", 3);
     for _ in 0..10 {
         one.ask(&client, "here", "where is it?").await;

@@ -276,16 +276,16 @@ fn missing_words_are_reported() {
 #[test]
 fn empty_file_does_not_answer_a_question() {
     let tree = Tree::of(&[("src/gateway.rs", ""), ("src/blank.rs", "\n\n")]);
-    let want = "src/gateway.rs (lines 1–0)\n\nall 1 place shown; 2 files searched; the best place \
-                matches 0 % of the question, not `gateway`";
-    assert_eq!(tree.ask("where is the gateway"), want);
-    let blank = tree.ask("what is blank");
-    assert!(blank.contains("the best place matches 0 %"), "{blank}");
+    for (question, word) in [
+        ("where is the gateway", "gateway"),
+        ("what is blank", "blank"),
+    ] {
+        let want =
+            format!("nothing found for `{question}`; 2 files searched; in no file: `{word}`");
+        assert_eq!(tree.ask(question), want);
+    }
     tree.write("src/desk.rs", b"fn of_the_gateway() {}\n");
-    let text = tree.ask("where is the gateway");
-    assert!(text.starts_with("src/desk.rs (lines 1–1)"), "{text}");
-    assert!(text.contains("src/gateway.rs (lines 1–0)"), "{text}");
-    assert!(text.contains("matches 100 % of the question"), "{text}");
+    assert_eq!(tree.files("where is the gateway"), ["src/desk.rs"]);
 }
 
 #[test]
@@ -540,19 +540,14 @@ fn equal_trees_give_equal_results() {
 }
 
 #[test]
-fn misspelt_short_word_is_corrected_but_does_not_count() {
+fn misspelt_word_is_corrected_visibly() {
     let tree = Tree::of(&[("a.rs", "fn gate() {}\n"), ("b.rs", "fn cookie() {}\n")]);
-    for (question, read_as, covered) in [
-        ("where is the gaze?", "`gaze` read as `gate`", "matches 0 %"),
-        (
-            "where is the cokie?",
-            "`cokie` read as `cooki`",
-            "matches 70 %",
-        ),
+    for (question, read_as) in [
+        ("where is the gaze?", "`gaze` read as `gate`"),
+        ("where is the cokie?", "`cokie` read as `cooki`"),
     ] {
         let text = tree.ask(question);
         assert!(text.contains(read_as), "{text}");
-        assert!(text.contains(covered), "{text}");
     }
 }
 
