@@ -12,7 +12,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{
-    error::Error,
+    error::{Error, FileFault},
     files::PromptFile,
     segment::{Presence, SegmentId},
     template::Prompts,
@@ -142,7 +142,9 @@ impl Draft {
         let whole = self.characters + separator.len() + characters;
         let (size, used, budget) = (tokens(characters), tokens(self.characters), self.budget);
         match presence {
-            Presence::Required if text.is_empty() => return Err(Error::Template(file.blank())),
+            Presence::Required if text.is_empty() => {
+                return Err(Error::Template(file.broken(None, FileFault::Blank)));
+            }
             Presence::Optional if text.is_empty() => {
                 self.warnings.push(format!(
                     "omitted segment `{segment}`: its file renders to nothing"

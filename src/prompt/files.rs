@@ -28,10 +28,6 @@ pub struct PromptFile {
 }
 
 impl PromptFile {
-    pub(super) fn blank(&self) -> BrokenFile {
-        self.broken(None, FileFault::Blank)
-    }
-
     pub(super) fn broken(&self, line: Option<usize>, fault: FileFault) -> BrokenFile {
         let file = match &self.origin {
             Origin::Builtin => self.segment.file.to_owned(),

@@ -96,7 +96,7 @@ impl Prompts {
         for sample in samples {
             let text = self.render(file, sample).map_err(|problem| vec![problem])?;
             if text.is_empty() && file.segment.presence == Presence::Required {
-                return Err(vec![file.blank()]);
+                return Err(vec![file.broken(None, FileFault::Blank)]);
             }
         }
         Ok(())

@@ -136,15 +136,11 @@ impl Evaluation {
     pub fn of(classifier: &Classifier, rows: &[LabelledQuery]) -> Self {
         let mut all = Self::default();
         for row in rows {
-            all.evaluate(classifier, row);
+            let (got, basis) = classifier.classify_by(&row.query, QueryContext::Fresh);
+            all.count(row, basis, got.query_type, got.confidence);
         }
         all.sort();
         all
-    }
-
-    fn evaluate(&mut self, classifier: &Classifier, row: &LabelledQuery) {
-        let (got, basis) = classifier.classify_by(&row.query, QueryContext::Fresh);
-        self.count(row, basis, got.query_type, got.confidence);
     }
 
     fn count(&mut self, row: &LabelledQuery, basis: Basis, predicted: QueryType, sure: f64) {
@@ -169,8 +165,8 @@ impl Evaluation {
     }
 
     fn sort(&mut self) {
-        let surest_first = |a: &Mistake, b: &Mistake| b.confidence.total_cmp(&a.confidence);
-        self.mistakes.sort_by(surest_first);
+        self.mistakes
+            .sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
     }
 }
 

@@ -6,7 +6,7 @@ use deadpool_postgres::{ClientWrapper, Object, Pool};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::{Row, types::ToSql};
 
-use super::error::{Failed, Recovery};
+use super::error::Failed;
 
 /// A value of a statement.
 pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
@@ -89,10 +89,7 @@ async fn attempt(
     };
     let found = timeout(ANSWER, rows).await;
     let found = found.unwrap_or_else(|_| Err(Failed::unanswered(ANSWER)));
-    if found
-        .as_ref()
-        .is_err_and(|failed| failed.recovery() == Recovery::Reconnect)
-    {
+    if found.as_ref().is_err_and(Failed::loses_connection) {
         drop(Object::take(client));
     }
     found

@@ -138,6 +138,10 @@ impl Failed {
         matches!(self.recovery(), Reconnect | Retry | Isolate)
     }
 
+    pub(super) fn loses_connection(&self) -> bool {
+        self.recovery() == Recovery::Reconnect
+    }
+
     pub(super) fn recovery(&self) -> Recovery {
         match self {
             Self::Refused(_) => Recovery::GiveUp,

@@ -243,10 +243,7 @@ async fn attempt<W: Write>(
         }
         Err(_) => Err(Failed::unanswered(STATEMENT)),
     };
-    if written
-        .as_ref()
-        .is_err_and(|failed| failed.recovery() == Recovery::Reconnect)
-    {
+    if written.as_ref().is_err_and(Failed::loses_connection) {
         link.lose(&client);
     }
     written

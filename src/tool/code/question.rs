@@ -2,7 +2,7 @@
 
 use super::{
     kind::FilePreference,
-    lexicon::{NaturalLanguage, NaturalLanguage::English, is_weak, meanings},
+    lexicon::{NaturalLanguage, NaturalLanguage::English, meanings},
     words::{Lexeme, lexemes, parts, stem},
 };
 
@@ -35,10 +35,6 @@ impl Question {
             let is_new = |form: &(String, f32)| wanted.iter().all(|known| known.forms[0] != *form);
             let term = query_term(language, *one, lower).filter(|term| is_new(&term.forms[0]));
             wanted.extend(term);
-        }
-        let is_weak = |term: &QueryTerm| is_weak(&term.shown.to_lowercase());
-        if !wanted.iter().all(is_weak) {
-            wanted.retain(|term| !is_weak(term));
         }
         wanted.truncate(MAX_TERMS);
         let has_version = wanted.iter().any(|one| one.is_version);

@@ -4,6 +4,7 @@
 use std::{cmp::Reverse, collections::HashMap, path::Path, sync::Arc};
 
 use super::{
+    lexicon::is_weak,
     passages::{LINE_WORDS, PLAIN, Shard},
     question::{QueryTerm, Question},
     words::lexemes,
@@ -49,6 +50,11 @@ pub(in crate::tool) struct ResolvedTerm {
 impl ResolvedTerm {
     pub(in crate::tool) fn is_unknown(&self) -> bool {
         self.terms.is_empty()
+    }
+
+    /// Whether it ranks places, but none has to have it, such as `implemented`.
+    pub(in crate::tool) fn is_weak(&self) -> bool {
+        is_weak(&self.shown.to_lowercase())
     }
 
     pub(in crate::tool) fn correction(&self) -> Option<String> {
@@ -306,7 +312,11 @@ impl<'a> PassageScorer<'a> {
     pub(in crate::tool) fn coverage(&mut self, lines: &[&str]) -> (f64, Vec<String>) {
         let has = self.score_lines(lines).has;
         let (mut all, mut had, mut missing_terms) = (0.0, 0.0, Vec::new());
+        let all_are_weak = self.resolved_terms.iter().all(ResolvedTerm::is_weak);
         for (one, has) in self.resolved_terms.iter().zip(has) {
+            if one.is_weak() && !all_are_weak {
+                continue;
+            }
             all += one.worth;
             had += has;
             if has < one.worth * CONTAINED_SHARE {
