@@ -73,11 +73,11 @@ pub(super) fn best(
     for one in &resolved_terms {
         match one.correction() {
             Some(correction) => answer.read_as.push(correction),
-            None if one.is_unknown() && !one.is_weak() => answer.absent.push(one.shown.clone()),
+            None if one.is_unknown() && !one.is_weak => answer.absent.push(one.shown.clone()),
             None => {}
         }
     }
-    answer.words = resolved_terms.iter().filter(|one| !one.is_weak()).count();
+    answer.words = resolved_terms.iter().filter(|one| !one.is_weak).count();
     let found = candidates(shards, &question, &resolved_terms, 8 * MAX_EXAMINED, wanted);
     let mut lens = PassageScorer::new(&resolved_terms, &question.run);
     let mut files: Vec<(f32, Vec<RankedPlace>)> = Vec::new();

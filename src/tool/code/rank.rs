@@ -20,6 +20,8 @@ const MIN_LENGTH: f32 = 40.0;
 const FILE_SHARE: f32 = 0.35;
 /// Factor for a passage with little of the question; 1 is for one with all of it.
 const MIN_COVERAGE_FACTOR: f32 = 0.35;
+/// Weight of a word that most questions about code have, such as `implemented`.
+const WEAK_WEIGHT: f32 = 0.45;
 /// Weight of a similarly spelt word in place of an unknown one, and the number of candidates.
 const MISSPELT_WEIGHT: f32 = 0.7;
 const MAX_NEAR: usize = 4;
@@ -44,17 +46,14 @@ pub(in crate::tool) struct ResolvedTerm {
     terms: Vec<(String, f32)>,
     /// Maximum attainable weight.
     worth: f32,
+    /// Whether no place has to have it.
+    pub(in crate::tool) is_weak: bool,
     read_as: Option<String>,
 }
 
 impl ResolvedTerm {
     pub(in crate::tool) fn is_unknown(&self) -> bool {
         self.terms.is_empty()
-    }
-
-    /// Whether it ranks places, but none has to have it, such as `implemented`.
-    pub(in crate::tool) fn is_weak(&self) -> bool {
-        is_weak(&self.shown.to_lowercase())
     }
 
     pub(in crate::tool) fn correction(&self) -> Option<String> {
@@ -81,7 +80,9 @@ pub(in crate::tool) fn resolved_terms(
         // A rare synonym is no better than the word itself.
         let most = forms.first().map_or(0.0, |(.., rare)| rare * 1.2);
         let terms = forms.into_iter();
-        let terms = terms.map(|(form, near, rare)| (form.clone(), near * rare.min(most)));
+        let is_weak = is_weak(&wanted.shown.to_lowercase());
+        let share = if is_weak { WEAK_WEIGHT } else { 1.0 };
+        let terms = terms.map(|(form, near, rare)| (form.clone(), share * near * rare.min(most)));
         let mut terms: Vec<(String, f32)> = terms.collect();
         let mut read_as = None;
         if terms.is_empty() && !wanted.is_version {
@@ -98,6 +99,7 @@ pub(in crate::tool) fn resolved_terms(
             shown: wanted.shown.clone(),
             // An unknown word weighs as much as one in a single passage.
             worth: worth.unwrap_or_else(|| (1.0 + all).ln()),
+            is_weak,
             read_as,
             terms,
         }
@@ -312,9 +314,9 @@ impl<'a> PassageScorer<'a> {
     pub(in crate::tool) fn coverage(&mut self, lines: &[&str]) -> (f64, Vec<String>) {
         let has = self.score_lines(lines).has;
         let (mut all, mut had, mut missing_terms) = (0.0, 0.0, Vec::new());
-        let all_are_weak = self.resolved_terms.iter().all(ResolvedTerm::is_weak);
+        let all_are_weak = self.resolved_terms.iter().all(|one| one.is_weak);
         for (one, has) in self.resolved_terms.iter().zip(has) {
-            if one.is_weak() && !all_are_weak {
+            if one.is_weak && !all_are_weak {
                 continue;
             }
             all += one.worth;
