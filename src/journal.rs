@@ -125,7 +125,8 @@ impl Append {
 }
 
 words! {
-    /// State of a session for lists and recovery, known without reading its log.
+    /// State of a session for lists and recovery, known without reading its log. Databases store
+    /// the place in this list.
     #[derive(Default)]
     pub enum SessionStatus {
         /// No query runs.

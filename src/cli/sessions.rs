@@ -101,9 +101,8 @@ pub struct SessionArg {
 }
 
 async fn known(journal: &dyn Journal, name: &SessionName) -> CliResult<Known> {
-    let name = name.clone();
-    let found = find(journal, &name).await?;
-    found.ok_or_else(|| AskError::NoSession(name).into())
+    let found = find(journal, name).await?;
+    found.ok_or_else(|| AskError::NoSession(name.clone()).into())
 }
 
 /// Finds a session by its name. A UUID may be shortened, as Git shortens hashes, to at least six

@@ -101,9 +101,8 @@ async fn serve(
     let mut response = service.handle(request).await.map(Body::new);
     if message["method"] == "initialize" && response.status().is_success() {
         let id = HeaderValue::try_from(Uuid::now_v7().to_string());
-        response
-            .headers_mut()
-            .extend(id.map(|id| (MCP_SESSION, id)));
+        let named = id.map(|id| (MCP_SESSION, id));
+        response.headers_mut().extend(named);
     }
     if is_stream(&response) {
         let revocation = RevocationEvent::new(None, &Problem::no_key().body());

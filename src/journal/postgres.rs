@@ -54,7 +54,6 @@ use client::{INSIST, PAUSE};
 use error::{Failed, Recovery};
 use node::{MaybeBusy, Membership, Timing};
 use settings::Target;
-use store::is_busy;
 use writer::{BatchCounts, Link, Queue, Starting};
 
 /// Oldest server, as `server_version_num`.
@@ -344,7 +343,7 @@ impl Inner {
     async fn append(&self, append: store::AppendWrite) -> Result<Seq, Error> {
         self.node.check()?;
         let number = append.sid.0.cast_signed();
-        let busy = is_busy(append.batch.leaves);
+        let busy = append.batch.leaves == SessionStatus::Busy;
         if busy {
             self.maybe_busy.lock().insert(number);
         }
@@ -401,7 +400,7 @@ impl Journal for Postgres {
                 key: key.clone(),
                 append: first,
             };
-            if is_busy(leaves) {
+            if leaves == SessionStatus::Busy {
                 inner.maybe_busy.lock().insert(sid.0.cast_signed());
             }
             if let Some(claim) = inner.begins.ask(begin).await? {

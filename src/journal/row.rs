@@ -244,3 +244,17 @@ fn sum(parts: &[&[u8]]) -> i64 {
     let first = digest.iter().take(8);
     first.fold(0, |sum, &byte| sum << 8 | i64::from(byte))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_have_the_numbers_that_databases_store() {
+        use SessionStatus::{Busy, Closed, Idle, Quarantined};
+        for (number, wanted) in [(0, Idle), (1, Busy), (2, Closed), (3, Quarantined)] {
+            assert_eq!((status(number), wanted as i64), (wanted, number));
+        }
+        assert_eq!([status(4), status(-1)], [Busy; 2], "a later version's");
+    }
+}

@@ -33,7 +33,7 @@ pub struct TrainingRow<'a> {
 pub fn training_rows<'a>(lexicon: &Lexicon, rows: &'a [LabelledQuery]) -> Vec<TrainingRow<'a>> {
     let matcher = Matcher::new(lexicon);
     let mut reading = Reading::default();
-    let mut to_training_row = |row: &'a LabelledQuery| {
+    let rows = rows.iter().filter_map(|row| {
         let text = normalized(&row.query);
         matcher.read(&text, &mut reading);
         let none = !matcher.evidence(&reading).any(|found| found.weight > 0.0);
@@ -58,6 +58,6 @@ pub fn training_rows<'a>(lexicon: &Lexicon, rows: &'a [LabelledQuery]) -> Vec<Tr
             words,
             letters,
         })
-    };
-    rows.iter().filter_map(&mut to_training_row).collect()
+    });
+    rows.collect()
 }

@@ -167,7 +167,7 @@ pub(super) enum Recovery {
     Reconnect,
     /// Sends the batch again: it may succeed now.
     Retry,
-    /// Sends each request by itself: one of them waits for a lock, or they are too many.
+    /// Sends each request alone: one waits for a lock, or all together take too long.
     Isolate,
     /// Sends the halves of the batch: one request is the reason.
     Bisect,
@@ -190,7 +190,7 @@ fn recovery(error: &tokio_postgres::Error) -> Recovery {
         "40P01" | "40001" => Recovery::Retry,
         // A lock or a statement that took too long.
         "55P03" | "57014" => Recovery::Isolate,
-        // Out of memory or connections; a standby, whose primary may be elsewhere by now.
+        // Out of memory or connections; a standby, because the primary may have moved.
         "53200" | "53300" | "25006" => Recovery::Reconnect,
         // Classes of connections and operator intervention; of cardinality, data, constraints and
         // program limits.

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     journal::{
-        Claim, Error, SessionStatus, Snapshot,
+        Claim, Error, Snapshot,
         row::{Batch, Place, int, status, sum_of_key, sum_of_snapshot},
     },
     model::{DayUsage, Epoch, Owner, Seq, SessionKey, Sid},
@@ -639,9 +639,4 @@ pub(super) async fn set_usages(
     let values: [Value<'_>; 4] = [&payer, &day, &tokens, &nano_usd];
     client.rows(sql, &values).await?;
     Ok(())
-}
-
-/// Whether a session runs a query, after an append.
-pub(super) const fn is_busy(leaves: SessionStatus) -> bool {
-    matches!(leaves, SessionStatus::Busy)
 }

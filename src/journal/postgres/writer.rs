@@ -103,6 +103,7 @@ impl Link {
 
 struct Queued<W: Write> {
     write: W,
+    since: Instant,
     reply: oneshot::Sender<Result<W::Answer, Error>>,
 }
 
@@ -138,7 +139,11 @@ impl<W: Write> Queue<W> {
         Box::pin(async move {
             let ended = || Error::Unavailable("the journal is closed".to_owned());
             let (reply, answer) = oneshot::channel();
-            let queued = Queued { write, reply };
+            let queued = Queued {
+                write,
+                since: Instant::now(),
+                reply,
+            };
             self.queue.send(queued).await.map_err(|_| ended())?;
             answer.await.map_err(|_| ended())?
         })
@@ -191,13 +196,16 @@ async fn serve<W: Write>(
                 Recovery::Isolate if batch.len() > 1 => {
                     due.extend(batch.into_iter().map(|queued| vec![queued]));
                 }
-                // Until its caller gives up.
-                Recovery::Isolate => locked.push_back(batch),
+                Recovery::Isolate if batch[0].since.elapsed() < INSIST => {
+                    // It may have failed at once.
+                    sleep(PAUSE).await;
+                    locked.push_back(batch);
+                }
                 Recovery::Bisect if batch.len() > 1 => {
                     let rest = batch.split_off(batch.len() / 2);
                     due.extend([rest, batch]);
                 }
-                _ if failed.may_pass() && since.elapsed() < INSIST => {
+                Recovery::Reconnect | Recovery::Retry if since.elapsed() < INSIST => {
                     tracing::debug!(error = %failed, requests = batch.len(), "sends again");
                     sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);

@@ -343,14 +343,14 @@ async fn requests_follow_a_session_that_has_moved() {
         let answer = node.ask(&client, "talk", "where is it?").await;
         assert_eq!(answer.status(), StatusCode::OK);
     }
-    // The other node now knows where the session was. That node ends, and comes back without it.
+    // The other node remembers the owner, which restarts without the session.
     first.server.signal("TERM");
     other.server.comes_to("oracle_nodes", 1);
     first.server = first.place.start();
     other.server.comes_to("oracle_nodes", 2);
     let answer = other.ask(&client, "talk", "and then?").await;
     assert_eq!(answer.status(), StatusCode::OK);
-    // Whoever has it now: what happens there shows at once at both.
+    // Wherever the session is, both nodes show at once what happens there.
     for node in [&first, &other] {
         let seen = node.events(&client, "talk").await.len();
         let url = node.url(&format!("/api/sessions/talk/events?after={seen}"));
