@@ -168,6 +168,12 @@ impl Ledger {
         reason.map(|reason| reason.clone())
     }
 
+    pub(super) fn all_quarantined(&self) -> Vec<(SessionKey, String)> {
+        let all = self.0.quarantined.iter();
+        all.map(|one| (one.key().clone(), one.value().clone()))
+            .collect()
+    }
+
     pub(super) fn release(&self, key: &SessionKey) -> bool {
         self.0.quarantined.remove(key).is_some()
     }

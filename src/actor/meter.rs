@@ -161,6 +161,8 @@ pub struct Metrics {
     pub repeated: MetricFamily,
     /// Known tokens of calls: `input`, of which `cached`, and `output`.
     pub tokens: MetricFamily,
+    /// Cost of calls, in billionths of a US dollar; 0 without prices.
+    pub cost: Counter,
     /// Duration of turns that succeeded with one call, from their beginning until the reply was
     /// durable.
     pub turn: Timing,
@@ -268,6 +270,10 @@ impl Default for Metrics {
                 "kind",
                 ["input", "cached", "output"],
             ),
+            cost: all.declare(
+                "cost_nanos",
+                "Cost of model calls in billionths of a US dollar, by the configured prices",
+            ),
             turn: all.declare(
                 "turn",
                 "Duration of turns with a single model call, until the reply is durable",
@@ -347,6 +353,7 @@ impl Meter {
         tokens.add("input", usage.input_tokens);
         tokens.add("cached", usage.cached_tokens);
         tokens.add("output", usage.output_tokens);
+        self.0.cost.inc_by(usage.cost.0);
     }
 
     pub(super) fn called(&self, fault: Option<&FaultClass>) {

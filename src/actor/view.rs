@@ -32,8 +32,14 @@ pub struct SessionView {
     pub limits: Option<Limits>,
     /// When it began.
     pub since: Option<Timestamp>,
-    /// Its last signal.
+    /// Its last signal, or that of the last query.
     pub signal: Option<SignalType>,
+    /// The outcome of the last query that has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// The reason for that outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Its calls that wait for approval, the oldest first.
     #[serde(default)]
     pub calls: Vec<Approval>,
@@ -63,7 +69,12 @@ impl SessionView {
             Phase::Quarantined(aside) => ("quarantined", Some(aside.reason.clone())),
         };
         let question = session.question();
-        let signal = query.and_then(|query| query.signals.last_signal());
+        let ended = session.last_end();
+        let signal = match query {
+            Some(query) => query.signals.last_signal().map(|signal| signal.kind()),
+            None => ended.and_then(|ended| ended.signal),
+        };
+        let reason = ended.and_then(|ended| ended.outcome.reason());
         let PendingCalls { calls, grant, .. } = PendingCalls::of(&key, session, last);
         Self {
             key,
@@ -73,7 +84,9 @@ impl SessionView {
             profile: session.profile().cloned(),
             question: question.map(|text| text.chars().take(QUESTION).collect()),
             since: query.map(|query| query.since),
-            signal: signal.map(|signal| signal.kind()),
+            signal,
+            outcome: ended.map(|ended| ended.outcome.name().to_owned()),
+            reason: reason.map(str::to_owned),
             calls,
             grant,
             total: session.total_usage(),

@@ -28,8 +28,8 @@ use super::{
     retry, turn_end,
 };
 use crate::model::{
-    AnswerOptions, By, Import, Outcome, ProfileName, QueryId, Record, SessionKey, Timestamp,
-    ToolCall, Turn, Usage,
+    AnswerOptions, By, Import, Outcome, ProfileName, QueryId, Record, SessionKey, SignalType,
+    Timestamp, ToolCall, Turn, Usage,
     record::{
         Accepted, AddedTool, AgentFact, BudgetFact, ControlFact, Fact, InboxPosition, LlmFact,
         Noted, Opened, QueryFact, SessionFact, Steered, TurnFact, TurnMode,
@@ -69,11 +69,21 @@ pub struct Session {
     pub(super) inbox: VecDeque<Queued>,
     pub(super) last_query: QueryId,
     pub(super) last_question: Option<Arc<str>>,
+    pub(super) last_end: Option<Arc<LastEnd>>,
     /// State of the last query, if it was forced.
     pub(super) forced: Option<Inheritance>,
     pub(super) keys: Keys,
     pub(super) usage: Usage,
     pub(super) calibration: Calibration,
+}
+
+/// How the last query ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LastEnd {
+    /// Its outcome.
+    pub outcome: Outcome,
+    /// Its last signal.
+    pub signal: Option<SignalType>,
 }
 
 /// Not part of the state: sessions that differ only in their policy are equal.
@@ -487,6 +497,11 @@ impl Session {
             Phase::Running(query) if Some(query.id) == id => {
                 self.usage += query.own_usage();
                 self.last_question = Some(Arc::clone(&query.text));
+                let signal = query.signals.last_signal().map(|signal| signal.kind());
+                self.last_end = Some(Arc::new(LastEnd {
+                    outcome: outcome.clone(),
+                    signal,
+                }));
                 self.forced = match outcome {
                     Outcome::Forced { .. } => Some(query.inheritance()),
                     _ => None,
@@ -606,6 +621,11 @@ impl Session {
     pub fn question(&self) -> Option<&str> {
         let last = self.last_question.as_deref();
         self.query().map(|query| &*query.text).or(last)
+    }
+
+    /// How the last query that has ended did.
+    pub fn last_end(&self) -> Option<&LastEnd> {
+        self.last_end.as_deref()
     }
 
     /// Usage of all queries, the running one included.

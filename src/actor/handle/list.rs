@@ -87,6 +87,12 @@ pub struct TenantPage {
 }
 
 impl Oracle {
+    /// Sessions that this system has quarantined because it could not read or run them, with the
+    /// reasons.
+    pub fn quarantined(&self) -> Vec<(SessionKey, String)> {
+        self.router().ledger.all_quarantined()
+    }
+
     /// Creates a session, optionally with the messages of an earlier conversation. Returns once it
     /// is durable.
     ///
