@@ -48,6 +48,7 @@
 
 mod accept;
 mod access_log;
+mod activity;
 mod auth;
 mod cluster;
 mod connection;
@@ -61,6 +62,8 @@ mod metrics;
 mod native;
 mod openai;
 mod overload;
+#[cfg(feature = "page")]
+mod page;
 mod problem;
 mod server;
 mod sse;
@@ -84,6 +87,8 @@ pub use accept::{AuthMode, BindError, Listener};
 pub use auth::{Admin, Caller};
 pub use cluster::Cluster;
 pub use host::{DrainSignal, Host, HostParts};
+#[cfg(feature = "page")]
+pub use page::report;
 pub use problem::Problem;
 pub use server::{LocalServer, Server};
 pub use tenants::Reservation;
@@ -197,7 +202,9 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
     // and early load shedding; a key and admission.
     let [open, operators, messages, others] = [
         health::routes(),
-        control::routes().merge(metrics::routes()),
+        control::routes()
+            .merge(metrics::routes())
+            .merge(activity::routes()),
         openai::messages().merge(native::messages()),
         openai::routes().merge(native::routes()),
     ]
@@ -231,6 +238,8 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
     #[cfg(feature = "mcp")]
     let others = others.merge(mcp::routes(&host));
     let others = admitted(others.fallback(problem::no_such_route)).layer(essential);
+    #[cfg(feature = "page")]
+    let open = open.merge(page::routes());
     let router = open.merge(operators).merge(messages).merge(others);
     let router = router
         .with_state(host.clone())

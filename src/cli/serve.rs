@@ -3,6 +3,8 @@
 use std::{net::SocketAddr, path::Path};
 
 use super::{ctl::output, terminal::Terminal};
+#[cfg(feature = "page")]
+use crate::access::KeyFile;
 use crate::{
     actor::{Changes, ReloadError},
     config::Setting,
@@ -50,6 +52,34 @@ pub fn started(
         true => "every request needs a key",
         false => "requests need no key; run `oracle keys create` to require keys",
     });
+}
+
+/// Prints where the supervision page is. Only a terminal gets the link that signs in, because logs
+/// are kept.
+#[cfg(feature = "page")]
+pub fn announce_page(
+    address: SocketAddr,
+    keys: &KeyFile,
+    needs_keys: bool,
+    terminal: &mut Terminal,
+) {
+    let key = match needs_keys {
+        true => None,
+        false => keys.admin_key().ok(),
+    };
+    let page = format!("supervision page: http://{address}/");
+    match key {
+        None => terminal.err.say(page),
+        Some(key) if terminal.err_is_terminal() => {
+            terminal
+                .err
+                .say(format_args!("{page}#key={}", key.reveal()));
+        }
+        Some(_) => {
+            let says = "sign in with the key in admin.key in the data directory";
+            terminal.err.say(format_args!("{page}; {says}"));
+        }
+    }
 }
 
 /// Prints the result of a reload.

@@ -3,6 +3,8 @@
 //! All subcommands except `release` only read the journal and reactivate no session. Texts of
 //! models and users are escaped on a terminal, and unchanged elsewhere.
 
+#[cfg(feature = "page")]
+use std::path::{Path, PathBuf};
 use std::{cmp::Reverse, io::Write as _, iter};
 
 use clap::Subcommand;
@@ -79,7 +81,7 @@ pub enum SessionsCommand {
         limit: usize,
     },
     /// Show the state, questions and answers of a session
-    Show(SessionArg),
+    Show(ShowArgs),
     /// Print a session's events, one JSON object per line, with references for long texts
     Events(EventsArgs),
     /// Print a session's whole event log, one JSON object per line, with all texts
@@ -90,6 +92,18 @@ pub enum SessionsCommand {
     Search(SearchArgs),
     /// Release a quarantined session
     Release(SessionArg),
+}
+
+/// `oracle sessions show`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct ShowArgs {
+    /// The session.
+    #[command(flatten)]
+    pub session: SessionArg,
+    /// Write one page with the conversation and its timeline, which needs no server
+    #[cfg(feature = "page")]
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 /// A session by name.
@@ -322,6 +336,27 @@ pub async fn export(
         terminal.out.json(&event)
     };
     each_record(journal, &known, Seq(0), print).await
+}
+
+/// Writes a session as one page, which `render` makes of its name and events.
+#[cfg(feature = "page")]
+pub async fn report(
+    journal: &dyn Journal,
+    id: &SessionName,
+    file: &Path,
+    render: impl FnOnce(&SessionName, &[Event]) -> serde_json::Result<String>,
+) -> CliResult {
+    let known = known(journal, id).await?;
+    let mut events = Vec::new();
+    let add = |entry: &Entry| {
+        let event = Event::with_whole_texts(&known.key.name, entry.seq, &entry.record);
+        events.push(event);
+        Ok(())
+    };
+    each_record(journal, &known, Seq(0), add).await?;
+    let page = render(&known.key.name, &events).map_err(CliError::failed)?;
+    let failed = |error| CliError::failed(format_args!("cannot write {}: {error}", file.display()));
+    tokio::fs::write(file, page).await.map_err(failed)
 }
 
 /// Reads a session's records after `after`, page by page.

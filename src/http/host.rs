@@ -8,7 +8,8 @@ use tokio_util::{
 };
 
 use super::{
-    Cluster, Problem, Settings, auth::AttemptLimiter, openai::Continuations, overload::Overload,
+    Cluster, Problem, Settings, activity::ActivityTables, auth::AttemptLimiter,
+    openai::Continuations, overload::Overload,
 };
 use crate::{
     access::{Account, Keyring, TENANT_SHARE},
@@ -31,6 +32,7 @@ pub(super) struct Shared {
     pub connections: TaskTracker,
     pub counts: TaskTracker,
     pub continuations: Continuations,
+    pub activity: ActivityTables,
     cluster: OnceLock<Cluster>,
 }
 
@@ -60,6 +62,7 @@ impl Host {
             connections: TaskTracker::new(),
             counts: TaskTracker::new(),
             continuations: Continuations::default(),
+            activity: ActivityTables::default(),
             cluster: OnceLock::new(),
         };
         Self {

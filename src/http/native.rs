@@ -37,6 +37,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .routes(routes!(events::body))
         .routes(routes!(queries::list))
         .routes(routes!(queries::show))
+        .routes(routes!(queries::cancel))
         .routes(routes!(show))
 }
 

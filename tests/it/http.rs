@@ -18,6 +18,7 @@ mod keys;
 mod limits;
 mod native;
 mod openai;
+mod page;
 mod profiles;
 mod server;
 mod tenants;

@@ -7,6 +7,8 @@ use futures_util::future::{Fuse, FusedFuture as _, FutureExt as _};
 #[cfg(feature = "postgres")]
 use super::stored;
 use super::{CommandContext, find, rlimits, run::on_runtime};
+#[cfg(feature = "page")]
+use crate::cli::serve::announce_page;
 use crate::{
     access::{KeyFile, Keyring},
     cli::{
@@ -68,6 +70,13 @@ pub(super) fn serve(more: &[Setting], context: CommandContext<'_>) -> Result<(),
         let why = (models, &*loaded.model_choice_reason());
         let guarded = auth == AuthMode::Keys;
         started(server.address(), why, &folder, guarded, terminal);
+        #[cfg(feature = "page")]
+        announce_page(
+            server.address(),
+            &KeyFile::within(&folder),
+            guarded,
+            terminal,
+        );
         // The server runs without the control channel if its socket fails.
         let socket = Socket::within(&folder).await;
         let socket = socket.inspect_err(|error| terminal.err.say(error));

@@ -52,9 +52,16 @@ pub(super) fn sessions(
     let terminal = &mut *context.terminal;
     match command {
         // Showing a session needs no models or tools.
-        SessionsCommand::Show(one) => {
+        #[cfg(feature = "page")]
+        SessionsCommand::Show(sessions::ShowArgs {
+            session,
+            html: Some(file),
+        }) => with_journal(stored, async |journal| {
+            sessions::report(journal, &session.id, file, crate::http::report).await
+        }),
+        SessionsCommand::Show(show) => {
             with_system(Oracle::builder(), stored, async |oracle, journal| {
-                sessions::show(oracle, journal, one, terminal).await
+                sessions::show(oracle, journal, &show.session, terminal).await
             })
         }
         SessionsCommand::Release(one) => {

@@ -3,12 +3,13 @@
 
 use axum::{Json as Answer, extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{InSession, session, shapes::limit};
 use crate::{
     actor::{QueryAccount, SubAgent},
+    control::check_session,
     http::{
         Caller, Host, Problem,
         extract::{Path, Query},
@@ -257,4 +258,22 @@ pub(super) async fn show(
         sub_agents: session.sub_agents(QueryId(query)).await?,
         ..whole(&session.key().name, account)
     }))
+}
+
+/// Cancels a query that runs, or that waits in the inbox.
+#[utoipa::path(post, path = "/api/sessions/{id}/queries/{query}/cancel", tag = "queries",
+    params(OneQuery),
+    responses(
+        (status = 200, description = "It ends as `cancelled`.", body = Value),
+    )
+)]
+pub(super) async fn cancel(
+    State(host): State<Host>,
+    caller: Caller,
+    Path(OneQuery { id, query }): Path<OneQuery>,
+) -> Result<Answer<Value>, Problem> {
+    let session = session(&host, &caller, id)?;
+    check_session(&caller.0, &session).await?;
+    session.cancel(Some(QueryId(query))).await?;
+    Ok(Answer(json!({})))
 }

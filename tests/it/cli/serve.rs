@@ -143,6 +143,12 @@ fn serve_prints_its_address_and_shuts_down_gracefully() {
         assert_eq!(keeps, want);
         let keys = "oracle: requests need no key; run `oracle keys create` to require keys";
         assert_eq!(server.err.next().unwrap().unwrap(), keys);
+        // Only a terminal gets the link with the key.
+        let page = format!(
+            "oracle: supervision page: http://{}/; sign in with the key in admin.key in the data directory",
+            server.address
+        );
+        assert_eq!(server.err.next().unwrap().unwrap(), page);
         assert!(server.get("/readyz").starts_with("HTTP/1.1 200"));
         server.signal(signal);
         let (said, code) = server.end();

@@ -77,6 +77,43 @@ fn sessions_are_listed_the_last_used_first() {
 }
 
 #[test]
+fn a_session_is_written_as_one_page_that_makes_no_request() {
+    const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(1)>";
+    let reply = format!(
+        "{HOSTILE}\n<signal type='context_sufficient'><sources_found>1</sources_found></signal>"
+    );
+    let script = json!({ "turns": [{ "reply": reply }] }).to_string();
+    let place = Workspace::new(&[("script.json", &script)]);
+    let asked = place
+        .oracle("ask --session s --model scripted/script.json Hello?")
+        .output();
+    assert_eq!(asked.status.code(), Some(0));
+    assert_eq!(out(&place, "sessions show s --html page.html"), "");
+    let page = fs::read_to_string(place.here.path().join("page.html")).unwrap();
+    let (head, data) = page
+        .split_once(r#"<script id="data" type="application/json">"#)
+        .unwrap();
+    let (data, rest) = data.split_once("</script>").unwrap();
+    assert_eq!(rest.matches("</script").count(), 1, "{rest}");
+    let links = |text: &str| text.contains("src=") || text.contains("href=");
+    assert!(!data.contains('<') && !links(head) && !links(rest));
+    let data: Value = serde_json::from_str(data).unwrap();
+    assert_eq!(data["session"], "s");
+    let events = data["events"].as_array().unwrap();
+    assert_eq!(events.len(), objects(&place, "sessions events s").len());
+    assert!(data.to_string().contains("<img src=x onerror=alert(1)>"));
+    let failed = place
+        .oracle("sessions show s --html none/page.html")
+        .output();
+    let said = String::from_utf8(failed.stderr).unwrap();
+    assert!(
+        said.starts_with("oracle: cannot write none/page.html: "),
+        "{said}"
+    );
+    assert_eq!(failed.status.code(), Some(1));
+}
+
+#[test]
 fn session_is_found_by_a_short_id() {
     let place = Workspace::new(&FILES);
     let [object] = &json_lines(&place.oracle("ask --json invoices").output().stdout)[..] else {

@@ -94,6 +94,15 @@ const TABLE: &[Row] = &[
         401,
         [200, 404, 404],
     ),
+    // Its query has ended; a session that does not exist has none either.
+    row(
+        "POST /api/sessions/{id}/queries/{query}/cancel",
+        "{}",
+        401,
+        [409, 409, 409],
+    ),
+    row("GET /api/activity", "", 401, [200, 200, 200]),
+    row("GET /api/caller", "", 401, [200, 200, 200]),
     row("GET /v1/models", "", 401, [200, 200, 200]),
     row("GET /v1/models/{model}", "", 401, [200, 200, 200]),
     row("POST /v1/chat/completions", CHAT, 401, [200, 200, 200]),

@@ -14,6 +14,7 @@ use oracle_agent::{
 use serde_json::Value;
 use tower::ServiceExt as _;
 
+mod activity;
 mod events;
 mod queries;
 mod refusals;
