@@ -127,8 +127,11 @@ pub(super) async fn migrate(client: &mut Client) -> Result<i32, OpenError> {
 
 /// The layout of the journal in the current schema; 0 if there is none.
 pub(super) async fn layout(client: &impl GenericClient) -> Result<i32, OpenError> {
-    let there = "SELECT to_regclass('layout') IS NOT NULL, to_regclass('session') IS NOT NULL,
-        coalesce(current_schema(), '')";
+    // Not by `to_regclass`: having seen that a table is missing, a connection may not notice that
+    // another one has created it since.
+    let there = "SELECT coalesce(bool_or(relname = 'layout'), false),
+            coalesce(bool_or(relname = 'session'), false), coalesce(current_schema(), '')
+        FROM pg_class WHERE relname IN ('layout', 'session') AND pg_table_is_visible(oid)";
     let there = client.query_one(there, &[]).await.map_err(Failed::from)?;
     let (has_layout, has_session, schema): (bool, bool, String) =
         (there.get(0), there.get(1), there.get(2));

@@ -68,6 +68,15 @@ async fn migration_is_repeatable_and_concurrent() {
 }
 
 #[tokio::test]
+async fn nodes_that_start_together_create_one_journal() {
+    let settings = cluster!().fresh().await.unwrap();
+    let opened = join_all((0..4).map(|_| Postgres::open(&settings))).await;
+    for journal in opened {
+        journal.unwrap().close().await;
+    }
+}
+
+#[tokio::test]
 async fn missing_rights_standbys_and_asynchronous_commits_are_refused() {
     let cluster = cluster!();
     let settings = cluster.fresh().await.unwrap();
