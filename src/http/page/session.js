@@ -20,7 +20,8 @@ export function source(caller, tenant, name) {
       return (await control("inspect", { session: key })).session;
     } catch (error) {
       if (error.code !== "quarantined") throw error;
-      return { state: "quarantined", quarantine: error.message, calls: [], last: 0 };
+      const quarantine = error.message.replace(/^the session is quarantined: /, "");
+      return { state: "quarantined", quarantine, calls: [], last: 0 };
     }
   };
   if (tenant !== caller.tenant) {

@@ -163,7 +163,7 @@ fn configuration_reloads_by_command_and_by_signal() {
         .next()
         .unwrap()
         .unwrap()
-        .contains("requests need no key")
+        .contains("supervision page")
     {}
     let control = place.data.path().join("oracle/control.sock");
     while !control.exists() {
