@@ -1,8 +1,8 @@
 //! `/api/activity`: the sessions with the latest records, to search, filter and sort, for people who
 //! watch thousands of them.
 //!
-//! The journal tells which sessions have new records, also those of other nodes. Only requests read
-//! it, so that a table that nobody watches costs nothing.
+//! The journal tells which sessions have new records, also those of other nodes. It is read only for a
+//! request, so without requests a table costs nothing.
 
 use std::{
     cmp::Reverse,
@@ -54,7 +54,7 @@ const MAX_AGE: RangeInclusive<Duration> = Duration::from_millis(500)..=Duration:
 const DEADLINE: Duration = Duration::from_secs(5);
 /// How often all sessions are listed, which drops deleted ones.
 const LIST_INTERVAL: Duration = Duration::from_secs(60);
-/// A table that nobody has asked for so long is dropped.
+/// A table is dropped after this long without a request.
 const IDLE: Duration = Duration::from_secs(300);
 /// How much the clocks of nodes may differ.
 const CLOCK_SKEW: Duration = Duration::from_secs(5);
@@ -136,8 +136,8 @@ struct ActiveSession {
     session: SessionName,
     /// Its profile.
     profile: Option<ProfileName>,
-    /// `idle`, `closed`, `quarantined`, `unreadable`, `paused`, `approval` if a call waits for one, or the step of the
-    /// running query, such as `calling` or `grant`.
+    /// `idle`, `closed`, `quarantined`, `unreadable`, `paused`, `approval` if a call waits for one, or
+    /// the step of the running query, such as `calling` or `grant`.
     state: String,
     /// The running question, or the last one: its first 200 characters.
     question: Option<String>,
@@ -343,9 +343,11 @@ impl Table {
             Some(tenant) => vec![tenant.clone()],
             None => host.journal.tenants(None, MAX_TENANTS).await?,
         };
+        let lists = stream::iter(tenants).map(|tenant| latest(host, tenant, since));
+        let mut lists = pin!(lists.buffer_unordered(CONCURRENT_READS));
         let mut found = Vec::new();
-        for tenant in tenants {
-            found.extend(latest(host, tenant, since).await?);
+        while let Some(list) = lists.next().await {
+            found.extend(list?);
             if found.len() > MAX_SESSIONS {
                 found.sort_unstable_by_key(|known| Reverse(known.at));
                 found.truncate(MAX_SESSIONS);
@@ -471,19 +473,16 @@ async fn list(
     let table = host.shared.activity.of(tenant);
     let busy = |_| Problem::overloaded("the table of sessions is being read: try again");
     let mut table = timeout(DEADLINE, table.lock()).await.map_err(busy)?;
-    // An update that takes too long is continued by the next request; the table is served as it is.
-    if let Ok(failed @ Err(_)) = timeout(DEADLINE, table.update(&host, tenant)).await {
-        failed?;
+    match timeout(DEADLINE, table.update(&host, tenant)).await {
+        Ok(updated) => updated?,
+        // The rows that it has are served, and a later request tries again.
+        Err(_) => (table.updated, table.max_age) = (Some(Instant::now()), *MAX_AGE.end()),
     }
     let mut sessions = table.sessions();
     let mut states: HashMap<String, usize> = HashMap::new();
     for session in &sessions {
         *states.entry(session.state.clone()).or_default() += 1;
     }
-    let states = states
-        .into_iter()
-        .map(|(state, count)| (state.to_owned(), count));
-    let states = states.collect();
     let total = sessions.len();
     let (search, now) = (wanted.search.to_lowercase(), host.oracle.clock().now());
     sessions.retain(|session| session.matches(&wanted, &search, now));

@@ -163,6 +163,7 @@ mod tests {
                 ""
             };
             let code = text(name);
+            assert!(!code.is_empty(), "{name}");
             let imports = code.split("\"./").skip(1);
             imported.extend(imports.map(|import| format!("{folder}{import}")));
         }

@@ -211,7 +211,7 @@ export function Session({ caller, tenant, name, query: asked = {} }) {
       ${isAdmin && view && html`<${ActionBar} session=${session} onAction=${onAction} />`}
     </div>
     ${broken && html`<p class="failure" role="alert"><${Text}>${broken.message}</>${
-      isPermanent(broken) ? "" : " Reconnecting; nothing is lost."}</p>`}
+      broken.status ? "" : " Reconnecting; nothing is lost."}</p>`}
     <${Failure} error=${failure} />
     <p class="notice" role="status">${notice}</p>
     ${isAdmin && view && html`<${PendingCalls} view=${view} onAction=${onAction} />`}

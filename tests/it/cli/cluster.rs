@@ -207,6 +207,16 @@ async fn any_node_takes_any_request() {
     assert_eq!(count(&events, "query.finished"), 4);
     assert_eq!(count(&events, "session.revived"), 0, "it stays where it is");
     assert_eq!(other.events(&client, "talk").await, events);
+    // The table of sessions is that of all nodes.
+    for node in [&one, &other] {
+        let table = client.get(node.url("/api/activity")).send().await.unwrap();
+        let table: Value = serde_json::from_slice(&table.bytes().await.unwrap()).unwrap();
+        let seen = &table["sessions"][0];
+        assert_eq!(
+            (&seen["session"], &seen["outcome"]),
+            (&json!("talk"), &json!("answered"))
+        );
+    }
 
     // A stream at the other node shows what happens at the owner's at once.
     let url = other.url("/api/sessions/talk/events?after=4");

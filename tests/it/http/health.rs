@@ -4,13 +4,14 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use oracle_agent::{
     journal::Memory,
-    llm::Scripted,
+    llm::{Scripted, scripted::ScriptedReply},
     model::{BusyPolicy, Fault, SessionKey, SessionName, Submission, TenantId},
     testkit::{Obstacle, ObstructedJournal, SilentBackend, TestOracle, TestServer, TestTool},
 };
 use serde_json::Value;
 
 use super::{client, greeter};
+use crate::actors::family::cost;
 
 const LOOKS: &str = "Let me look.";
 const MORE: &str = "Half of it.\n<signal type=\"need_turn\"><reason>the other half is \
@@ -141,7 +142,8 @@ fn parsed(text: &str) -> BTreeMap<String, f64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_text_can_be_parsed() {
-    let oracle = TestOracle::new(Scripted::new().reply(DONE));
+    let reply = ScriptedReply::text(DONE).usage(cost(10, 4_000));
+    let oracle = TestOracle::new(Scripted::new().play(reply));
     let server = TestServer::start(oracle).await.unwrap();
     ask(&server, "s").await;
     let (status, text) = get(&server, "/metrics").await;
@@ -152,6 +154,7 @@ async fn metrics_text_can_be_parsed() {
         ("oracle_queries_total{outcome=\"answered\"}", 1.0),
         ("oracle_queries_total{outcome=\"stuck\"}", 0.0),
         ("oracle_model_calls_total{result=\"answered\"}", 1.0),
+        ("oracle_cost_nanos_total", 4_000.0),
         ("oracle_turn_seconds_count", 1.0),
         ("oracle_turn_own_seconds_bucket{le=\"+Inf\"}", 1.0),
         ("oracle_http_connections", 1.0),
