@@ -115,7 +115,7 @@ struct ActivityParams {
 }
 
 /// Sessions with the latest records.
-#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
 struct ActivityPage {
     /// Number of the sessions that the table has.
     total: usize,
@@ -128,7 +128,7 @@ struct ActivityPage {
 }
 
 /// A session in the table.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 struct ActiveSession {
     /// Its tenant.
     tenant: TenantId,

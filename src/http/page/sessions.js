@@ -23,7 +23,8 @@ const named = (names) => Object.fromEntries(names.map((name) => [name, words(nam
 const COLUMNS = [
   ["Session", "name", (s, { tenant }) => html`<a href=${sessionHref(s.tenant, s.session)}>
     <${Text}>${s.tenant === tenant ? "" : `${s.tenant}/`}${s.session}</></a>`],
-  ["State", "", (s) => html`<${Badge} of=${s.state} />`],
+  ["State", "", (s) => html`<${Badge} of=${s.state}
+    title=${["quarantined", "unreadable"].includes(s.state) ? s.reason : null} />`],
   ["Question", null, (s) => html`<${Text}>${(s.question ?? "").slice(0, 300)}</>`],
   ["Profile", null, (s) => html`<${Text}>${s.profile ?? ""}</>`],
   ["Turn", null, (s) => s.query && `${s.turns}/${s.max_turns ?? "–"}`],
