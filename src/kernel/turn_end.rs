@@ -44,8 +44,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         parts: calls::with_unique_ids(reply.parts),
     };
     let reading = signal::read(&whole(&message), draft.now.at);
-    let cut = reply.stop == StopReason::MaxTokens;
-    let finding = if cut {
+    let finding = if matches!(reply.stop, StopReason::MaxTokens | StopReason::Paused) {
         Finding::Nothing
     } else {
         reading.finding
@@ -156,6 +155,7 @@ fn apply(
     let told_why = rejection.is_some();
     notes.extend(rejection.map(|reason| guidance::rejected(&reason)));
     let verdict = match draft.query.options().is_task {
+        true if draft.query.is_paused() => verdict,
         true if draft.query.texts.is_empty() => Verdict::EmptyAnswer,
         true => Verdict::Answered,
         false => verdict,
@@ -208,13 +208,14 @@ fn apply(
     }
 }
 
-/// Replaces a verdict by another turn: a truncated reply is no answer, and pending steering
-/// precedes a missing signal.
+/// Replaces a verdict by another turn: a paused reply goes on, a truncated one is no answer, and
+/// pending steering precedes a missing signal.
 fn deferred(draft: &Draft<'_>, verdict: Verdict) -> Verdict {
     let cut = draft.query.current.stop == Some(StopReason::MaxTokens);
     let normal = draft.query.mode == TurnMode::Normal;
     let steered = !draft.query.steers.is_empty();
     match verdict {
+        _ if draft.query.is_paused() && normal => Verdict::Next,
         Verdict::Answered if cut && normal => Verdict::Next,
         Verdict::AskForSignal if cut || steered => Verdict::Next,
         other => other,

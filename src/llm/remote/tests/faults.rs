@@ -64,6 +64,26 @@ async fn unknown_route_beneath_a_base_url_without_a_version_names_it() {
 }
 
 #[tokio::test]
+async fn encoding_that_was_not_requested_is_read_or_named() {
+    for (encoding, body, named) in [
+        ("content-encoding: br\r\n", "x", "`br`"),
+        ("content-encoding: zstd\r\n", "(\u{b5}", "`zstd`"),
+        ("content-encoding: gzip\r\n", "no gzip", "gzip"),
+    ] {
+        for dialect in DIALECTS {
+            let server = Server::new(&[Answer::of(200, encoding, &[body])]);
+            let fault = end(&remote(dialect, &server)).await.unwrap_err();
+            assert!(fault.detail.contains(named), "{encoding}: {fault}");
+            let asked = &server.requests()[0].0;
+            assert!(
+                asked.contains("\r\naccept-encoding: identity\r\n"),
+                "{asked}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn each_response_status_maps_to_a_fault() {
     for (status, code, retry) in [
         (307, "bad_request", false),
