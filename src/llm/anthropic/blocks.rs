@@ -142,27 +142,20 @@ impl Blocks {
             "input_json_delta" => Block::CALL,
             _ => return Ok(None),
         };
-        let [said, thought, signed, more] = [
-            &piece.text,
-            &piece.thinking,
-            &piece.signature,
-            &piece.partial_json,
-        ]
-        .map(|text| &*text.0);
         Ok(match self.open(index, kind)? {
             Some(Block::Text(so_far)) => {
-                so_far.push_str(said);
-                news(said, |text| Delta::Text(text.into()))
+                so_far.push_str(&piece.text.0);
+                news(&piece.text.0, |text| Delta::Text(text.into()))
             }
             Some(Block::Thinking { text, signature }) => {
-                text.push_str(thought);
-                signature.push_str(signed);
-                let told = news(thought, |text| Delta::Reasoning(text.into()));
-                told.or_else(|| news(signed, |_| Delta::Progress))
+                text.push_str(&piece.thinking.0);
+                signature.push_str(&piece.signature.0);
+                news(&piece.thinking.0, |text| Delta::Reasoning(text.into()))
+                    .or_else(|| news(&piece.signature.0, |_| Delta::Progress))
             }
             Some(Block::Call { arguments, .. } | Block::Opaque(_, arguments)) => {
-                arguments.push_str(more);
-                news(more, |_| Delta::Progress)
+                arguments.push_str(&piece.partial_json.0);
+                news(&piece.partial_json.0, |_| Delta::Progress)
             }
             None => None,
         })

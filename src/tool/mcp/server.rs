@@ -503,10 +503,9 @@ impl Settings {
 /// the calls that wait.
 fn read<T: DeserializeOwned>(line: &str, unread: &broadcast::Sender<Arc<str>>) -> Option<T> {
     let message = serde_json::from_str(&mended(line));
-    let is_response = || line.contains("\"result\"") || line.contains("\"error\"");
     if let Err(error) = &message
         && line.contains("\"jsonrpc\"")
-        && is_response()
+        && !line.contains("\"method\"")
     {
         tracing::warn!(%error, "cannot read a response of an MCP server");
         let _ = unread.send(line.into());
