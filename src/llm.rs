@@ -36,6 +36,7 @@ pub(crate) mod surrogates;
 mod wire;
 
 pub use estimate::{estimate_tokens, estimate_usage};
+#[cfg(feature = "mcp")]
 pub(crate) use lenient::mended;
 pub use limits::{Allowance, RateLimits};
 pub use provider::{Dialect, ModelSettings, ProviderSettings, Streaming};
