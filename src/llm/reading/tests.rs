@@ -439,37 +439,3 @@ fn malformed_replies_are_classified() {
         assert_eq!(fault.code.as_str(), code, "{name}");
     }
 }
-
-#[test]
-fn tmp_wire() {
-    for (name, dialect) in [
-        ("chat", super::super::Dialect::OpenAi),
-        ("messages", super::super::Dialect::Anthropic),
-    ] {
-        let file = std::fs::read_to_string(format!("/work/shared/data/wire/{name}.jsonl")).unwrap();
-        for line in file.lines() {
-            let value: serde_json::Value = serde_json::from_str(line).unwrap();
-            if value["status"] != 200 {
-                continue;
-            }
-            let body = value["body"].as_str().unwrap().as_bytes();
-            let request = || {
-                crate::testkit::llm_conformance::request(
-                    crate::testkit::llm_conformance::Scenario::Results,
-                )
-            };
-            let (deltas, reply) = decode(dialect, request(), [body]);
-            let pieces = decode(dialect, request(), body.chunks(7));
-            assert_eq!(pieces, (deltas, reply.clone()));
-            match reply {
-                Err(fault) => eprintln!("WIRE {} {fault}", value["from"]),
-                Ok(reply) => {
-                    use std::hash::{Hash, Hasher};
-                    let mut h = std::hash::DefaultHasher::new();
-                    format!("{:?} {:?}", reply.parts, reply.stop).hash(&mut h);
-                    eprintln!("WIREH {} {:x}", value["from"], h.finish())
-                }
-            }
-        }
-    }
-}
