@@ -15,6 +15,7 @@ use crate::model::{AnswerOptions, Capabilities, Fault, Message, Reply, ToolSpec,
 
 mod anthropic;
 mod decode;
+mod dialect;
 mod estimate;
 mod fault;
 mod http;
@@ -28,6 +29,7 @@ mod prefixes;
 mod provider;
 pub(crate) mod reading;
 mod remote;
+mod responses;
 pub mod script;
 pub mod scripted;
 mod secrets;
@@ -35,9 +37,10 @@ pub(crate) mod sse;
 pub(crate) mod surrogates;
 mod wire;
 
+pub use dialect::Dialect;
 pub use estimate::{estimate_tokens, estimate_usage};
 pub use limits::{Allowance, RateLimits};
-pub use provider::{Dialect, ModelSettings, ProviderSettings, Streaming};
+pub use provider::{ModelSettings, ProviderSettings, Streaming};
 
 pub use http::SetupError;
 #[cfg(any(feature = "cli", feature = "server"))]

@@ -116,7 +116,7 @@ impl<'a> Providers<'a> {
         let deadlines = &self.config.model;
         Ok(ProviderSettings {
             name: provider.name.clone(),
-            dialect: provider.dialect,
+            dialect: provider.dialect(),
             base_url: provider.base_url.trim_end_matches('/').to_owned(),
             key: self.key(provider)?,
             headers: self.headers(provider)?,

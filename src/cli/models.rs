@@ -85,7 +85,7 @@ fn head(provider: &Listed) -> String {
         None if provider.problem.is_some() => {}
         None => head.push_str("  built in, needs no key and no network"),
         Some(server) => {
-            let (url, dialect) = (&server.base_url, server.dialect.as_str());
+            let (url, dialect) = (&server.base_url, server.dialect().as_str());
             let key = key_source(server);
             head.push_str(&format!("  {url} ({dialect}), {key}"));
         }
@@ -138,7 +138,7 @@ fn as_json(overview: &Overview) -> Value {
         });
         json!({
             "name": provider.name,
-            "dialect": server.map(|server| server.dialect.as_str()),
+            "dialect": server.map(|server| server.dialect().as_str()),
             "base_url": server.map(|server| &server.base_url),
             "key": key,
             "reachable": provider.problem.is_none(),

@@ -14,7 +14,6 @@ use super::{
     rule::{ROOT, Rule, format_span, join, path},
 };
 use crate::{
-    llm::Dialect,
     model::{ProfileName, usage::usd},
     tool::SearchService,
 };
@@ -244,8 +243,8 @@ impl Conflicts<'_> {
             let allowed = "only one of `key_env` and `key_file`";
             self.add(&join(place, "key_env"), variable, allowed);
         }
-        if provider.structured_output == Some(true) && provider.dialect == Dialect::Anthropic {
-            let allowed = "false, or the dialect \"openai\"";
+        if provider.structured_output == Some(true) && !provider.dialect().has_formats() {
+            let allowed = "false, or another dialect";
             self.add(&join(place, "structured_output"), &true, allowed);
         }
         self.headers(place, &provider.headers, &provider.header_env);

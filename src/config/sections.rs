@@ -428,8 +428,8 @@ tables! {
     Provider {
         /// Its name, as in `provider/model`.
         name: String = String::new(), Text(rule::PROVIDER);
-        /// The protocol of its API.
-        dialect: Dialect = Dialect::OpenAi, OneOf(&["openai", "anthropic"]);
+        /// The protocol of its API; by its host, if unset.
+        dialect: Option<Dialect> = None, OneOf(&["openai", "responses", "anthropic"]);
         /// The base URL of its API.
         base_url: String = String::new(), Text(rule::URL);
         /// The environment variable that holds the key.

@@ -15,8 +15,8 @@ use super::{
 use crate::model::{
     Attempt, Fault, FaultClass, FaultCode, Span, Timestamp, Usage,
     record::{
-        Admitted, Compacting, Failed, FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause,
-        TurnRestarted,
+        Admitted, Compacting, Failed, FailedOver, LlmFact, PrefixBroken, Retried, TurnFact,
+        TurnRestartCause, TurnRestarted,
     },
 };
 
@@ -30,6 +30,18 @@ pub(super) fn failed(
     let Step::Calling { tries, .. } = draft.query.step else {
         return Decision::nothing();
     };
+    if fault.code == FaultCode::ThinkingRefused
+        && let Some(messages) = draft.session.transcript().refused()
+    {
+        spent(&mut draft, token.attempt, fault.clone(), usage);
+        draft.emit(LlmFact::PrefixBroken(PrefixBroken {
+            attempt: token.attempt,
+            model: draft.query.model.to_string(),
+            fault,
+            messages,
+        }));
+        return due(draft, token);
+    }
     let plan = compaction::instead_of_failing(&draft, &fault);
     match plan.filter(|_| draft.query.kept.is_none()) {
         // The call will be found too long again when the session resumes.

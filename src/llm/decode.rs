@@ -94,6 +94,7 @@ impl Context {
     pub(super) fn opaque(&self, body: String) -> Part {
         Part::Opaque(OpaquePart {
             provider: self.provider.to_string(),
+            model: self.request.model.to_string(),
             body,
         })
     }

@@ -5,41 +5,7 @@ use std::{fmt, time::Duration};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    anthropic,
-    decode::{Context, Decode},
-    http, openai,
-};
-use crate::model::{Capabilities, words};
-
-words! {
-    /// The protocol of a model server.
-    pub enum Dialect {
-        /// `POST {base}/chat/completions`, as at OpenAI and many others.
-        OpenAi = "openai",
-        /// `POST {base}/v1/messages`, as at Anthropic.
-        Anthropic = "anthropic",
-    }
-}
-
-impl Dialect {
-    /// What the models behind this base URL take, as far as is known before the first call.
-    pub fn capabilities(self, base_url: &str) -> Capabilities {
-        let url = reqwest::Url::parse(base_url).ok();
-        let host = url.as_ref().and_then(|url| url.host_str());
-        match self {
-            Self::OpenAi => openai::Host::of(host.unwrap_or_default()).capabilities(),
-            Self::Anthropic => anthropic::CAPABILITIES,
-        }
-    }
-
-    pub(super) fn decoder(self, context: Context) -> Box<dyn Decode> {
-        match self {
-            Self::OpenAi => Box::new(openai::OpenAiDecoder::new(context)),
-            Self::Anthropic => Box::new(anthropic::AnthropicDecoder::new(context)),
-        }
-    }
-}
+use super::{Dialect, http};
 
 /// Whether to request replies as streams.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,64 +67,4 @@ pub struct ModelSettings {
     pub max_output: Option<u64>,
     /// Whether it takes images, if the host does not tell.
     pub images: Option<bool>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::Parameter;
-
-    #[test]
-    fn capabilities_follow_from_dialect_and_host() {
-        let others = "temperature top_p presence_penalty frequency_penalty seed logit_bias \
-                      reasoning_effort";
-        let all = format!("{others} verbosity");
-        let (openai, anthropic) = (Dialect::OpenAi, Dialect::Anthropic);
-        for (dialect, url, parameters, images, schemas) in [
-            (openai, "https://api.openai.com/v1", &*all, true, true),
-            (
-                openai,
-                "https://x.openai.azure.com/openai/v1?a=b",
-                &all,
-                true,
-                true,
-            ),
-            (
-                openai,
-                "https://api.mistral.ai/v1",
-                "temperature top_p presence_penalty frequency_penalty",
-                false,
-                true,
-            ),
-            (openai, "http://127.0.0.1:11434/v1", others, false, false),
-            (
-                openai,
-                "https://openai.com.example.org",
-                others,
-                false,
-                false,
-            ),
-            (
-                anthropic,
-                "https://api.anthropic.com",
-                "temperature top_p",
-                true,
-                false,
-            ),
-            (
-                anthropic,
-                "http://localhost",
-                "temperature top_p",
-                true,
-                false,
-            ),
-        ] {
-            let takes = dialect.capabilities(url);
-            let words: Vec<&str> = takes.parameters.iter().map(|one| one.as_str()).collect();
-            let got = (&*words.join(" "), takes.images, takes.schemas);
-            assert_eq!(got, (parameters, images, schemas), "{url}");
-            let hot = takes.takes(Parameter::Temperature, &1.5.into());
-            assert_eq!(hot, dialect == openai, "{url}");
-        }
-    }
 }

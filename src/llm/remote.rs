@@ -1,7 +1,8 @@
 //! A provider reached over HTTP: makes one attempt of a call, in its dialect.
 //!
 //! The gateway owns retries, queues and the reply's deadline; here are only the deadlines of
-//! connection and headers. Dropping a stream closes its connection.
+//! connection and headers, and the second try of a call that the server takes in another form
+//! ([`lessons`]). Dropping a stream closes its connection.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -11,15 +12,18 @@ use reqwest::{
 };
 
 use super::{
-    Backend, DeltaStream, Dialect, ModelSettings, ProviderSettings, Request, Streaming, anthropic,
+    Backend, DeltaStream, Dialect, ModelSettings, ProviderSettings, Request, Streaming,
     decode::{Context, Decode},
+    dialect::{Outgoing, Protocol},
     http::{Connection, SetupError},
     json_cache::JsonCache,
-    openai::{self, Host},
+    openai::Host,
 };
 use crate::model::{Capabilities, Fault};
+use lessons::Learned;
 
 mod exchange;
+mod lessons;
 mod listing;
 
 pub(crate) use listing::nearest;
@@ -30,16 +34,37 @@ pub struct Remote(Arc<Shared>);
 
 struct Shared {
     name: Arc<str>,
-    dialect: Dialect,
     streaming: Streaming,
     models: Vec<ModelSettings>,
     patience: Duration,
     host: Host,
     capabilities: Capabilities,
     connection: Connection,
-    endpoint: Url,
+    main: Route,
+    other: Option<Route>,
     headers: HeaderMap,
+    learned: Learned,
+}
+
+/// A dialect at its URL.
+struct Route {
+    dialect: Dialect,
+    endpoint: Url,
     json_cache: JsonCache,
+}
+
+impl Route {
+    fn new(dialect: Dialect, connection: &Connection) -> Self {
+        Self {
+            dialect,
+            endpoint: dialect.protocol().endpoint(connection),
+            json_cache: JsonCache::default(),
+        }
+    }
+
+    fn protocol(&self) -> &'static dyn Protocol {
+        self.dialect.protocol()
+    }
 }
 
 impl Remote {
@@ -49,10 +74,8 @@ impl Remote {
     /// When no call can be made with these settings.
     pub fn new(settings: ProviderSettings) -> Result<Self, SetupError> {
         let connection = Connection::new(&settings)?;
-        let endpoint = match settings.dialect {
-            Dialect::OpenAi => connection.url(&["chat", "completions"]),
-            Dialect::Anthropic => connection.versioned_url("v1", "messages"),
-        };
+        let main = Route::new(settings.dialect, &connection);
+        let other = main.protocol().other();
         let accept = HeaderValue::from_static(match settings.streaming {
             Streaming::Always => "text/event-stream",
             Streaming::Never => "application/json",
@@ -65,16 +88,16 @@ impl Remote {
         }
         Ok(Self(Arc::new(Shared {
             name: settings.name.into(),
-            dialect: settings.dialect,
             streaming: settings.streaming,
             models: settings.models,
             patience: settings.connect.saturating_add(settings.first_byte),
             host: Host::of(connection.host()),
             capabilities,
+            other: other.map(|dialect| Route::new(dialect, &connection)),
+            main,
             connection,
-            endpoint,
             headers,
-            json_cache: JsonCache::default(),
+            learned: Learned::default(),
         })))
     }
 
@@ -86,13 +109,19 @@ impl Remote {
         let listed = listing::list(&self.0).await;
         listed.map_err(|fault| self.0.connection.secrets.clean_fault(fault))
     }
+
+    /// What the calls so far have shown about the model, a sentence each: in which form its server
+    /// takes calls, where that is not the configured one.
+    pub fn lessons(&self, model: &str) -> Vec<String> {
+        self.0.learned.of(model).sentences(&self.0.main)
+    }
 }
 
 impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Remote")
             .field("name", &self.0.name)
-            .field("dialect", &self.0.dialect)
+            .field("dialect", &self.0.main.dialect)
             .field("place", &self.0.connection.place)
             .finish_non_exhaustive()
     }
@@ -117,10 +146,17 @@ impl Shared {
         matches!(self.streaming, Streaming::Always)
     }
 
-    fn ask(&self, request: &Request) -> serde_json::Result<reqwest::Request> {
-        let mut asked = reqwest::Request::new(Method::POST, self.endpoint.clone());
+    /// The route that the model's calls take.
+    fn route(&self, model: &str) -> &Route {
+        let other = self.other.as_ref();
+        let other = other.filter(|_| self.learned.of(model).other_route);
+        other.unwrap_or(&self.main)
+    }
+
+    fn ask(&self, request: &Request, route: &Route) -> serde_json::Result<reqwest::Request> {
+        let mut asked = reqwest::Request::new(Method::POST, route.endpoint.clone());
         *asked.headers_mut() = self.headers.clone();
-        *asked.body_mut() = Some(self.body(request)?.into());
+        *asked.body_mut() = Some(self.body(request, route)?.into());
         Ok(asked)
     }
 
@@ -136,23 +172,22 @@ impl Shared {
         }
     }
 
-    fn body(&self, request: &Request) -> serde_json::Result<Vec<u8>> {
+    fn body(&self, request: &Request, route: &Route) -> serde_json::Result<Vec<u8>> {
         let known = self.model(&request.model);
-        let max_output = known.and_then(|model| model.max_output);
-        let takes = self.capabilities_of(&request.model);
-        let (name, cache, stream) = (&*self.name, &self.json_cache, self.streams());
-        match self.dialect {
-            Dialect::OpenAi => {
-                openai::body(request, cache, name, self.host, takes, max_output, stream)
-            }
-            Dialect::Anthropic => {
-                anthropic::body(request, cache, name, takes.images, max_output, stream)
-            }
-        }
+        route.protocol().body(&Outgoing {
+            request,
+            provider: &self.name,
+            host: self.host,
+            takes: self.capabilities_of(&request.model),
+            max_output: known.and_then(|model| model.max_output),
+            stream: self.streams(),
+            lessons: self.learned.of(&request.model),
+            cache: &route.json_cache,
+        })
     }
 
-    fn decoder(&self, request: Request) -> Box<dyn Decode> {
-        self.dialect.decoder(Context {
+    fn decoder(&self, request: Request, route: &Route) -> Box<dyn Decode> {
+        route.protocol().decoder(Context {
             provider: Arc::clone(&self.name),
             request,
             // The random half, because ids with this prefix have to stay short.

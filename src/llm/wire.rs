@@ -1,4 +1,4 @@
-//! Makes a conversation acceptable to servers of both dialects.
+//! Makes a conversation acceptable to servers of all dialects.
 //!
 //! A server that rejects one part of the history rejects every later call. So a malformed name or
 //! malformed arguments from a model go back in a form that all servers accept.
@@ -13,8 +13,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::Request;
-use crate::model::{Message, Part, ToolCall, ToolResult, hex};
+use super::{Request, dialect::Outgoing};
+use crate::model::{Message, OpaquePart, Part, ToolCall, ToolResult, hex};
 
 /// Longest tool name that servers accept.
 const NAME: usize = 64;
@@ -28,6 +28,19 @@ pub(super) fn caller_limit(request: &Request) -> Option<u64> {
     Some(most.saturating_add(SIGNAL))
 }
 
+/// The smaller limit of the caller's and the model's.
+pub(super) fn output_limit(call: &Outgoing<'_>) -> Option<u64> {
+    let limits = [caller_limit(call.request), call.max_output];
+    limits.into_iter().flatten().min()
+}
+
+/// Whether the model of this call can read the part. What a version before 0.2 recorded names no
+/// model.
+pub(super) fn reads(call: &Outgoing<'_>, opaque: &OpaquePart) -> bool {
+    let model = &*opaque.model;
+    opaque.provider == call.provider && (model.is_empty() || *model == *call.request.model)
+}
+
 /// Estimates the bytes of the messages' JSON, so that the buffer is allocated only once.
 pub(super) fn estimated_bytes(messages: &[Arc<Message>]) -> usize {
     // Escaped line ends and quotes take two bytes each; roles and names take a few.
@@ -36,15 +49,19 @@ pub(super) fn estimated_bytes(messages: &[Arc<Message>]) -> usize {
     said.sum()
 }
 
-/// Builds a request's body: the JSON object `fields`, which has at least one field, with `messages`
-/// added. The pieces are joined without change; each message in them ends with a comma.
-pub(super) fn body(fields: &impl Serialize, pieces: &[&[u8]]) -> serde_json::Result<Vec<u8>> {
+/// Builds a request's body: the JSON object `fields`, which has at least one field, with the list
+/// `name` added. The pieces are joined without change; each element in them ends with a comma.
+pub(super) fn body(
+    fields: &impl Serialize,
+    name: &str,
+    pieces: &[&[u8]],
+) -> serde_json::Result<Vec<u8>> {
     let mut body = serde_json::to_vec(fields)?;
     let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
     body.reserve(bytes + 16);
     // Removes the closing brace.
     body.pop();
-    body.extend_from_slice(b",\"messages\":[");
+    body.extend_from_slice(format!(",\"{name}\":[").as_bytes());
     pieces
         .iter()
         .for_each(|piece| body.extend_from_slice(piece));

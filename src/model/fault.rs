@@ -110,6 +110,12 @@ fault_codes! {
     RateLimited = "rate_limited",
     /// An error within the server.
     ServerError = "server_error",
+    /// The server takes the call over another route only.
+    WrongRoute = "wrong_route",
+    /// The server rejects the model's own reasoning, which the call has sent back.
+    ThinkingRefused = "thinking_refused",
+    /// The model takes no tools.
+    ToolsUnsupported = "tools_unsupported",
     /// The server has no capacity.
     Overloaded = "overloaded",
     /// The conversation does not fit the model.

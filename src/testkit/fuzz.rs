@@ -45,6 +45,7 @@ pub fn reply(data: &[u8]) {
     };
     let dialect = match dialect {
         b'A' => Dialect::Anthropic,
+        b'R' => Dialect::Responses,
         _ => Dialect::OpenAi,
     };
     let request = || request(Scenario::Results);

@@ -362,6 +362,8 @@ impl Query {
                 }
                 self.pause_until(0, at, &failed.fault);
             }
+            // The call is repeated at once, or when the session resumes.
+            LlmFact::PrefixBroken(broken) => self.pause_until(self.tries(), at, &broken.fault),
             LlmFact::Failed(failed) => {
                 self.usage += failed.usage;
                 self.in_flight = false;

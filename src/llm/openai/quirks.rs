@@ -62,7 +62,7 @@ impl Host {
         }
     }
 
-    pub(super) const fn ids(self) -> Ids {
+    pub(in crate::llm) const fn ids(self) -> Ids {
         match self {
             Self::OpenAi => Ids::Short,
             Self::Mistral => Ids::Nine,

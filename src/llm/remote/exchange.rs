@@ -84,7 +84,9 @@ impl Exchange {
 
     async fn ask(&mut self, request: Request) -> Result<Phase, Fault> {
         let shared = &self.shared;
-        let asked = shared.ask(&request).map_err(|error| Fault {
+        // Another call may learn of the other route meanwhile.
+        let route = shared.route(&request.model);
+        let asked = shared.ask(&request, route).map_err(|error| Fault {
             class: FaultClass::Bug,
             code: FaultCode::BadRequest,
             detail: format!("cannot serialize the request: {error}"),
@@ -101,16 +103,21 @@ impl Exchange {
         };
         let response = answered.map_err(|error| fault::of_send(&error, &connection.place))?;
         let limits = fault::limits(response.headers());
-        let model = request.model.clone();
-        let reading = Reading::new(shared.decoder(request), Bounds::default());
         self.ready.extend(limits.map(Delta::Limits).map(Ok));
         if !response.status().is_success() {
             let mut fault = refusal(response, shared).await;
+            let model = &request.model;
+            if shared.learned.learn(model, &fault, shared.other.is_some()) {
+                let Fault { detail, .. } = shared.connection.secrets.clean_fault(fault);
+                tracing::info!(provider = %shared.name, %model, %detail, "call sent in another form");
+                return Ok(Phase::Asking(request));
+            }
             if fault.code == FaultCode::ModelNotFound {
-                fault.detail += &near_models(shared, &model).await;
+                fault.detail += &near_models(shared, model).await;
             }
             return Err(fault);
         }
+        let reading = Reading::new(shared.decoder(request, route), Bounds::default());
         Ok(Phase::Reading(Box::new(Answer { response, reading })))
     }
 
@@ -185,7 +192,8 @@ pub(super) async fn refusal(mut response: Response, shared: &Shared) -> Fault {
 
 /// Whether a URL of OpenAI's dialect has no version, as most servers want one.
 fn lacks_version(url: &Url) -> bool {
-    let base = url.path().strip_suffix("/chat/completions");
+    let mut bases = ["/chat/completions", "/responses"].iter();
+    let base = bases.find_map(|route| url.path().strip_suffix(route));
     base.is_some_and(|base| !base.contains("/v1"))
 }
 

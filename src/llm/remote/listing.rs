@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::Shared;
 use crate::{
     llm::{
-        Dialect, ModelSettings, fault,
+        ModelSettings, fault,
         lenient::{Count, Text},
     },
     model::{Fault, FaultCode},
@@ -68,14 +68,7 @@ pub(crate) fn nearest(names: &[&str], model: &str) -> Vec<String> {
 
 pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
     let connection = &shared.connection;
-    let url = match shared.dialect {
-        Dialect::OpenAi => connection.url(&["models"]),
-        Dialect::Anthropic => {
-            let mut url = connection.versioned_url("v1", "models");
-            url.query_pairs_mut().append_pair("limit", "1000");
-            url
-        }
-    };
+    let url = shared.main.protocol().listing(connection);
     let asked = connection
         .client
         .get(url)

@@ -52,7 +52,7 @@ impl Sent {
         blocks.extend(body.system.iter().map(text));
         for message in body.messages {
             match dialect {
-                Dialect::OpenAi => blocks.push(text(&message)),
+                Dialect::OpenAi | Dialect::Responses => blocks.push(text(&message)),
                 Dialect::Anthropic => {
                     let message: Message<'_> = serde_json::from_str(message.get()).unwrap();
                     let of_role = |block: &&RawValue| format!("{} {}", message.role, block.get());
