@@ -224,7 +224,7 @@ fn headers(settings: &ProviderSettings) -> Result<HeaderMap, SetupError> {
     if let Some(key) = &settings.key {
         let key = key.expose_secret().trim();
         let (name, value) = match settings.dialect {
-            Dialect::OpenAi => (AUTHORIZATION, format!("Bearer {key}")),
+            Dialect::OpenAi | Dialect::Responses => (AUTHORIZATION, format!("Bearer {key}")),
             Dialect::Anthropic => (HeaderName::from_static("x-api-key"), key.to_owned()),
         };
         let value = sensitive(&value).ok_or_else(|| SetupError::Key {

@@ -19,6 +19,8 @@ words! {
         OpenAi = "openai",
         /// `POST {base}/v1/messages`, as at Anthropic.
         Anthropic = "anthropic",
+        /// `POST {base}/responses`, as at OpenAI.
+        Responses = "responses",
     }
 }
 
@@ -28,14 +30,16 @@ impl Dialect {
         let url = reqwest::Url::parse(base_url).ok();
         let host = url.as_ref().and_then(|url| url.host_str());
         match self {
-            Self::OpenAi => openai::Host::of(host.unwrap_or_default()).capabilities(),
+            Self::OpenAi | Self::Responses => {
+                openai::Host::of(host.unwrap_or_default()).capabilities()
+            }
             Self::Anthropic => anthropic::CAPABILITIES,
         }
     }
 
     pub(super) fn decoder(self, context: Context) -> Box<dyn Decode> {
         match self {
-            Self::OpenAi => Box::new(openai::OpenAiDecoder::new(context)),
+            Self::OpenAi | Self::Responses => Box::new(openai::OpenAiDecoder::new(context)),
             Self::Anthropic => Box::new(anthropic::AnthropicDecoder::new(context)),
         }
     }

@@ -50,7 +50,7 @@ impl Remote {
     pub fn new(settings: ProviderSettings) -> Result<Self, SetupError> {
         let connection = Connection::new(&settings)?;
         let endpoint = match settings.dialect {
-            Dialect::OpenAi => connection.url(&["chat", "completions"]),
+            Dialect::OpenAi | Dialect::Responses => connection.url(&["chat", "completions"]),
             Dialect::Anthropic => connection.versioned_url("v1", "messages"),
         };
         let accept = HeaderValue::from_static(match settings.streaming {
@@ -142,7 +142,7 @@ impl Shared {
         let takes = self.capabilities_of(&request.model);
         let (name, cache, stream) = (&*self.name, &self.json_cache, self.streams());
         match self.dialect {
-            Dialect::OpenAi => {
+            Dialect::OpenAi | Dialect::Responses => {
                 openai::body(request, cache, name, self.host, takes, max_output, stream)
             }
             Dialect::Anthropic => {

@@ -69,7 +69,7 @@ pub(crate) fn nearest(names: &[&str], model: &str) -> Vec<String> {
 pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
     let connection = &shared.connection;
     let url = match shared.dialect {
-        Dialect::OpenAi => connection.url(&["models"]),
+        Dialect::OpenAi | Dialect::Responses => connection.url(&["models"]),
         Dialect::Anthropic => {
             let mut url = connection.versioned_url("v1", "models");
             url.query_pairs_mut().append_pair("limit", "1000");

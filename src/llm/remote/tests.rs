@@ -81,7 +81,7 @@ const ANTHROPIC: &[&str] = &[
 
 fn events(dialect: Dialect) -> &'static [&'static str] {
     match dialect {
-        Dialect::OpenAi => OPENAI,
+        Dialect::OpenAi | Dialect::Responses => OPENAI,
         Dialect::Anthropic => ANTHROPIC,
     }
 }

@@ -95,7 +95,7 @@ impl Play {
 
     fn remote(&self, name: &str, url: &str) -> Remote {
         let base = match self.dialect {
-            Dialect::OpenAi => "/v1",
+            Dialect::OpenAi | Dialect::Responses => "/v1",
             Dialect::Anthropic => "",
         };
         Remote::new(ProviderSettings {
