@@ -1,4 +1,5 @@
-//! A scriptable model server for tests, in OpenAI's and Anthropic's dialects, with fault injection.
+//! A scriptable model server for tests, in OpenAI's and Anthropic's dialects,
+//! with fault injection.
 //!
 //! Replies depend on the request alone; faults depend on the seed and the request's number, or on
 //! the header `x-mock-fault`. The server records requests and checks the rules of their dialect.
@@ -26,14 +27,17 @@ use tokio_util::sync::CancellationToken;
 mod anthropic;
 mod damage;
 mod decide;
+mod dialect;
 mod fault;
 mod limits;
 mod log;
 mod openai;
 mod reply;
 mod request;
+mod responses;
 mod server;
 mod settings;
+mod strict;
 mod voice;
 
 pub use fault::{Fault, FaultKind, ParseError, Planned, When};
