@@ -16,6 +16,7 @@ use super::{
     http::{Connection, SetupError},
     json_cache::JsonCache,
     openai::{self, Host},
+    provider::is_local,
 };
 use crate::model::{Capabilities, Fault};
 
@@ -34,6 +35,7 @@ struct Shared {
     streaming: Streaming,
     models: Vec<ModelSettings>,
     patience: Duration,
+    local: bool,
     host: Host,
     capabilities: Capabilities,
     connection: Connection,
@@ -64,6 +66,7 @@ impl Remote {
             capabilities.schemas = schemas;
         }
         Ok(Self(Arc::new(Shared {
+            local: is_local(&settings.name, &settings.base_url),
             name: settings.name.into(),
             dialect: settings.dialect,
             streaming: settings.streaming,
@@ -105,6 +108,10 @@ impl Backend for Remote {
 
     fn capabilities(&self, model: &str) -> Capabilities {
         self.0.capabilities_of(model)
+    }
+
+    fn is_local(&self) -> bool {
+        self.0.local
     }
 
     fn call(&self, request: Request) -> DeltaStream {

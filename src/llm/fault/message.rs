@@ -130,6 +130,11 @@ impl Message {
                 message.delay = told.or_else(|| delay::in_words(&message.text));
             }
         }
+        if let (Some(limit), Some(asked)) = (object.get("limit"), object.get("requested")) {
+            message
+                .names
+                .push(format!("limit {limit} requested {asked}"));
+        }
         let raw = metadata("raw").map(|raw| match raw {
             Value::String(text) => Self::read(text.as_bytes()),
             raw => Self::of(raw),

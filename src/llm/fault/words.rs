@@ -17,10 +17,14 @@ impl Words {
     pub(super) fn new(text: &str) -> Self {
         let mut words = String::from(" ");
         for c in text.chars().take(MOST).flat_map(char::to_lowercase) {
-            if c.is_alphanumeric() || matches!(c, '_' | '<') {
-                words.push(c);
-            } else if !words.ends_with(' ') {
+            let is_word = c.is_alphanumeric() || matches!(c, '_' | '<');
+            // A script without spaces begins a word beside another script.
+            let other = words.ends_with(|last: char| last.is_ascii() != c.is_ascii());
+            if (!is_word || other) && !words.ends_with(' ') {
                 words.push(' ');
+            }
+            if is_word {
+                words.push(c);
             }
         }
         words.push(' ');
@@ -108,15 +112,16 @@ impl Words {
     fn is_full(&self) -> bool {
         const WINDOW: &str = "context length|context_length|context window|context_window|\
             context size|context_size|context limit|context exceed|context overflow|context too|\
-            context when|context cache|contextlength|max context|maximum context|model context|\
+            context when|context cache|contextlength|\
+            contextwindow|max context|maximum context|model context|\
             n_ctx|model length|model_len|max_model_len|max_seq|sequence length|max sequence|上下文";
-        const SAID: &str = "prompt |prompts |input |inputs |inputtext|message |messages |\
+        const SAID: &str = "prompt |prompts |prompt_token|input |inputs |inputtext|input_token|message |messages |\
             conversation|history|chat |query |question|sequence|提示|输入|对话|消息|文本|问题|请求";
-        const EXCESS: &str = "exceed|too long|too large|too big|too many|too much|too small|longer|\
+        const EXCESS: &str = "exceed|contextwindowexceed|contextlengthexceed|full |too long|too large|too big|too many|too much|too small|longer|\
             larger|greater|bigger|more than|over |overflow|reduce|shorten|shorter|truncat|max|\
             limit|less than|must be <|range of|at most|not enough|fit |cannot be enqueued|超|过长|\
             太长|上限|最大|大于|溢出|限制";
-        const SIZE: &str = "long|length|size|larg|big|maxlength|character|token|字|长|超";
+        const SIZE: &str = "exceed|long|length|size|larg|big|maxlength|character|token|字|长|超";
         // What the reply may take is another matter, unless the conversation fills the window.
         const OUTPUT: &str = "max_tokens|max_completion_tokens|max_output_tokens|max_new_tokens|\
             maxtokens|maxoutputtokens|maxtokencount|num_predict|n_predict|output tokens|output_tokens|\
@@ -126,7 +131,7 @@ impl Words {
             stop|logit|header|url|cache|prompt_cache|description|string|array|item|extra input|\
             input should|not permitted|batch|embedding|byte|mb |kb |payload|property|user_id";
         const CREDENTIAL: &str = "expire|access token|api token|auth|bearer|jwt|refresh token|login|\
-            unexpected token|stop token|special token|token_id|logit|logprob|cache|in json";
+            unexpected token|stop token|special token|token_id|logit|logprob|cached|in json|schema|api key";
         if self.limits_the_rate() {
             return false;
         }
@@ -142,10 +147,12 @@ impl Words {
             let fills = |(limit, used): (u64, u64)| limit / 2 < used && used / 4 < limit;
             return input.is_some() && filled.is_some_and(fills);
         }
-        let tokens =
-            "token count|token limit|token length|number of token|input token|prompt token";
-        let tokens = self.0.contains("tokens") || self.0.contains("token 数") || self.says(tokens);
-        self.says(EXCESS)
+        let tokens = "tokens|token count|token limit|token length|number of token|input token|\
+            input_token|prompt token|prompt_token|max_prompt_token|token 数|token 长";
+        let tokens = self.says(tokens);
+        let mut numbers = self.numbers();
+        let exceeds = numbers.next() > numbers.next() && self.numbers().count() == 2;
+        (exceeds || self.says(EXCESS))
             && (self.says(WINDOW) && !self.says("unknown|unrecognized|not permitted")
                 || tokens && !self.says(CREDENTIAL)
                 || self.says(SAID) && self.says(SIZE) && !self.says(OTHER))
@@ -191,7 +198,7 @@ impl Words {
     }
 
     fn lacks_tools(&self) -> bool {
-        let tools = "tools|tool use|tool_use|tool calling|tool call |tool calls |function calling|\
+        let tools = "tools|tool use|tool_use|tool_calls|tool calling|tool call |tool calls |function calling|\
             function call |function calls|functions |工具调用|函数调用";
         let lacks = "not support|t support|unsupported|not enabled|not available|no support|\
             not implemented|requires jinja|不支持";
