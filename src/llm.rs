@@ -40,6 +40,7 @@ mod wire;
 pub use dialect::Dialect;
 pub use estimate::{estimate_tokens, estimate_usage};
 pub use limits::{Allowance, RateLimits};
+pub(crate) use provider::is_local;
 pub use provider::{ModelSettings, ProviderSettings, Streaming};
 
 pub use http::SetupError;
@@ -118,6 +119,12 @@ pub trait Backend: Send + Sync + 'static {
     /// A client's request for anything else is refused.
     fn capabilities(&self, _model: &str) -> Capabilities {
         Capabilities::NONE
+    }
+
+    /// Whether the server is on this machine or network, which may have to load a model and then
+    /// reads a long prompt slowly. Its first token has another deadline.
+    fn is_local(&self) -> bool {
+        false
     }
 
     /// Makes one attempt. Returns at once; all waiting happens in the stream.

@@ -8,9 +8,10 @@ use std::{collections::BTreeSet, fs, io, net::Ipv6Addr, path::Path};
 use secrecy::SecretString;
 
 use crate::{
+    actor::GatewaySettings,
     config::{Config, Environment, PRESETS, Preset, Prices, Provider, ProviderModel, base_url},
     kernel::ModelChoice,
-    llm::{ModelSettings, ProviderSettings},
+    llm::{ModelSettings, ProviderSettings, is_local},
 };
 
 /// The reason why a provider cannot be called, with a remedy.
@@ -125,7 +126,13 @@ impl<'a> Providers<'a> {
             structured_output: provider.structured_output,
             models: names.into_iter().map(model).collect(),
             connect: deadlines.connect_deadline,
-            first_byte: deadlines.headers_deadline,
+            first_byte: deadlines.headers_deadline.unwrap_or_else(|| {
+                let gateway = GatewaySettings::default();
+                match is_local(&provider.name, &provider.base_url) {
+                    true => gateway.local_first_token,
+                    false => gateway.first_token,
+                }
+            }),
         })
     }
 

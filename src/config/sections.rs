@@ -261,12 +261,14 @@ tables! {
         /// Deadline of an attempt to connect.
         #[serde(with = "span::required")]
         connect_deadline: Duration = secs(10), Time(100, 300 * SECOND);
-        /// Deadline of the response headers, from the connection on.
-        #[serde(with = "span::required")]
-        headers_deadline: Duration = secs(60), Time(SECOND, HOUR);
-        /// Deadline of the first token, from the start of the attempt.
-        #[serde(with = "span::required")]
-        first_token_deadline: Duration = secs(60), Time(SECOND, HOUR);
+        /// Deadline of the response headers, from the connection on. If unset, a minute, and ten
+        /// minutes for a server on this machine or network.
+        #[serde(with = "span::optional")]
+        headers_deadline: Option<Duration> = None, Time(SECOND, HOUR);
+        /// Deadline of the first token, from the start of the attempt. If unset, as
+        /// `headers_deadline`.
+        #[serde(with = "span::optional")]
+        first_token_deadline: Option<Duration> = None, Time(SECOND, HOUR);
         /// Maximum time between two tokens.
         #[serde(with = "span::required")]
         idle_deadline: Duration = secs(60), Time(SECOND, HOUR);

@@ -176,8 +176,13 @@ pub(super) fn pause(draft: &Draft<'_>, model: &str, fault: &Fault, tries: u32) -
     let asked = class.after().filter(|_| !away);
     let waited = refusals.lasting(now.at, fault.is_outage());
     let refused = refusals.of(fault.is_outage()).count.saturating_add(1);
+    // A model that repeats itself once more will go on to do so.
+    let attempts = match fault.code {
+        FaultCode::Repetition => policy.retry.attempts.min(2),
+        _ => policy.retry.attempts,
+    };
     let (tries, waited) = match class {
-        FaultClass::Retryable { .. } if tries < policy.retry.attempts => (tries, Duration::ZERO),
+        FaultClass::Retryable { .. } if tries < attempts => (tries, Duration::ZERO),
         // Nothing was sent. A next model could be called at once; without one, patience limits the
         // wait, not the number of tries.
         FaultClass::Overloaded { .. } if alone => (refused, waited),

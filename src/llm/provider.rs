@@ -1,7 +1,8 @@
 //! Settings of providers and their models.
 
-use std::{fmt, time::Duration};
+use std::{fmt, net::IpAddr, time::Duration};
 
+use reqwest::Url;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,36 @@ pub enum Streaming {
     Always,
     /// For no call: for servers that cannot stream, and for comparisons.
     Never,
+}
+
+/// Whether a provider is Ollama, or has an address on this machine or in a private network.
+pub(crate) fn is_local(name: &str, base_url: &str) -> bool {
+    let url = Url::parse(base_url).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or(".");
+    let address = host
+        .trim_matches(['[', ']'])
+        .parse()
+        .map(|ip: IpAddr| ip.to_canonical());
+    name == "ollama"
+        || match address {
+            Ok(IpAddr::V4(ip)) => {
+                ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified()
+            }
+            Ok(IpAddr::V6(ip)) => {
+                ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local()
+            }
+            // A name without a domain is of this machine, or of a network of containers.
+            Err(_) => {
+                let domains = [
+                    ".localhost",
+                    ".local",
+                    ".lan",
+                    ".home.arpa",
+                    ".docker.internal",
+                ];
+                !host.contains('.') || domains.iter().any(|domain| host.ends_with(domain))
+            }
+        }
 }
 
 /// A model server. `Debug` shows no secrets, and no part of the URL that could hold one.
@@ -67,4 +98,39 @@ pub struct ModelSettings {
     pub max_output: Option<u64>,
     /// Whether it takes images, if the host does not tell.
     pub images: Option<bool>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_on_this_machine_or_network_are_local() {
+        for (url, local) in [
+            ("http://127.0.0.1:8080/v1", true),
+            ("http://localhost:1234/v1", true),
+            ("http://[::1]:8080", true),
+            ("http://[::ffff:192.168.1.7]:8080", true),
+            ("http://[fd12::7]/v1", true),
+            ("http://[fe80::7]/v1", true),
+            ("http://0.0.0.0:11434", true),
+            ("http://10.1.2.3/v1", true),
+            ("http://172.16.0.1/v1", true),
+            ("http://172.31.255.1/v1", true),
+            ("http://192.168.1.20:1234/v1", true),
+            ("http://169.254.7.7/v1", true),
+            ("http://gpu.local:8000/v1", true),
+            ("http://host.docker.internal:11434/v1", true),
+            ("http://vllm:8000/v1", true),
+            ("https://api.openai.com/v1", false),
+            ("https://localhost.example.com/v1", false),
+            ("http://172.32.0.1/v1", false),
+            ("http://11.0.0.1/v1", false),
+            ("http://[2001:db8::1]/v1", false),
+            ("no address", false),
+        ] {
+            assert_eq!(is_local("some", url), local, "{url}");
+        }
+        assert!(is_local("ollama", "https://ollama.example.com"));
+    }
 }

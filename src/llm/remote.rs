@@ -18,6 +18,7 @@ use super::{
     http::{Connection, SetupError},
     json_cache::JsonCache,
     openai::Host,
+    provider::is_local,
 };
 use crate::model::{Capabilities, Fault};
 use lessons::Learned;
@@ -37,6 +38,7 @@ struct Shared {
     streaming: Streaming,
     models: Vec<ModelSettings>,
     patience: Duration,
+    local: bool,
     host: Host,
     capabilities: Capabilities,
     connection: Connection,
@@ -87,6 +89,7 @@ impl Remote {
             capabilities.schemas = schemas;
         }
         Ok(Self(Arc::new(Shared {
+            local: is_local(&settings.name, &settings.base_url),
             name: settings.name.into(),
             streaming: settings.streaming,
             models: settings.models,
@@ -134,6 +137,10 @@ impl Backend for Remote {
 
     fn capabilities(&self, model: &str) -> Capabilities {
         self.0.capabilities_of(model)
+    }
+
+    fn is_local(&self) -> bool {
+        self.0.local
     }
 
     fn call(&self, request: Request) -> DeltaStream {

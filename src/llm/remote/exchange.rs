@@ -94,9 +94,9 @@ impl Exchange {
         let connection = &shared.connection;
         let asked = connection.client.execute(asked);
         let answered = if shared.streams() {
-            timeout(shared.patience, asked)
-                .await
-                .map_err(|_| fault::headers_late(&connection.place, shared.patience))?
+            timeout(shared.patience, asked).await.map_err(|_| {
+                fault::headers_late(&connection.place, shared.patience, shared.local)
+            })?
         } else {
             // The headers come with the reply, whose deadline is the gateway's.
             asked.await

@@ -77,7 +77,7 @@ pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
         .send();
     let answered = timeout(shared.patience, asked)
         .await
-        .map_err(|_| fault::headers_late(&connection.place, shared.patience))?;
+        .map_err(|_| fault::headers_late(&connection.place, shared.patience, shared.local))?;
     let response = answered.map_err(|error| fault::of_send(&error, &connection.place))?;
     if !response.status().is_success() {
         return Err(super::exchange::refusal(response, shared).await);
