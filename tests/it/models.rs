@@ -16,6 +16,7 @@ use serde_json::json;
 
 mod caching;
 mod canary;
+mod cases;
 mod cuts;
 mod faults;
 mod hang_up;
