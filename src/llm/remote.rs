@@ -3,8 +3,9 @@
 //! The gateway owns retries, queues and the reply's deadline; here are only the deadlines of
 //! connection and headers. Dropping a stream closes its connection.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use reqwest::{
     Method, Url,
     header::{ACCEPT, HeaderMap, HeaderValue},
@@ -18,8 +19,10 @@ use super::{
     openai::{self, Host},
 };
 use crate::model::{Capabilities, Fault};
+use forms::Forms;
 
 mod exchange;
+mod forms;
 mod listing;
 
 pub(crate) use listing::nearest;
@@ -40,6 +43,8 @@ struct Shared {
     endpoint: Url,
     headers: HeaderMap,
     json_cache: JsonCache,
+    /// By model.
+    forms: Mutex<HashMap<Arc<str>, Forms>>,
 }
 
 impl Remote {
@@ -75,6 +80,7 @@ impl Remote {
             endpoint,
             headers,
             json_cache: JsonCache::default(),
+            forms: Mutex::default(),
         })))
     }
 
@@ -85,6 +91,13 @@ impl Remote {
     pub async fn list_models(&self) -> Result<Vec<ModelSettings>, Fault> {
         let listed = listing::list(&self.0).await;
         listed.map_err(|fault| self.0.connection.secrets.clean_fault(fault))
+    }
+}
+
+impl Remote {
+    /// Whether the server has said of this model that it takes no tools; calls then have none.
+    pub fn refuses_tools(&self, model: &str) -> bool {
+        self.0.form(model).no_tools
     }
 }
 
@@ -117,6 +130,25 @@ impl Shared {
         matches!(self.streaming, Streaming::Always)
     }
 
+    fn form(&self, model: &str) -> Forms {
+        self.forms.lock().get(model).copied().unwrap_or_default()
+    }
+
+    /// Takes what a refusal teaches; whether it is worth another try.
+    fn learn(&self, model: &Arc<str>, fault: &Fault) -> bool {
+        let before = self.form(model);
+        let after = before.after(fault);
+        if after == before {
+            return false;
+        }
+        match after.loss().filter(|_| !before.no_tools) {
+            Some(loss) => tracing::warn!("{}/{model} {loss}", self.name),
+            None => tracing::info!(provider = %self.name, %model, ?after, "call in another form"),
+        }
+        self.forms.lock().insert(Arc::clone(model), after);
+        true
+    }
+
     fn ask(&self, request: &Request) -> serde_json::Result<reqwest::Request> {
         let mut asked = reqwest::Request::new(Method::POST, self.endpoint.clone());
         *asked.headers_mut() = self.headers.clone();
@@ -141,10 +173,10 @@ impl Shared {
         let max_output = known.and_then(|model| model.max_output);
         let takes = self.capabilities_of(&request.model);
         let (name, cache, stream) = (&*self.name, &self.json_cache, self.streams());
+        let form = self.form(&request.model);
+        let (request, host) = (&form.of(request), self.host.with_limit(form.other_limit));
         match self.dialect {
-            Dialect::OpenAi => {
-                openai::body(request, cache, name, self.host, takes, max_output, stream)
-            }
+            Dialect::OpenAi => openai::body(request, cache, name, host, takes, max_output, stream),
             Dialect::Anthropic => {
                 anthropic::body(request, cache, name, takes.images, max_output, stream)
             }

@@ -45,6 +45,7 @@ fn request(messages: &[Arc<Message>]) -> Request {
         tools: [code_search()].into(),
         tool_choice: ToolChoice::Auto,
         options: None,
+        instead_of: None,
     }
 }
 

@@ -101,16 +101,19 @@ impl Exchange {
         };
         let response = answered.map_err(|error| fault::of_send(&error, &connection.place))?;
         let limits = fault::limits(response.headers());
-        let model = request.model.clone();
-        let reading = Reading::new(shared.decoder(request), Bounds::default());
         self.ready.extend(limits.map(Delta::Limits).map(Ok));
         if !response.status().is_success() {
             let mut fault = refusal(response, shared).await;
+            let model = &request.model;
+            if shared.learn(model, &fault) {
+                return Ok(Phase::Asking(request));
+            }
             if fault.code == FaultCode::ModelNotFound {
-                fault.detail += &near_models(shared, &model).await;
+                fault.detail += &near_models(shared, model).await;
             }
             return Err(fault);
         }
+        let reading = Reading::new(shared.decoder(request), Bounds::default());
         Ok(Phase::Reading(Box::new(Answer { response, reading })))
     }
 

@@ -15,7 +15,7 @@ mod commands;
 mod editing;
 mod ending;
 mod picture;
-mod screen;
+pub(super) mod screen;
 mod screens;
 mod streaming;
 mod top;

@@ -1,0 +1,262 @@
+//! Other forms of a call, for servers that refuse the usual one: found out by a refusal, remembered
+//! for each model.
+
+use std::sync::Arc;
+
+use crate::{
+    llm::Request,
+    model::{Fault, FaultCode, Message, Part, Role},
+};
+
+/// What a server has refused of a model's calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(super) struct Forms {
+    /// The model takes no tools.
+    pub(super) no_tools: bool,
+    /// The model's template knows no system prompt.
+    pub(super) no_system: bool,
+    /// The output limit has the name that is not the usual one at this host.
+    pub(super) other_limit: bool,
+}
+
+impl Forms {
+    /// What is known after this refusal.
+    pub(super) fn after(self, fault: &Fault) -> Self {
+        let text = fault.detail.to_lowercase();
+        let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
+        let role = [
+            "system role",
+            "system message",
+            "role 'system'",
+            "role \"system\"",
+        ];
+        let refused = [
+            "not support",
+            "unsupported",
+            "not allowed",
+            "unrecognized",
+            "unknown",
+        ];
+        match fault.code {
+            FaultCode::ToolsUnsupported => Self {
+                no_tools: true,
+                ..self
+            },
+            FaultCode::BadRequest if text.contains("max_completion_tokens") => Self {
+                other_limit: self.other_limit || says(&refused) || says(&["instead"]),
+                ..self
+            },
+            FaultCode::BadRequest | FaultCode::ServerError => Self {
+                no_system: self.no_system
+                    || (says(&role) && says(&refused))
+                    || (text.contains("roles must") && text.contains("alternate")),
+                ..self
+            },
+            _ => self,
+        }
+    }
+
+    /// Says what the user misses; `None` if nothing.
+    pub(super) fn loss(self) -> Option<&'static str> {
+        let loss = "takes no tools: answered without the project's tools";
+        self.no_tools.then_some(loss)
+    }
+
+    /// The same request in the form that the server takes.
+    pub(super) fn of(self, request: &Request) -> Request {
+        let mut request = request.clone();
+        if self.no_tools {
+            request.tools = Arc::default();
+            let messages = request.messages.iter();
+            request.messages = Arc::new(messages.map(without_calls).collect());
+        }
+        if self.no_system {
+            let messages = Arc::make_mut(&mut request.messages);
+            for message in messages.iter_mut().filter(|one| one.role == Role::System) {
+                Arc::make_mut(message).role = Role::User;
+            }
+            if messages
+                .first()
+                .is_none_or(|first| first.role != Role::User)
+            {
+                messages.insert(0, Arc::new(Message::text(Role::User, "")));
+            }
+            let prompt = std::mem::take(&mut request.system);
+            let first = Arc::make_mut(&mut messages[0]);
+            first.parts.insert(0, Part::text(&*prompt));
+        }
+        request
+    }
+}
+
+/// Calls and results as text.
+fn without_calls(message: &Arc<Message>) -> Arc<Message> {
+    if message.calls().next().is_none() && message.results().next().is_none() {
+        return Arc::clone(message);
+    }
+    let part = |part: &Part| match part {
+        Part::ToolCall(call) => {
+            Part::text(format!("(called {} with {})", call.name, call.arguments))
+        }
+        Part::ToolResult(result) => Part::text(format!("(result of a call)\n{}", result.content)),
+        other => other.clone(),
+    };
+    let role = match message.role {
+        Role::Tool => Role::User,
+        role => role,
+    };
+    let parts = message.parts.iter().map(part).collect();
+    Arc::new(Message { role, parts })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        llm::ToolChoice,
+        model::{CallId, ToolCall, ToolResult, ToolSpec, ToolStatus},
+    };
+
+    const NONE: Forms = Forms {
+        no_tools: false,
+        no_system: false,
+        other_limit: false,
+    };
+
+    #[test]
+    fn refusals_teach_the_form() {
+        let (tools, system) = (
+            Forms {
+                no_tools: true,
+                ..NONE
+            },
+            Forms {
+                no_system: true,
+                ..NONE
+            },
+        );
+        let limit = Forms {
+            other_limit: true,
+            ..NONE
+        };
+        for (code, detail, expected) in [
+            (
+                "tools_unsupported",
+                "gemma3:4b does not support tools",
+                tools,
+            ),
+            ("bad_request", "System role not supported", system),
+            (
+                "server_error",
+                "Conversation roles must alternate user/assistant/…",
+                system,
+            ),
+            (
+                "bad_request",
+                "Role 'system' is not supported by this template",
+                system,
+            ),
+            (
+                "bad_request",
+                "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
+                 'max_completion_tokens' instead.",
+                limit,
+            ),
+            (
+                "bad_request",
+                "Unrecognized request argument supplied: max_completion_tokens",
+                limit,
+            ),
+            ("bad_request", "max_completion_tokens is too large: 9", NONE),
+            ("bad_request", "the system is not in a good mood", NONE),
+            ("overloaded", "System role not supported", NONE),
+        ] {
+            let fault = Fault::permanent(code, detail);
+            assert_eq!(NONE.after(&fault), expected, "{detail}");
+            assert_eq!(expected.after(&fault), expected, "{detail}: once");
+        }
+    }
+
+    fn request() -> Request {
+        let id = CallId::new("c");
+        let call = Part::ToolCall(ToolCall {
+            id: id.clone(),
+            name: "look".into(),
+            arguments: r#"{"at":1}"#.into(),
+        });
+        let result = Part::ToolResult(ToolResult::new(id, ToolStatus::Ok, "seen"));
+        let message = |role, part| Message {
+            role,
+            parts: vec![part],
+        };
+        let messages = vec![
+            Message::text(Role::User, "where?"),
+            message(Role::Assistant, call),
+            message(Role::Tool, result),
+            Message::text(Role::System, "go on"),
+        ];
+        let schema = serde_json::json!({"type": "object"});
+        Request {
+            model: "m".into(),
+            system: "You are Oracle.".into(),
+            messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
+            tools: [ToolSpec::new("look", "Looks.", schema)].into(),
+            tool_choice: ToolChoice::Auto,
+            options: None,
+            instead_of: None,
+        }
+    }
+
+    fn texts(request: &Request) -> Vec<(Role, String)> {
+        let messages = request.messages.iter();
+        messages
+            .map(|one| (one.role, one.texts().collect::<Vec<_>>().join("|")))
+            .collect()
+    }
+
+    #[test]
+    fn a_request_without_tools_tells_of_calls_and_results() {
+        let formed = Forms {
+            no_tools: true,
+            ..NONE
+        }
+        .of(&request());
+        assert!(formed.tools.is_empty());
+        let calls = formed
+            .messages
+            .iter()
+            .map(|one| one.calls().count() + one.results().count());
+        assert_eq!(calls.sum::<usize>(), 0);
+        let expected = [
+            (Role::User, "where?"),
+            (Role::Assistant, "(called look with {\"at\":1})"),
+            (Role::User, "(result of a call)\nseen"),
+            (Role::System, "go on"),
+        ];
+        assert_eq!(
+            texts(&formed),
+            expected.map(|(role, text)| (role, text.to_owned()))
+        );
+    }
+
+    #[test]
+    fn a_request_without_a_system_prompt_begins_with_it() {
+        let formed = Forms {
+            no_system: true,
+            ..NONE
+        }
+        .of(&request());
+        let texts = texts(&formed);
+        assert_eq!(&*formed.system, "");
+        assert_eq!(texts[0], (Role::User, "You are Oracle.|where?".to_owned()));
+        assert!(texts.iter().all(|(role, _)| *role != Role::System));
+        let mut begun = request();
+        Arc::make_mut(&mut begun.messages).remove(0);
+        let formed = Forms {
+            no_system: true,
+            ..NONE
+        }
+        .of(&begun);
+        assert_eq!(self::texts(&formed)[0].1, "You are Oracle.|");
+    }
+}
