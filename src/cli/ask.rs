@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::{
     CliResult, Options, exit,
-    failure::failover,
     interrupts::Interrupts,
     progress::Follower,
     terminal::Terminal,
@@ -14,10 +13,7 @@ use crate::{
     actor::{Answer, AskError, Oracle, SessionHandle},
     journal::{Entry, Journal, SessionStatus},
     kernel::Refusal,
-    model::{
-        BusyPolicy, ProfileName, SessionKey, SessionName, Submission,
-        record::{Fact, LlmFact},
-    },
+    model::{BusyPolicy, ProfileName, SessionKey, SessionName, Submission},
     tool::{ProjectRoot, citations},
 };
 
@@ -129,13 +125,7 @@ async fn object(
     answer: &Answer,
 ) -> Result<serde_json::Value, AskError> {
     let records = session.query_records(answer.query).await?.into_iter();
-    let mut failovers = Vec::new();
-    let event = |entry: Entry| {
-        if let Fact::Llm(LlmFact::FailedOver(failed)) = &entry.record.fact {
-            failovers.push(failover(failed));
-        }
-        entry.event(&session.key().name)
-    };
+    let event = |entry: Entry| entry.event(&session.key().name);
     let events: Vec<_> = records.map(event).collect();
     Ok(json!({
         "session": session.key().name,
@@ -146,7 +136,6 @@ async fn object(
         "citations": citations(root, &answer.text),
         "turns": answer.turns,
         "usage": answer.usage,
-        "failovers": failovers,
         "events": events,
     }))
 }

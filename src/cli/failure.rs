@@ -14,20 +14,16 @@ pub(super) fn failover(failed: &FailedOver) -> String {
     let FailedOver {
         fault, from, to, ..
     } = failed;
-    let detail = one_line(&fault.detail);
-    let code = fault.code.as_str();
-    let (code, words) = match detail.split_once(" responded with status ") {
+    let (detail, code) = (one_line(&fault.detail), &fault.code);
+    let cause = match detail.split_once(" responded with status ") {
         Some((_, answer)) => {
-            let (status, words) = answer.split_once(": ").unwrap_or((answer, ""));
-            (format!("{status} {code}"), words)
+            let (status, words) = answer.split_at(answer.find(':').unwrap_or(answer.len()));
+            format!("{status} {code}{words}")
         }
-        None => (code.to_owned(), &*detail),
+        None => format!("{code}: {detail}"),
     };
-    let words = match words {
-        "" => String::new(),
-        words => format!(": {}", cut(words, CAUSE)),
-    };
-    format!("{from} failed ({code}{words}); went on with {to}")
+    let cause = cut(&cause, CAUSE);
+    format!("{from} failed ({cause}); went on with {to}")
 }
 
 /// Describes a failure with its code, and advice if the provider or the network caused it.

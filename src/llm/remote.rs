@@ -138,15 +138,12 @@ impl Shared {
     fn learn(&self, model: &Arc<str>, fault: &Fault) -> bool {
         let before = self.form(model);
         let after = before.after(fault);
-        if after == before {
-            return false;
-        }
-        match after.loss().filter(|_| !before.no_tools) {
-            Some(loss) => tracing::warn!("{}/{model} {loss}", self.name),
-            None => tracing::info!(provider = %self.name, %model, ?after, "call in another form"),
+        if after.no_tools && !before.no_tools {
+            let name = &self.name;
+            tracing::warn!("{name}/{model} takes no tools: answered without the project's tools");
         }
         self.forms.lock().insert(Arc::clone(model), after);
-        true
+        after != before
     }
 
     fn ask(&self, request: &Request) -> serde_json::Result<reqwest::Request> {

@@ -17,7 +17,7 @@ use crate::{
         models::key_source,
     },
     config::{Config, Provider},
-    llm::{Backend, Remote, nearest, scripted::Scripts},
+    llm::{Remote, nearest, scripted::Scripts},
     model::{Fault, FaultCode, Price, QueryType},
     prompt::ComposeInput,
 };

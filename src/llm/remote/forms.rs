@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     llm::Request,
-    model::{Fault, FaultCode, Message, Part, Role},
+    model::{Fault, FaultCode, Message, Part, Role, ToolCall},
 };
 
 /// What a server has refused of a model's calls.
@@ -21,92 +21,72 @@ pub(super) struct Forms {
 
 impl Forms {
     /// What is known after this refusal.
-    pub(super) fn after(self, fault: &Fault) -> Self {
+    pub(super) fn after(mut self, fault: &Fault) -> Self {
         let text = fault.detail.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
-        let role = [
-            "system role",
-            "system message",
-            "role 'system'",
-            "role \"system\"",
-        ];
-        let refused = [
+        let refused = says(&[
             "not support",
             "unsupported",
             "not allowed",
             "unrecognized",
             "unknown",
-        ];
+        ]);
+        let system = says(&[
+            "system role",
+            "system message",
+            "role 'system'",
+            "role \"system\"",
+        ]);
         match fault.code {
-            FaultCode::ToolsUnsupported => Self {
-                no_tools: true,
-                ..self
-            },
-            FaultCode::BadRequest if text.contains("max_completion_tokens") => Self {
-                other_limit: self.other_limit || says(&refused) || says(&["instead"]),
-                ..self
-            },
-            FaultCode::BadRequest | FaultCode::ServerError => Self {
-                no_system: self.no_system
-                    || (says(&role) && says(&refused))
-                    || (text.contains("roles must") && text.contains("alternate")),
-                ..self
-            },
-            _ => self,
+            FaultCode::ToolsUnsupported => self.no_tools = true,
+            FaultCode::BadRequest if says(&["max_completion_tokens"]) => {
+                self.other_limit |= refused
+            }
+            FaultCode::BadRequest | FaultCode::ServerError => {
+                self.no_system |= (system && refused) || says(&["must alternate"]);
+            }
+            _ => {}
         }
-    }
-
-    /// Says what the user misses; `None` if nothing.
-    pub(super) fn loss(self) -> Option<&'static str> {
-        let loss = "takes no tools: answered without the project's tools";
-        self.no_tools.then_some(loss)
+        self
     }
 
     /// The same request in the form that the server takes.
     pub(super) fn of(self, request: &Request) -> Request {
         let mut request = request.clone();
+        if !self.no_tools && !self.no_system {
+            return request;
+        }
+        let messages = request.messages.iter();
+        let mut messages: Vec<_> = messages.map(|one| self.message(one).into()).collect();
         if self.no_tools {
             request.tools = Arc::default();
-            let messages = request.messages.iter();
-            request.messages = Arc::new(messages.map(without_calls).collect());
         }
         if self.no_system {
-            let messages = Arc::make_mut(&mut request.messages);
-            for message in messages.iter_mut().filter(|one| one.role == Role::System) {
-                Arc::make_mut(message).role = Role::User;
-            }
-            if messages
-                .first()
-                .is_none_or(|first| first.role != Role::User)
-            {
-                messages.insert(0, Arc::new(Message::text(Role::User, "")));
-            }
-            let prompt = std::mem::take(&mut request.system);
-            let first = Arc::make_mut(&mut messages[0]);
-            first.parts.insert(0, Part::text(&*prompt));
+            let prompt = Message::text(Role::User, &*std::mem::take(&mut request.system));
+            messages.insert(0, prompt.into());
         }
+        request.messages = messages.into();
         request
     }
-}
 
-/// Calls and results as text.
-fn without_calls(message: &Arc<Message>) -> Arc<Message> {
-    if message.calls().next().is_none() && message.results().next().is_none() {
-        return Arc::clone(message);
+    fn message(self, message: &Message) -> Message {
+        let role = match message.role {
+            Role::System if self.no_system => Role::User,
+            Role::Tool if self.no_tools => Role::User,
+            role => role,
+        };
+        let part = |part: &Part| match part {
+            Part::ToolCall(ToolCall {
+                name, arguments, ..
+            }) if self.no_tools => Part::text(format!("(called {name} with {arguments})")),
+            Part::ToolResult(result) if self.no_tools => {
+                Part::text(format!("(result of a call)\n{}", result.content))
+            }
+            other => other.clone(),
+        };
+        let parts = message.parts.iter().map(part).collect();
+        Message { role, parts }
     }
-    let part = |part: &Part| match part {
-        Part::ToolCall(call) => {
-            Part::text(format!("(called {} with {})", call.name, call.arguments))
-        }
-        Part::ToolResult(result) => Part::text(format!("(result of a call)\n{}", result.content)),
-        other => other.clone(),
-    };
-    let role = match message.role {
-        Role::Tool => Role::User,
-        role => role,
-    };
-    let parts = message.parts.iter().map(part).collect();
-    Arc::new(Message { role, parts })
 }
 
 #[cfg(test)]
@@ -114,7 +94,7 @@ mod tests {
     use super::*;
     use crate::{
         llm::ToolChoice,
-        model::{CallId, ToolCall, ToolResult, ToolSpec, ToolStatus},
+        model::{CallId, ToolResult, ToolSpec, ToolStatus},
     };
 
     const NONE: Forms = Forms {
@@ -241,22 +221,16 @@ mod tests {
 
     #[test]
     fn a_request_without_a_system_prompt_begins_with_it() {
-        let formed = Forms {
+        let form = Forms {
             no_system: true,
             ..NONE
-        }
-        .of(&request());
+        };
+        let formed = form.of(&request());
         let texts = texts(&formed);
         assert_eq!(&*formed.system, "");
-        assert_eq!(texts[0], (Role::User, "You are Oracle.|where?".to_owned()));
+        assert_eq!(texts[0], (Role::User, "You are Oracle.".to_owned()));
+        assert_eq!(texts.len(), 5);
         assert!(texts.iter().all(|(role, _)| *role != Role::System));
-        let mut begun = request();
-        Arc::make_mut(&mut begun.messages).remove(0);
-        let formed = Forms {
-            no_system: true,
-            ..NONE
-        }
-        .of(&begun);
-        assert_eq!(self::texts(&formed)[0].1, "You are Oracle.|");
+        assert_eq!(formed.tools.len(), 1);
     }
 }
