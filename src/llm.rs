@@ -18,6 +18,7 @@ mod decode;
 mod dialect;
 mod estimate;
 mod fault;
+mod forms;
 mod http;
 mod json_cache;
 mod lenient;
@@ -85,6 +86,8 @@ pub struct Request {
     pub tool_choice: ToolChoice,
     /// What the caller asks of the answer: format, limit of the text, parameters of the model.
     pub options: Option<Arc<AnswerOptions>>,
+    /// The first model of the chain, as `provider/model`, if it has failed and this one stands in.
+    pub instead_of: Option<Arc<str>>,
 }
 
 /// A piece of a reply as it arrives.

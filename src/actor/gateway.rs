@@ -348,6 +348,7 @@ mod tests {
             tools: Arc::default(),
             tool_choice: ToolChoice::Auto,
             options: None,
+            instead_of: None,
         };
         assert_eq!(tokens_of(&request("", Vec::new())), 0);
         let said = Message::text(Role::User, "a question of 28 characters.");

@@ -12,6 +12,7 @@ use super::{
     Request,
     anthropic::Messages,
     decode::{Context, Decode},
+    forms::Forms,
     http::Connection,
     json_cache::JsonCache,
     openai::{Chat, Host},
@@ -117,7 +118,7 @@ pub(super) struct Outgoing<'a> {
     /// Output limit of the model.
     pub(super) max_output: Option<u64>,
     pub(super) stream: bool,
-    pub(super) lessons: Lessons,
+    pub(super) forms: Forms,
     pub(super) cache: &'a JsonCache,
 }
 
@@ -133,19 +134,10 @@ impl<'a> Outgoing<'a> {
             takes: host.capabilities(),
             max_output: None,
             stream: true,
-            lessons: Lessons::default(),
+            forms: Forms::default(),
             cache,
         }
     }
-}
-
-/// What a server has refused of a model, so that it is not sent again.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub(super) struct Lessons {
-    /// It takes these calls in the [other](Protocol::other) dialect only.
-    pub(super) other_route: bool,
-    /// It has no encrypted reasoning.
-    pub(super) no_encrypted_reasoning: bool,
 }
 
 #[cfg(test)]

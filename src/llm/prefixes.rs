@@ -14,7 +14,7 @@ use std::{
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use super::dialect::{Lessons, Outgoing};
+use super::{dialect::Outgoing, forms::Forms};
 use crate::model::Message;
 
 /// Maximum bytes in a generation. The cache has two generations.
@@ -50,7 +50,7 @@ struct Generations<M> {
 
 /// The address of a conversation's first message, the model, and what its server has refused. All
 /// else that affects the JSON is the same for all requests over the route.
-type Key = (usize, Arc<str>, Lessons);
+type Key = (usize, Arc<str>, Forms);
 
 /// The JSON of a conversation's first messages.
 #[derive(Debug)]
@@ -191,7 +191,7 @@ impl<M> Prefix<M> {
 
 fn key(first: &Arc<Message>, call: &Outgoing<'_>) -> Key {
     let model = Arc::clone(&call.request.model);
-    (Arc::as_ptr(first).addr(), model, call.lessons)
+    (Arc::as_ptr(first).addr(), model, call.forms)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! The gateway owns retries, queues and the reply's deadline; here are only the deadlines of
 //! connection and headers, and the second try of a call that the server takes in another form
-//! ([`lessons`]). Dropping a stream closes its connection.
+//! ([`Forms`](super::forms::Forms)). Dropping a stream closes its connection.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -15,16 +15,15 @@ use super::{
     Backend, DeltaStream, Dialect, ModelSettings, ProviderSettings, Request, Streaming,
     decode::{Context, Decode},
     dialect::{Outgoing, Protocol},
+    forms::Learned,
     http::{Connection, SetupError},
     json_cache::JsonCache,
     openai::Host,
     provider::is_local,
 };
 use crate::model::{Capabilities, Fault};
-use lessons::Learned;
 
 mod exchange;
-mod lessons;
 mod listing;
 
 pub(crate) use listing::nearest;
@@ -113,10 +112,16 @@ impl Remote {
         listed.map_err(|fault| self.0.connection.secrets.clean_fault(fault))
     }
 
-    /// What the calls so far have shown about the model, a sentence each: in which form its server
-    /// takes calls, where that is not the configured one.
-    pub fn lessons(&self, model: &str) -> Vec<String> {
-        self.0.learned.of(model).sentences(&self.0.main)
+    /// Whether the server has said of this model that it takes no tools; calls then have none.
+    pub fn refuses_tools(&self, model: &str) -> bool {
+        self.0.learned.of(model).no_tools
+    }
+
+    /// The dialect in which the server takes the model's calls, if a refusal has shown that it is
+    /// not the configured one.
+    pub fn other_dialect(&self, model: &str) -> Option<Dialect> {
+        let route = self.0.route(model);
+        (route.dialect != self.0.main.dialect).then_some(route.dialect)
     }
 }
 
@@ -181,14 +186,15 @@ impl Shared {
 
     fn body(&self, request: &Request, route: &Route) -> serde_json::Result<Vec<u8>> {
         let known = self.model(&request.model);
+        let forms = self.learned.of(&request.model);
         route.protocol().body(&Outgoing {
-            request,
+            request: &forms.of(request),
             provider: &self.name,
             host: self.host,
             takes: self.capabilities_of(&request.model),
             max_output: known.and_then(|model| model.max_output),
             stream: self.streams(),
-            lessons: self.learned.of(&request.model),
+            forms,
             cache: &route.json_cache,
         })
     }

@@ -17,7 +17,7 @@ use crate::{
         models::key_source,
     },
     config::{Config, Provider},
-    llm::{Backend, Remote, nearest, scripted::Scripts},
+    llm::{Remote, nearest, scripted::Scripts},
     model::{Fault, FaultCode, Price, QueryType},
     prompt::ComposeInput,
 };
@@ -173,7 +173,7 @@ impl ProviderChecks<'_> {
 
     async fn talk(
         &mut self,
-        backend: &dyn Backend,
+        remote: &Remote,
         provider: &Provider,
         model: &str,
         price: Option<Price>,
@@ -182,7 +182,7 @@ impl ProviderChecks<'_> {
         let report = &mut self.report;
         let ask = async |report: &mut Report<'_>, what: &str, request| {
             report.waiting(what);
-            let probe_reply = probe::call(backend, request, longest, price).await;
+            let probe_reply = probe::call(remote, request, longest, price).await;
             report.used(probe_reply.used);
             probe_reply
         };
@@ -196,7 +196,11 @@ impl ProviderChecks<'_> {
             return Ok(());
         }
         let probe_reply = ask(report, "a tool call", probe::calling(model)).await;
-        report.add(probe::of_call(&probe_reply, provider))?;
+        report.add(probe::of_call(
+            &probe_reply,
+            provider,
+            remote.refuses_tools(model),
+        ))?;
         if let Some(request) = probe::answering(model, &probe_reply) {
             let probe_reply = ask(report, "the tool's result", request).await;
             report.add(probe::of_answer(&probe_reply, provider))?;

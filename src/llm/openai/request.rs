@@ -18,7 +18,7 @@ pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
     let (request, host, stream) = (call.request, call.host, call.stream);
     let (kept, takes) = (call.cache, call.takes);
     let most = wire::output_limit(call);
-    let is_openai = host == Host::OpenAi;
+    let new_limit = (host == Host::OpenAi) != call.forms.other_limit;
     let options = request.options.as_deref();
     let has_tools = !request.tools.is_empty();
     let prompt = kept.prompt(&request.system)?;
@@ -36,8 +36,8 @@ pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
             .and_then(|options| response_format(&options.format)),
         parameters: options.map(|options| &options.parameters),
         // OpenAI's reasoning models require the first one; all other servers accept the second.
-        max_completion_tokens: most.filter(|_| is_openai),
-        max_tokens: most.filter(|_| !is_openai),
+        max_completion_tokens: most.filter(|_| new_limit),
+        max_tokens: most.filter(|_| !new_limit),
         stream,
         // Mistral always reports usage, and has rejected unknown fields.
         stream_options: (stream && host != Host::Mistral).then(|| json!({"include_usage": true})),

@@ -107,9 +107,15 @@ impl Exchange {
         if !response.status().is_success() {
             let mut fault = refusal(response, shared).await;
             let model = &request.model;
-            if shared.learned.learn(model, &fault, shared.other.is_some()) {
+            let before = shared.learned.of(model);
+            if let Some(forms) = shared.learned.learn(model, &fault, shared.other.is_some()) {
                 let Fault { detail, .. } = shared.connection.secrets.clean_fault(fault);
-                tracing::info!(provider = %shared.name, %model, %detail, "call sent in another form");
+                let provider = &shared.name;
+                if forms.no_tools && !before.no_tools {
+                    let loss = "takes no tools: answered without the project's tools";
+                    tracing::warn!("{provider}/{model} {loss}");
+                }
+                tracing::info!(%provider, %model, ?forms, %detail, "call sent in another form");
                 return Ok(Phase::Asking(request));
             }
             if fault.code == FaultCode::ModelNotFound {

@@ -26,7 +26,7 @@ pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
         tools.iter().map(Function::of).collect::<Vec<_>>()
     })?;
     let reasoning = parameter(Parameter::ReasoningEffort);
-    let sealed = !call.lessons.no_encrypted_reasoning;
+    let sealed = !call.forms.no_encrypted_reasoning;
     let fields = ResponsesRequest {
         model: &request.model,
         tools: has_tools.then_some(&*tools),
@@ -296,7 +296,7 @@ fn assistant<'a>(message: &'a Message, call: &Outgoing<'_>) -> Vec<Item<'a>> {
                     phase = sealed.phase;
                     None
                 }
-                "reasoning" if !call.lessons.no_encrypted_reasoning => {
+                "reasoning" if !call.forms.no_encrypted_reasoning => {
                     serde_json::from_str(&opaque.body).ok().map(Item::Sealed)
                 }
                 _ => None,

@@ -31,6 +31,7 @@ fn after(replies: usize) -> Request {
         tools: [].into(),
         tool_choice: ToolChoice::Auto,
         options: None,
+        instead_of: None,
     }
 }
 

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    llm::{Request, dialect::Lessons, json_cache::JsonCache},
+    llm::{Request, forms::Forms, json_cache::JsonCache},
     model::{CallId, OpaquePart, ToolCall, ToolResult, ToolStatus},
     testkit::llm_conformance::{self as conformance, Scenario},
 };
@@ -149,9 +149,9 @@ fn options_of_the_caller_have_their_own_places() {
 fn model_without_encrypted_reasoning_is_asked_without() {
     let (request, cache) = (conversation(), JsonCache::default());
     let call = Outgoing {
-        lessons: Lessons {
+        forms: Forms {
             no_encrypted_reasoning: true,
-            ..Lessons::default()
+            ..Forms::default()
         },
         ..Outgoing::at("api.openai.com", &request, &cache)
     };
