@@ -44,7 +44,6 @@ use crate::{
     kernel::{CallToken, Report},
     llm::{Backend, RateLimits, Request},
     model::{Fault, FaultClass, FaultCode, Part, Reply, SessionKey, Sid, Usage},
-    signal::TextLimit,
 };
 
 mod breaker;
@@ -300,10 +299,8 @@ pub(super) struct Ticket {
 
 impl Ticket {
     pub(super) fn publish_text_on(&mut self, bus: &BusHandle) {
-        let options = self.request.options.as_deref();
-        let limit = options.map(TextLimit::new).unwrap_or_default();
-        let key = self.key.clone();
-        self.show = Some(TextPublisher::new(bus.clone(), key, self.token, limit));
+        let (key, request) = (self.key.clone(), &self.request);
+        self.show = Some(TextPublisher::new(bus.clone(), key, self.token, request));
     }
 
     pub(super) fn refuse(self, fault: Fault) {

@@ -14,7 +14,10 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::{Request, dialect::Outgoing};
-use crate::model::{Message, OpaquePart, Part, ToolCall, ToolResult, hex};
+use crate::{
+    model::{Message, OpaquePart, Part, ToolCall, ToolResult, hex},
+    signal,
+};
 
 /// Longest tool name that servers accept.
 const NAME: usize = 64;
@@ -161,25 +164,6 @@ pub(super) fn result_text(result: &ToolResult, takes_images: bool) -> Cow<'_, st
     }
 }
 
-/// Tokens of chat templates without their first character, besides `<|…|>`.
-const TOKENS: [&str; 15] = [
-    "<SYS>>",
-    "</SYS>>",
-    "start_of_turn>",
-    "end_of_turn>",
-    "INST]",
-    "/INST]",
-    "SYSTEM_PROMPT]",
-    "/SYSTEM_PROMPT]",
-    "AVAILABLE_TOOLS]",
-    "/AVAILABLE_TOOLS]",
-    "TOOL_CALLS]",
-    "/TOOL_CALLS]",
-    "TOOL_RESULTS]",
-    "/TOOL_RESULTS]",
-    "TOOL_CONTENT]",
-];
-
 /// The messages, with a space after the first character of each template token in them.
 pub(super) fn without_tokens(messages: &[Arc<Message>]) -> Cow<'_, [Arc<Message>]> {
     let mut all = Cow::Borrowed(messages);
@@ -212,27 +196,12 @@ fn without_tokens_in(part: &Part) -> Option<Part> {
 fn spaced(text: &str) -> Option<String> {
     let (mut spaced, mut done) = (String::new(), 0);
     let begins = memchr2_iter(b'<', b'[', text.as_bytes());
-    for at in begins.filter(|at| begins_token(&text[at + 1..])) {
+    for at in begins.filter(|at| signal::begins_token(&text[*at..])) {
         spaced.push_str(&text[done..=at]);
         spaced.push(' ');
         done = at + 1;
     }
     (done > 0).then(|| spaced + &text[done..])
-}
-
-fn begins_token(after: &str) -> bool {
-    // DeepSeek's templates have full-width bars.
-    let bars = ['|', '\u{ff5c}'];
-    let Some(name) = after.strip_prefix(bars) else {
-        let first = after.as_bytes().first();
-        let alike = |token: &&&str| token.as_bytes().first() == first;
-        let mut alike = TOKENS.iter().filter(alike);
-        return alike.any(|token| after.starts_with(token));
-    };
-    let ends = |c: char| c.is_whitespace() || bars.contains(&c) || matches!(c, '<' | '>');
-    let end = name.find(ends).unwrap_or(0);
-    let rest = name[end..].strip_prefix(bars);
-    end > 0 && rest.is_some_and(|rest| rest.starts_with('>'))
 }
 
 #[cfg(test)]

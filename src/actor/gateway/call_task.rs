@@ -17,7 +17,7 @@ use crate::{
         mailbox::Mailbox,
     },
     kernel::CallToken,
-    llm::Delta,
+    llm::{Delta, Request},
     model::{Fault, FaultCode, Reply, SessionKey, Usage},
     signal::{Stripper, TextLimit},
 };
@@ -77,13 +77,16 @@ impl TextPublisher {
         bus: BusHandle,
         session: SessionKey,
         token: CallToken,
-        limit: TextLimit,
+        request: &Request,
     ) -> Self {
+        let options = request.options.as_deref();
+        let is_text = options.is_none_or(|options| options.format.is_text());
+        let limit = options.map(TextLimit::new).unwrap_or_default();
         Self {
             bus,
             session,
             token,
-            stripper: Stripper::default(),
+            stripper: Stripper::for_tools(Arc::clone(&request.tools), is_text),
             limit,
             unread: String::new(),
             shown: 0,

@@ -177,6 +177,16 @@ impl AnswerText {
     }
 
     fn replied(&mut self, writer: (Turn, Attempt), text: &str) -> Option<Piece> {
+        // A thought without an opening tag is shown before its end is known, and is no part of the
+        // reply.
+        if self.writer == Some(writer)
+            && let Some((turn, begin)) = self.begins.last_mut()
+            && *turn == writer.0
+            && let Some(shown) = self.text.get(*begin..*begin + self.written)
+            && let Some(thought) = shown.strip_suffix(text)
+        {
+            *begin += thought.len();
+        }
         self.written = 0;
         let piece = self.add(writer, 0, text, true);
         self.complete = self.text.len();

@@ -71,6 +71,8 @@ pub(in crate::llm) struct OpenAiDecoder {
     context: Context,
     text: String,
     thoughts: Thoughts,
+    /// Bytes of reasoning.
+    reasoned: u64,
     calls: Calls,
     chosen: bool,
     refused: bool,
@@ -85,6 +87,7 @@ impl OpenAiDecoder {
             context,
             text: String::new(),
             thoughts: Thoughts::default(),
+            reasoned: 0,
             calls: Calls::default(),
             chosen: false,
             refused: false,
@@ -135,6 +138,7 @@ impl OpenAiDecoder {
         }
         let reasoning = told.map_or(detailed, |told| told.0.into_owned());
         if !reasoning.is_empty() {
+            self.reasoned += reasoning.len() as u64;
             out.push(Delta::Reasoning(reasoning));
         }
         self.refused |= !said.refusal.is_empty();
@@ -265,6 +269,9 @@ impl Decode for OpenAiDecoder {
         }
         let stop = self.stop();
         let parts = self.parts();
+        if parts.is_empty() && self.reasoned > 0 {
+            self.tokens.output.get_or_insert(self.reasoned / 4 + 1);
+        }
         Ok(self.context.finish(parts, stop, self.tokens))
     }
 
