@@ -1,16 +1,65 @@
 //! Other forms of a call, for servers that refuse the usual one: found out by a refusal, remembered
 //! for each model.
+//!
+//! A form changes how a call is sent, never what it means: the same call is sent once more.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
 
 use crate::{
     llm::Request,
     model::{Fault, FaultCode, Message, Part, Role, ToolCall},
 };
 
+/// Models with a form of their own; more are learned anew.
+const MOST: usize = 1024;
+
+/// The form of each model's calls.
+#[derive(Debug, Default)]
+pub(super) struct Learned(Mutex<HashMap<Arc<str>, Forms>>);
+
+impl Learned {
+    pub(super) fn of(&self, model: &str) -> Forms {
+        self.0.lock().get(model).copied().unwrap_or_default()
+    }
+
+    /// Takes what the refusal of a call in the form `before` teaches. Returns another form if that
+    /// is worth another try.
+    pub(super) fn learn(
+        &self,
+        model: &Arc<str>,
+        before: Forms,
+        fault: &Fault,
+        has_other: bool,
+    ) -> Option<Forms> {
+        let mut all = self.0.lock();
+        let known = all.get(model).copied().unwrap_or_default();
+        if known != before {
+            // Another call has learned meanwhile.
+            return Some(known);
+        }
+        let after = before.after(fault, has_other);
+        if after == before {
+            return None;
+        }
+        if all.len() >= MOST {
+            all.clear();
+        }
+        all.insert(Arc::clone(model), after);
+        // The server has neither route, so the first one is as good.
+        let gave_up = before.other_route && !after.other_route;
+        (!gave_up).then_some(after)
+    }
+}
+
 /// What a server has refused of a model's calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Forms {
+    /// It takes these calls in the [other](super::dialect::Protocol::other) dialect only.
+    pub(super) other_route: bool,
+    /// It has no encrypted reasoning.
+    pub(super) no_encrypted_reasoning: bool,
     /// The model takes no tools.
     pub(super) no_tools: bool,
     /// The model's template knows no system prompt.
@@ -21,7 +70,7 @@ pub(super) struct Forms {
 
 impl Forms {
     /// What is known after this refusal.
-    pub(super) fn after(mut self, fault: &Fault) -> Self {
+    fn after(mut self, fault: &Fault, has_other: bool) -> Self {
         let text = fault.detail.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
         let refused = says(&[
@@ -38,14 +87,10 @@ impl Forms {
             "role \"system\"",
         ]);
         match fault.code {
-            FaultCode::WrongRoute if has_other => Self {
-                other_route: !self.other_route,
-                ..self
-            },
-            FaultCode::BadRequest if text.contains("encrypted content is not supported") => Self {
-                no_encrypted_reasoning: true,
-                ..self
-            },
+            FaultCode::WrongRoute if has_other => self.other_route = !self.other_route,
+            FaultCode::BadRequest if says(&["encrypted content is not supported"]) => {
+                self.no_encrypted_reasoning = true;
+            }
             FaultCode::ToolsUnsupported => self.no_tools = true,
             FaultCode::BadRequest if says(&["max_completion_tokens"]) => {
                 self.other_limit |= refused
@@ -183,13 +228,17 @@ mod tests {
             ("the same again", &sealed, true, false, true, true),
             ("neither route", &route, true, false, false, true),
         ] {
-            let form = learned.learn(&model, fault, has_other);
+            let form = learned.learn(&model, learned.of("m"), fault, has_other);
             assert_eq!(form.is_some(), again, "{name}");
             let got = learned.of("m");
             assert_eq!(got.other_route, other_route, "{name}");
             assert_eq!(got.no_encrypted_reasoning, plain, "{name}");
             assert_eq!(learned.of("n"), Forms::default());
         }
+        // A call that was sent before the last lesson is sent again in the known form.
+        let known = learned.of("m");
+        let form = learned.learn(&model, Forms::default(), &route, true);
+        assert_eq!((form, learned.of("m")), (Some(known), known));
     }
 
     fn request() -> Request {

@@ -15,7 +15,7 @@ use super::{
     Backend, DeltaStream, Dialect, ModelSettings, ProviderSettings, Request, Streaming,
     decode::{Context, Decode},
     dialect::{Outgoing, Protocol},
-    forms::Learned,
+    forms::{Forms, Learned},
     http::{Connection, SetupError},
     json_cache::JsonCache,
     openai::Host,
@@ -120,7 +120,7 @@ impl Remote {
     /// The dialect in which the server takes the model's calls, if a refusal has shown that it is
     /// not the configured one.
     pub fn other_dialect(&self, model: &str) -> Option<Dialect> {
-        let route = self.0.route(model);
+        let route = self.0.route(self.0.learned.of(model));
         (route.dialect != self.0.main.dialect).then_some(route.dialect)
     }
 }
@@ -158,17 +158,17 @@ impl Shared {
         matches!(self.streaming, Streaming::Always)
     }
 
-    /// The route that the model's calls take.
-    fn route(&self, model: &str) -> &Route {
-        let other = self.other.as_ref();
-        let other = other.filter(|_| self.learned.of(model).other_route);
+    /// The route of calls in this form.
+    fn route(&self, forms: Forms) -> &Route {
+        let other = self.other.as_ref().filter(|_| forms.other_route);
         other.unwrap_or(&self.main)
     }
 
-    fn ask(&self, request: &Request, route: &Route) -> serde_json::Result<reqwest::Request> {
+    fn ask(&self, request: &Request, forms: Forms) -> serde_json::Result<reqwest::Request> {
+        let route = self.route(forms);
         let mut asked = reqwest::Request::new(Method::POST, route.endpoint.clone());
         *asked.headers_mut() = self.headers.clone();
-        *asked.body_mut() = Some(self.body(request, route)?.into());
+        *asked.body_mut() = Some(self.body(request, forms)?.into());
         Ok(asked)
     }
 
@@ -184,9 +184,9 @@ impl Shared {
         }
     }
 
-    fn body(&self, request: &Request, route: &Route) -> serde_json::Result<Vec<u8>> {
+    fn body(&self, request: &Request, forms: Forms) -> serde_json::Result<Vec<u8>> {
+        let route = self.route(forms);
         let known = self.model(&request.model);
-        let forms = self.learned.of(&request.model);
         route.protocol().body(&Outgoing {
             request: &forms.of(request),
             provider: &self.name,
@@ -199,8 +199,8 @@ impl Shared {
         })
     }
 
-    fn decoder(&self, request: Request, route: &Route) -> Box<dyn Decode> {
-        route.protocol().decoder(Context {
+    fn decoder(&self, request: Request, forms: Forms) -> Box<dyn Decode> {
+        self.route(forms).protocol().decoder(Context {
             provider: Arc::clone(&self.name),
             request,
             // The random half, because ids with this prefix have to stay short.

@@ -2,7 +2,7 @@
 //! a remedy for each failure.
 //!
 //! Local checks come first and make no requests. Each model of the chain then gets a few short
-//! questions through its [`Backend`], within a deadline; these cost a little.
+//! questions through its [`Remote`], within a deadline; these cost a little.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
         models::key_source,
     },
     config::{Config, Provider},
-    llm::{Remote, nearest, scripted::Scripts},
+    llm::{Dialect, Remote, nearest, scripted::Scripts},
     model::{Fault, FaultCode, Price, QueryType},
     prompt::ComposeInput,
 };
@@ -207,8 +207,22 @@ impl ProviderChecks<'_> {
         }
         let asking = probe::asking(model, Arc::clone(&self.prompt));
         let probe_reply = ask(report, "the signal protocol", asking).await;
-        report.add(probe::of_signal(&probe_reply, provider))
+        report.add(probe::of_signal(&probe_reply, provider))?;
+        match remote.other_dialect(model) {
+            Some(other) => report.add(other_dialect(provider, other)),
+            None => Ok(()),
+        }
     }
+}
+
+fn other_dialect(provider: &Provider, other: Dialect) -> Finding {
+    let usual = provider.dialect();
+    let seen = format!("the server takes these calls in the dialect `{other}`, not in `{usual}`");
+    let mend = format!(
+        "it is asked so from its first refusal on; `dialect = \"{other}\"` in `[[providers]]` saves \
+         that request after each start"
+    );
+    Finding::warn("dialect", seen, mend)
 }
 
 const LEFT_OUT: &str = "the remaining checks were skipped";

@@ -21,6 +21,9 @@ use crate::{
     model::{Fault, FaultClass, FaultCode},
 };
 
+/// How often a call is sent in another form. Each refusal teaches one.
+const MOST_FORMS: u8 = 5;
+
 /// Limit on the bytes of an error body.
 const ERROR_BODY: usize = 64 << 10;
 
@@ -35,6 +38,8 @@ struct Exchange {
     shared: Arc<Shared>,
     ready: VecDeque<DeltaResult>,
     phase: Phase,
+    /// How often the call may be sent in another form.
+    forms_left: u8,
 }
 
 enum Phase {
@@ -53,6 +58,7 @@ pub(super) fn stream(shared: Arc<Shared>, request: Request) -> DeltaStream {
         shared,
         ready: VecDeque::new(),
         phase: Phase::Asking(request),
+        forms_left: MOST_FORMS,
     };
     stream::unfold(Box::new(exchange), |mut exchange| async move {
         let item = exchange.next().await?;
@@ -84,9 +90,9 @@ impl Exchange {
 
     async fn ask(&mut self, request: Request) -> Result<Phase, Fault> {
         let shared = &self.shared;
-        // Another call may learn of the other route meanwhile.
-        let route = shared.route(&request.model);
-        let asked = shared.ask(&request, route).map_err(|error| Fault {
+        // Another call may learn of another form meanwhile.
+        let forms = shared.learned.of(&request.model);
+        let asked = shared.ask(&request, forms).map_err(|error| Fault {
             class: FaultClass::Bug,
             code: FaultCode::BadRequest,
             detail: format!("cannot serialize the request: {error}"),
@@ -107,15 +113,17 @@ impl Exchange {
         if !response.status().is_success() {
             let mut fault = refusal(response, shared).await;
             let model = &request.model;
-            let before = shared.learned.of(model);
-            if let Some(forms) = shared.learned.learn(model, &fault, shared.other.is_some()) {
+            let has_other = shared.other.is_some();
+            let other = shared.learned.learn(model, forms, &fault, has_other);
+            if let Some(other) = other.filter(|_| self.forms_left > 0) {
+                self.forms_left -= 1;
                 let Fault { detail, .. } = shared.connection.secrets.clean_fault(fault);
                 let provider = &shared.name;
-                if forms.no_tools && !before.no_tools {
+                if other.no_tools && !forms.no_tools {
                     let loss = "takes no tools: answered without the project's tools";
                     tracing::warn!("{provider}/{model} {loss}");
                 }
-                tracing::info!(%provider, %model, ?forms, %detail, "call sent in another form");
+                tracing::info!(%provider, %model, forms = ?other, %detail, "call sent in another form");
                 return Ok(Phase::Asking(request));
             }
             if fault.code == FaultCode::ModelNotFound {
@@ -123,7 +131,7 @@ impl Exchange {
             }
             return Err(fault);
         }
-        let reading = Reading::new(shared.decoder(request, route), Bounds::default());
+        let reading = Reading::new(shared.decoder(request, forms), Bounds::default());
         Ok(Phase::Reading(Box::new(Answer { response, reading })))
     }
 

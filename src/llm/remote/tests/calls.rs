@@ -211,7 +211,7 @@ fn settings_override_what_the_host_tells() {
             options: Some(Arc::new(options)),
             ..conformance::request(Scenario::Question)
         };
-        let body = String::from_utf8(remote.0.body(&request, &remote.0.main).unwrap()).unwrap();
+        let body = String::from_utf8(remote.0.body(&request, Forms::default()).unwrap()).unwrap();
         assert_eq!(body.contains("response_format"), expected, "{body}");
     }
 }
