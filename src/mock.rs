@@ -1,5 +1,4 @@
-//! A scriptable model server for tests, in OpenAI's and Anthropic's dialects,
-//! with fault injection.
+//! A scriptable model server for tests, in OpenAI's and Anthropic's dialects, with fault injection.
 //!
 //! Replies depend on the request alone; faults depend on the seed and the request's number, or on
 //! the header `x-mock-fault`. The server records requests and checks the rules of their dialect.

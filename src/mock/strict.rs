@@ -44,7 +44,7 @@ pub(super) struct Prefix(Sha256);
 impl Prefix {
     pub(super) fn of(parts: [&Value; 2]) -> Self {
         let mut prefix = Self::default();
-        parts.map(|part| prefix.add(part.clone()));
+        parts.into_iter().cloned().for_each(|part| prefix.add(part));
         prefix
     }
 

@@ -22,6 +22,7 @@ mod faults;
 mod hang_up;
 mod options;
 mod play;
+mod strict;
 
 fn code_search() -> ToolSpec {
     let properties = json!({"query": {"type": "string"}, "mode": {"enum": ["words", "literal"]}});

@@ -414,6 +414,7 @@ def limits():
 
 CHECKS = [
     openai_conversation,
+    responses_conversation,
     openai_replies,
     openai_errors,
     openai_retries,

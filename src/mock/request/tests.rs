@@ -235,7 +235,8 @@ mod anthropic {
             calls(&["a", "b"]),
             with_text,
             calls(&["c"]),
-            results(&["c"])
+            results(&["c"]),
+            {"role": "system", "content": "hint"}
         ]);
         let body = json!({"messages": messages, "tools": [{"name": "t", "input_schema": {}}]});
         assert_eq!(broken(Dialect::Anthropic, body), [""; 0]);
@@ -248,11 +249,11 @@ mod anthropic {
         for (messages, want) in [
             (json!([]), vec!["form: the request has no messages"]),
             (
-                json!([calls(&[]), user("q"), user("q"), {"role": "system", "content": "x"}]),
+                json!([calls(&[]), user("q"), user("q"), {"role": "critic", "content": "x"}]),
                 vec![
                     "roles: message 1: the first message is not the user's",
                     "roles: message 3: it follows another message of the role `user`",
-                    "roles: message 4: unknown role `system`",
+                    "roles: message 4: unknown role `critic`",
                 ],
             ),
             (
