@@ -274,9 +274,10 @@ impl CallContext {
                 deadline = Instant::now() + settings.idle;
             }
             if let Delta::Text(text) | Delta::Reasoning(text) = &piece
-                && let Some(block) = detector.push(text)
+                && let Some(part) = detector.push(text)
             {
-                let fault = repeated(&block);
+                let what = "the model repeated itself without end, so its reply was cut";
+                let fault = Fault::retryable(FaultCode::Repetition, format!("{what}: {part:?}"));
                 return Err(Failed { fault, usage });
             }
             match piece {
@@ -297,14 +298,4 @@ impl CallContext {
             }
         }
     }
-}
-
-fn repeated(block: &str) -> Fault {
-    const SHOWN: usize = 60;
-    let mut shown: String = block.trim().chars().take(SHOWN).collect();
-    if shown.len() < block.trim().len() {
-        shown.push('…');
-    }
-    let detail = format!("the model repeated itself without end, so its reply was cut: {shown:?}");
-    Fault::retryable(FaultCode::Repetition, detail)
 }

@@ -15,6 +15,8 @@ const KEPT: usize = 3 * BLOCK;
 const PROSE: usize = 4 << 10;
 const DATA: usize = 64 << 10;
 const TIMES: usize = 12;
+/// Characters of the repeated text that an error shows.
+const SHOWN: usize = 60;
 
 #[derive(Debug, Default)]
 pub(super) struct RepetitionDetector {
@@ -26,7 +28,7 @@ pub(super) struct RepetitionDetector {
 }
 
 impl RepetitionDetector {
-    /// Takes the next text. Returns the block that the model repeats, if it does so without end.
+    /// Takes the next text. Returns a part of what the model repeats, if it does so without end.
     pub(super) fn push(&mut self, text: &str) -> Option<String> {
         text.as_bytes().chunks(STRIDE).find_map(|piece| {
             self.tail.extend_from_slice(piece);
@@ -46,10 +48,11 @@ impl RepetitionDetector {
                 None => (0, 0),
             },
         };
-        let block = &tail[tail.len() - self.block..];
         let enough = self.repeated >= PROSE.max(TIMES * self.block);
-        let endless = enough && (self.repeated >= DATA || is_prose(block));
-        let block = endless.then(|| String::from_utf8_lossy(block).into_owned());
+        // Twice the block has all its words, wherever it begins.
+        let twice = || String::from_utf8_lossy(&tail[tail.len() - 2 * self.block..]);
+        let endless = enough && (self.repeated >= DATA || is_prose(&twice()));
+        let block = endless.then(|| twice().chars().take(SHOWN).collect());
         if self.tail.len() > 2 * KEPT {
             self.tail.drain(..self.tail.len() - KEPT);
         }
@@ -77,17 +80,19 @@ fn matches(tail: &[u8], block: usize, most: usize) -> usize {
         .count()
 }
 
-/// Whether a block is words, or nothing but blanks; not markup, code, figures or encoded data.
-fn is_prose(block: &[u8]) -> bool {
+/// Whether a text is words, or nothing but blanks; not markup, code, figures or encoded data.
+fn is_prose(text: &str) -> bool {
     const LONGEST_WORD: usize = 30;
-    let text = String::from_utf8_lossy(block);
     let marks = |c: char| c.is_whitespace() || ".,!?'’…:;-–—，。！？、\u{FFFD}".contains(c);
-    let of_words = text.chars().all(|c| c.is_alphabetic() || marks(c));
-    let words = || text.split(marks).filter(|word| !word.is_empty());
-    let usual = |word: &str| word.len() <= LONGEST_WORD || !word.is_ascii();
-    let (first, spaced) = (words().next(), text.contains(char::is_whitespace));
-    let varied = words().any(|word| Some(word) != first) && spaced;
-    of_words && words().all(usual) && (varied || first.is_none_or(|word| !word.is_ascii()))
+    let mut words: Vec<&str> = text.split_whitespace().skip(1).collect();
+    // The first and the last word may be parts.
+    words.pop();
+    let varied = words.iter().any(|word| *word != words[0]);
+    text.chars().all(|c| c.is_alphabetic() || marks(c))
+        && words
+            .iter()
+            .all(|word| word.len() <= LONGEST_WORD || !word.is_ascii())
+        && (varied || !text.is_ascii() || text.trim().is_empty())
 }
 
 #[cfg(test)]

@@ -55,12 +55,9 @@ pub(super) fn in_words(text: &str) -> Option<Duration> {
         .split_whitespace()
         .map(|word| word.trim_end_matches(['.', ',']));
     let figure = words.next()?;
-    let unit = words
-        .next()
-        .and_then(|unit| unit.get(..3))
-        .unwrap_or_default();
-    let scale = match unit {
-        "mil" => "ms",
+    let unit = words.next().unwrap_or_default();
+    let scale = match unit.get(..3).unwrap_or(unit) {
+        "ms" | "mil" => "ms",
         "min" => "m",
         "hou" => "h",
         _ => "s",

@@ -9,7 +9,10 @@ use std::time::Duration;
 use reqwest::header::{DATE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
-use super::{Code, delay, words::Words};
+use super::{
+    Code, delay,
+    words::{self, Words},
+};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Message {
@@ -21,42 +24,6 @@ pub(super) struct Message {
     headers: HeaderMap,
     delay: Option<Duration>,
 }
-
-/// Codes and types of all known servers.
-const NAMES: &[(Code, &str)] = &[
-    (
-        Code::Quota,
-        "insufficient_quota|billing_error|billing_hard_limit_reached|billing_not_active|\
-         insufficient_balance",
-    ),
-    (
-        Code::ModelNotFound,
-        "model_not_found|not_found_error|notfounderror|not_found",
-    ),
-    (
-        Code::Unauthorized,
-        "invalid_api_key|authentication_error|unauthenticated",
-    ),
-    (Code::Forbidden, "permission_error|permission_denied"),
-    (Code::TooLarge, "request_too_large"),
-    (
-        Code::Overloaded,
-        "overloaded_error|overloaded|engine_overloaded|service_unavailable|unavailable",
-    ),
-    (
-        Code::RateLimited,
-        "rate_limit_exceeded|rate_limit_error|rate_limited|resource_exhausted|too_many_requests",
-    ),
-    (Code::RequestTimeout, "timeout_error|deadline_exceeded"),
-    (
-        Code::BadRequest,
-        "invalid_request_error|badrequesterror|invalid_argument",
-    ),
-    (
-        Code::ServerError,
-        "api_error|server_error|internal_server_error|internal",
-    ),
-];
 
 impl Message {
     pub(super) fn read(body: &[u8]) -> Self {
@@ -152,20 +119,12 @@ impl Message {
     /// The code that the message gives by name or, if none is known otherwise, by number; made more
     /// precise by its words.
     pub(super) fn code(&self, status: Option<u16>) -> Option<Code> {
-        let known = |name: &String| {
-            let names = |(_, names): &&(Code, &str)| names.split('|').any(|known| known == name);
-            NAMES.iter().find(names)
-        };
         // The code is narrower than the type and comes first.
-        let named = self
-            .names
-            .iter()
-            .find_map(known)
-            .map(|(code, _)| code.clone());
+        let named = self.names.iter().find_map(|name| words::named(name));
         let named = named.filter(|code| status.is_none_or(|status| super::overrides(code, status)));
         let code = named.or_else(|| status.or(self.number).map(super::code_of_status));
         let words = self.words();
-        let lost = matches!(status, Some(404 | 405)) && !words.speaks_of_a_model();
+        let lost = matches!(status, Some(404 | 405)) && !words.has("model");
         let lost = lost.then_some(Code::WrongRoute);
         words.refine(code.as_ref()).or(lost).or(code)
     }

@@ -449,3 +449,110 @@ fn malformed_replies_are_classified() {
         assert_eq!(fault.code.as_str(), code, "{name}");
     }
 }
+
+#[test]
+fn an_error_in_a_stream_has_the_policy_of_its_status_until_content_arrives() {
+    const BUSY: &str = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    const START: &str = "data: {\"type\":\"message_start\",\"message\":{\"role\":\"assistant\",\"usage\":{\"input_tokens\":5}}}\n\n";
+    const BLOCK: &str = "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n";
+    const THOUGHT: &str = "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"Hm\"}}\n\n";
+    const LIMITED: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"\"},\"finish_reason\":\"error\"}],\"error\":{\"code\":429,\"message\":\"Provider returned error\",\"metadata\":{\"raw\":\"slow down\"}}}\n\n";
+    const ROLE: &str =
+        "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
+    const HELLO: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"}}]}\n\n";
+    const CALL: &str = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"t\",\"arguments\":\"\"}}]}}]}\n\n";
+    const OK_FALSE: &str = "{\"success\":false,\"message\":\"Too many requests\"}";
+    let (away, retry) = (
+        FaultClass::Unavailable { after_ms: None },
+        FaultClass::Retryable { after_ms: None },
+    );
+    for (name, dialect, text, code, class) in [
+        (
+            "at once",
+            Dialect::Anthropic,
+            BUSY.to_owned(),
+            "overloaded",
+            away,
+        ),
+        (
+            "after the start",
+            Dialect::Anthropic,
+            [START, BLOCK, BUSY].concat(),
+            "overloaded",
+            away,
+        ),
+        (
+            "after a thought",
+            Dialect::Anthropic,
+            [START, THOUGHT, BUSY].concat(),
+            "overloaded",
+            retry,
+        ),
+        (
+            "a limit",
+            Dialect::OpenAi,
+            [": wait\n\n", ROLE, LIMITED].concat(),
+            "rate_limited",
+            away,
+        ),
+        (
+            "after text",
+            Dialect::OpenAi,
+            [ROLE, HELLO, LIMITED].concat(),
+            "rate_limited",
+            retry,
+        ),
+        (
+            "after a call",
+            Dialect::OpenAi,
+            [CALL, LIMITED].concat(),
+            "rate_limited",
+            retry,
+        ),
+        (
+            "a body",
+            Dialect::OpenAi,
+            OK_FALSE.to_owned(),
+            "rate_limited",
+            away,
+        ),
+        (
+            "a body",
+            Dialect::Anthropic,
+            OK_FALSE.to_owned(),
+            "rate_limited",
+            away,
+        ),
+        (
+            "an event",
+            Dialect::OpenAi,
+            format!("data: {OK_FALSE}\n\n"),
+            "rate_limited",
+            away,
+        ),
+        (
+            "an event and the mark",
+            Dialect::OpenAi,
+            format!("data: {OK_FALSE}\n\ndata: [DONE]\n\n"),
+            "rate_limited",
+            away,
+        ),
+        (
+            "a body of another kind",
+            Dialect::OpenAi,
+            "{\"detail\":\"no\"}".to_owned(),
+            "empty_reply",
+            retry,
+        ),
+    ] {
+        for size in [1, 30, 5_000] {
+            let chunks = text.as_bytes().chunks(size);
+            let fault = read(dialect, chunks, Bounds::default()).1.unwrap_err();
+            assert_eq!(
+                (fault.code.as_str(), fault.class),
+                (code, class),
+                "{name} by {size}"
+            );
+        }
+    }
+}

@@ -290,13 +290,14 @@ pub(super) fn remedy(fault: &Fault, provider: &Provider) -> String {
         }
         FaultCode::Unauthorized => key,
         FaultCode::Forbidden => format!("{key}, and its permissions"),
-        FaultCode::ModelNotFound => {
+        FaultCode::ModelNotFound | FaultCode::WrongRoute => {
             "choose a model that `oracle models` lists, or correct `base_url`".into()
         }
         FaultCode::RateLimited | FaultCode::Overloaded => "wait a little and try again".into(),
         FaultCode::Quota => "check the plan and credit of the account".into(),
         FaultCode::ToolsUnsupported => NO_TOOLS.into(),
         FaultCode::BadRequest => "check `dialect` and the model's name".into(),
+        FaultCode::ToolsUnsupported => "choose a model that takes tools".into(),
         FaultCode::Cut | FaultCode::BadStream | FaultCode::EmptyReply => {
             "check `dialect`; for servers that cannot stream, set `stream = \"never\"`".into()
         }

@@ -1,6 +1,9 @@
 use reqwest::header::HeaderMap;
 
-use super::super::{in_reply, instead_of_reply, of_answer};
+use super::{
+    super::{in_reply, instead_of_reply, of_answer},
+    *,
+};
 
 /// Rows of the file beside: code, status, source and text.
 fn rows() -> impl Iterator<Item = [&'static str; 4]> {
@@ -34,4 +37,33 @@ fn real_wordings_have_their_meaning() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(rows().filter(|row| row[0] == "context").count() >= 60);
     assert!(rows().filter(|row| row[0] == "bad_request").count() >= 50);
+}
+
+#[test]
+fn rules_name_features_and_codes_that_exist() {
+    let Meanings {
+        names,
+        features,
+        rules,
+    } = &*MEANINGS;
+    let known = |code: &str| !matches!(Code::from(code), Code::Other(_));
+    assert!(rules.len() > 9 && names.keys().all(|code| known(code)));
+    for [code, codes, needed] in rules {
+        assert!(known(code), "{code}");
+        for code in codes.split(' ') {
+            assert!(known(code) || ["-", "open"].contains(&code), "{code}");
+        }
+        for feature in needed.split([' ', '~']) {
+            let feature = feature.trim_start_matches('!');
+            let computed = ["#asks_for_more", "#descends", "#of_the_reply"].contains(&feature);
+            assert!(computed || features.contains_key(feature), "{feature}");
+        }
+    }
+    let listed = features.values().flat_map(|list| list.split('|'));
+    for phrase in listed {
+        assert!(
+            !phrase.trim().is_empty() && !phrase.trim().contains('\n'),
+            "{phrase:?}"
+        );
+    }
 }
