@@ -28,7 +28,8 @@ impl Forms {
         let order = says("at the beginning|unexpected|only user");
         let system = says("system") && says("role|message");
         match fault.code {
-            FaultCode::ToolsUnsupported => self.no_tools = true,
+            // That is the setup of a server whose model has tools: its words say what to do.
+            FaultCode::ToolsUnsupported => self.no_tools |= !says("jinja"),
             FaultCode::BadRequest if says("max_completion_tokens") => {
                 self.other_limit |= refused;
             }
@@ -116,6 +117,11 @@ mod tests {
                 "tools_unsupported",
                 "gemma3:4b does not support tools",
                 tools,
+            ),
+            (
+                "tools_unsupported",
+                "tools param requires --jinja flag",
+                NONE,
             ),
             ("bad_request", "System role not supported", system),
             (
