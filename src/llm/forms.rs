@@ -72,31 +72,22 @@ impl Forms {
     /// What is known after this refusal.
     fn after(mut self, fault: &Fault, has_other: bool) -> Self {
         let text = fault.detail.to_lowercase();
-        let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
-        let refused = says(&[
-            "not support",
-            "unsupported",
-            "not allowed",
-            "unrecognized",
-            "unknown",
-        ]);
-        let system = says(&[
-            "system role",
-            "system message",
-            "role 'system'",
-            "role \"system\"",
-        ]);
+        let says = |words: &str| words.split('|').any(|words| text.contains(words));
+        let refused = says("not support|unsupported|not allowed|unrecognized|unknown");
+        let order = says("at the beginning|unexpected|only user");
+        let system = says("system") && says("role|message");
         match fault.code {
             FaultCode::WrongRoute if has_other => self.other_route = !self.other_route,
-            FaultCode::BadRequest if says(&["encrypted content is not supported"]) => {
+            FaultCode::BadRequest if says("encrypted content is not supported") => {
                 self.no_encrypted_reasoning = true;
             }
-            FaultCode::ToolsUnsupported => self.no_tools = true,
-            FaultCode::BadRequest if says(&["max_completion_tokens"]) => {
-                self.other_limit |= refused
+            // That is the setup of a server whose model has tools: its words say what to do.
+            FaultCode::ToolsUnsupported => self.no_tools |= !says("jinja"),
+            FaultCode::BadRequest if says("max_completion_tokens") => {
+                self.other_limit |= refused;
             }
             FaultCode::BadRequest | FaultCode::ServerError => {
-                self.no_system |= (system && refused) || says(&["must alternate"]);
+                self.no_system |= system && (refused || order) || says("must alternate");
             }
             _ => {}
         }
@@ -110,7 +101,8 @@ impl Forms {
             return request;
         }
         let messages = request.messages.iter();
-        let mut messages: Vec<_> = messages.map(|one| self.message(one).into()).collect();
+        let mut messages: Vec<Arc<Message>> =
+            messages.map(|one| self.message(one).into()).collect();
         if self.no_tools {
             request.tools = Arc::default();
         }
@@ -118,15 +110,16 @@ impl Forms {
             let prompt = Message::text(Role::User, &*std::mem::take(&mut request.system));
             messages.insert(0, prompt.into());
         }
-        request.messages = messages.into();
+        request.messages = Arc::new(messages);
         request
     }
 
     fn message(self, message: &Message) -> Message {
         let role = match message.role {
-            Role::System if self.no_system => Role::User,
-            Role::Tool if self.no_tools => Role::User,
-            role => role,
+            Role::System if !self.no_system => Role::System,
+            Role::Tool if !self.no_tools => Role::Tool,
+            Role::Assistant => Role::Assistant,
+            _ => Role::User,
         };
         let part = |part: &Part| match part {
             Part::ToolCall(ToolCall {
@@ -180,6 +173,11 @@ mod tests {
                 "gemma3:4b does not support tools",
                 tools,
             ),
+            (
+                "tools_unsupported",
+                "tools param requires --jinja flag",
+                NONE,
+            ),
             ("bad_request", "System role not supported", system),
             (
                 "server_error",
@@ -189,6 +187,16 @@ mod tests {
             (
                 "bad_request",
                 "Role 'system' is not supported by this template",
+                system,
+            ),
+            (
+                "bad_request",
+                "System message must be at the beginning.",
+                system,
+            ),
+            (
+                "bad_request",
+                "Only user and assistant roles are supported, not system",
                 system,
             ),
             (
