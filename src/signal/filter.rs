@@ -319,6 +319,9 @@ impl SignalFilter {
                 let end = token.span.end;
                 self.end_thought(out);
                 self.pending.drain(..=next);
+                if let Some((first, _)) = &mut self.fence {
+                    *first -= next + 1;
+                }
                 self.pending
                     .iter_mut()
                     .filter_map(|pending| pending.mate.as_mut())

@@ -226,11 +226,12 @@ impl Scanner {
             let piece = &rest[..rest.len().min(PIECE)];
             let found = memchr3(b'<', b'`', b'\n', piece);
             let passed = &piece[..found.unwrap_or(piece.len())];
-            visit(2 * passed.len() + 1);
+            visit(passed.len() + 1);
             // `◁` begins with 0xE2.
             let brackets = memchr2_iter(b'[', 0xE2, passed);
             let mut marks = brackets.filter(|at| self.mark(self.at + at, view) != Mark::Absent);
             let found = marks.next().or(found);
+            visit(found.unwrap_or(piece.len()));
             if self.blank {
                 let passed = &piece[..found.unwrap_or(piece.len())];
                 visit(passed.len());
@@ -392,6 +393,17 @@ impl Scanner {
                     "bos",
                     "/inst",
                 ];
+                let after = role.map_or("", |role| &rest[role.len()..]);
+                if name == "start" && opens && role.is_some() && !self.offer.tools.is_empty() {
+                    if !view.is_last() && " to=".starts_with(after) {
+                        return Tag::Undecided;
+                    }
+                    if after.starts_with(" to=")
+                        && let tag @ (Tag::Token(..) | Tag::Undecided) = self.call(view, true)
+                    {
+                        return tag;
+                    }
+                }
                 match role {
                     Some(role) if opens => hidden(end + role.len()),
                     None if opens && heads.contains(&&*name) => hidden(end),
