@@ -29,14 +29,14 @@ pub(super) struct SignalFilter {
     near_misses: Vec<usize>,
     /// The latest fence that may be the signal, and the index of its first pending token.
     fence: Option<(usize, LoneFence)>,
-    block: Option<Block>,
+    pub(super) block: Option<Block>,
     /// Whether the block's signal is terminal.
     is_end: bool,
-    near_miss: Option<NearMiss>,
-    written: Vec<Written>,
-    verdict: Verdict,
+    pub(super) near_miss: Option<NearMiss>,
+    pub(super) written: Vec<Written>,
+    pub(super) verdict: Verdict,
     /// Length of the text that was shown before a thought without an opening tag ended.
-    thought: usize,
+    pub(super) thought: usize,
     /// Whether a reasoning tag has occurred.
     thoughts_seen: bool,
     /// End of the text that was shown before its token was complete.
@@ -52,17 +52,6 @@ pub(super) enum Verdict {
     Calls,
     /// Neither: calls that cannot be read, or that text follows.
     NearMiss,
-}
-
-/// What a reply has besides text.
-#[derive(Debug)]
-pub(super) struct Parts {
-    pub(super) block: Option<Block>,
-    pub(super) near_miss: Option<NearMiss>,
-    pub(super) written: Vec<Written>,
-    pub(super) verdict: Verdict,
-    pub(super) thought: usize,
-    pub(super) over: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -103,15 +92,9 @@ impl SignalFilter {
             .map_or(self.scanner.position(), |pending| pending.token.span.start)
     }
 
-    pub(super) fn into_parts(self) -> Parts {
-        Parts {
-            block: self.block,
-            near_miss: self.near_miss,
-            written: self.written,
-            verdict: self.verdict,
-            thought: self.thought,
-            over: self.scanner.over(),
-        }
+    /// Where the reply ended before its text did.
+    pub(super) const fn over(&self) -> Option<usize> {
+        self.scanner.over()
     }
 
     const fn is_holding(&self) -> bool {
@@ -319,6 +302,9 @@ impl SignalFilter {
                 let end = token.span.end;
                 self.end_thought(out);
                 self.pending.drain(..=next);
+                if let Some((first, _)) = &mut self.fence {
+                    *first -= next + 1;
+                }
                 self.pending
                     .iter_mut()
                     .filter_map(|pending| pending.mate.as_mut())

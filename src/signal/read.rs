@@ -7,7 +7,7 @@ use std::{ops::Range, sync::Arc};
 use super::{
     block::Block,
     fields::{self, Field},
-    filter::{Parts, SignalFilter, Verdict},
+    filter::{SignalFilter, Verdict},
     scan::Offer,
     schema::{self, FieldError, quoted},
     tag,
@@ -81,11 +81,8 @@ pub fn read_reply(
     is_text: bool,
     at: Timestamp,
 ) -> ReplyReading {
-    let offer = Offer {
-        tools,
-        bare: is_text,
-    };
-    read_with(reply, offer, at)
+    let is_json = !is_text;
+    read_with(reply, Offer { tools, is_json }, at)
 }
 
 fn read_with(reply: &str, offer: Offer, at: Timestamp) -> ReplyReading {
@@ -93,23 +90,16 @@ fn read_with(reply: &str, offer: Offer, at: Timestamp) -> ReplyReading {
     let mut text = String::with_capacity(reply.len());
     let mut filter = SignalFilter::new(offer);
     filter.feed(view, &mut text);
-    let Parts {
-        block,
-        near_miss,
-        written,
-        verdict,
-        thought,
-        over,
-    } = filter.into_parts();
-    if thought > 0 {
-        text = text[thought..].trim_start().to_owned();
+    let (verdict, over) = (filter.verdict, filter.over());
+    if filter.thought > 0 {
+        text = text[filter.thought..].trim_start().to_owned();
     }
     let rejected = |reason, span| {
         let raw_xml = view.slice(span).to_owned();
         visit(raw_xml.len());
         Finding::Rejection(Rejection { reason, raw_xml })
     };
-    let finding = match (block, near_miss, written.first()) {
+    let finding = match (filter.block, filter.near_miss, filter.written.first()) {
         (_, _, Some(written)) if verdict == Verdict::NearMiss => {
             rejected(fault(written), written.span)
         }
@@ -117,7 +107,7 @@ fn read_with(reply: &str, offer: Offer, at: Timestamp) -> ReplyReading {
         (None, Some(near), _) => rejected(tag::fault(view.slice(near.tag)), near.whole),
         (None, None, _) => Finding::Nothing,
     };
-    let written = written.into_iter();
+    let written = filter.written.into_iter();
     let written: Vec<_> = written.filter(|_| verdict == Verdict::Calls).collect();
     let spans = written
         .iter()

@@ -76,19 +76,12 @@ enum Region {
 }
 
 /// What is read besides signals and thoughts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Offer {
     /// The tools whose written calls are read.
     pub(super) tools: Arc<[ToolSpec]>,
-    /// Whether JSON without a mark may be a call: not if the answer is JSON.
-    pub(super) bare: bool,
-}
-
-impl Default for Offer {
-    fn default() -> Self {
-        let tools = Arc::default();
-        Self { tools, bare: true }
-    }
+    /// Whether the answer is JSON, so that JSON without a mark is no call.
+    pub(super) is_json: bool,
 }
 
 /// What begins at a bracket.
@@ -226,11 +219,12 @@ impl Scanner {
             let piece = &rest[..rest.len().min(PIECE)];
             let found = memchr3(b'<', b'`', b'\n', piece);
             let passed = &piece[..found.unwrap_or(piece.len())];
-            visit(2 * passed.len() + 1);
+            visit(passed.len() + 1);
             // `◁` begins with 0xE2.
             let brackets = memchr2_iter(b'[', 0xE2, passed);
             let mut marks = brackets.filter(|at| self.mark(self.at + at, view) != Mark::Absent);
             let found = marks.next().or(found);
+            visit(found.unwrap_or(piece.len()));
             if self.blank {
                 let passed = &piece[..found.unwrap_or(piece.len())];
                 visit(passed.len());
@@ -379,22 +373,27 @@ impl Scanner {
             Meaning::End if name == "/s" && std::mem::take(&mut self.struck) => Tag::Text,
             Meaning::End if self.harmony && matches!(&*name, "end" | "call") => hidden(end),
             Meaning::End => {
-                let opens = !self.begun || self.harmony && name == "start";
+                let opens = !self.begun || name == "start";
                 let roles = ["assistant", "model"];
                 if opens && !view.is_last() && roles.iter().any(|role| role.starts_with(rest)) {
                     return Tag::Undecided;
                 }
                 let role = roles.iter().find(|role| rest.starts_with(**role));
-                let heads = [
-                    "assistant",
-                    "begin_of_text",
-                    "begin_of_sentence",
-                    "bos",
-                    "/inst",
-                ];
+                let heads = "assistant begin_of_text begin_of_sentence bos /inst";
+                let after = role.map_or("", |role| &rest[role.len()..]);
+                if name == "start" && opens && role.is_some() && !self.offer.tools.is_empty() {
+                    if !view.is_last() && " to=".starts_with(after) {
+                        return Tag::Undecided;
+                    }
+                    if after.starts_with(" to=")
+                        && let tag @ (Tag::Token(..) | Tag::Undecided) = self.call(view, true)
+                    {
+                        return tag;
+                    }
+                }
                 match role {
                     Some(role) if opens => hidden(end + role.len()),
-                    None if opens && heads.contains(&&*name) => hidden(end),
+                    None if opens && heads.split(' ').any(|head| head == name) => hidden(end),
                     _ => {
                         self.over = Some(self.at);
                         self.region = Region::Over;
@@ -470,7 +469,7 @@ impl Scanner {
             return Tag::Text;
         }
         let (is_mark, is_json) = match text.as_bytes().first() {
-            Some(b'{' | b'[') if self.offer.bare => {
+            Some(b'{' | b'[') if !self.offer.is_json => {
                 (Some(false), written::is_json(text, view.is_last()))
             }
             Some(b'a') if !self.begun => (written::is_mark(text, view.is_last()), Some(false)),

@@ -33,10 +33,8 @@ impl Stripper {
     /// Creates a stripper for a reply that may call these tools in its text, as
     /// [`read_reply`](super::read_reply) reads it.
     pub fn for_tools(tools: Arc<[ToolSpec]>, is_text: bool) -> Self {
-        let offer = Offer {
-            tools,
-            bare: is_text,
-        };
+        let is_json = !is_text;
+        let offer = Offer { tools, is_json };
         Self {
             filter: SignalFilter::new(offer),
             ..Self::default()

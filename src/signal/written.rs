@@ -123,6 +123,7 @@ pub(super) fn read(
     is_bare: bool,
 ) -> Option<(usize, Result<Vec<ToolCall>, String>)> {
     let head = &text[..text.floor_char_boundary(HEAD)];
+    let head = head.split("<signal").next().unwrap_or(head);
     let bodies = ["{", "<parameter", "parameter name=", "<arg_key", "</"];
     let body = bodies.iter().filter_map(|body| head.find(body)).min();
     let before = &head[..body.unwrap_or(head.len())];
@@ -161,7 +162,12 @@ pub(super) fn read(
         };
         (at + values.byte_offset(), calls)
     } else {
-        let Some((length, value)) = elements(&text[at..]) else {
+        let called = before.trim_end_matches(|c| " \n\t\"'>".contains(c));
+        let is_empty = head[at..].starts_with("</");
+        let Some((length, value)) = elements(&text[at..]).filter(|_| {
+            let last = called.rsplit(|c| !is_word(c)).next().unwrap_or(called);
+            !is_empty || meant(last, tools).is_some()
+        }) else {
             return unreadable();
         };
         (at + length, vec![(name?, value)])

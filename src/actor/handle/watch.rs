@@ -511,6 +511,23 @@ mod tests {
     }
 
     #[test]
+    fn thought_that_was_shown_is_no_part_of_the_answer() {
+        let mut text = AnswerText::default();
+        text.next(&frame(0, 1, 0, "Hm. Maybe. It is here."));
+        assert_eq!(text.replied((Turn(0), Attempt(1)), "It is here."), None);
+        let answered = Answer {
+            outcome: Outcome::Answered,
+            text: "It is here.".to_owned(),
+            ..forced("")
+        };
+        let (from, rest) = text.end(&answered).unwrap();
+        assert_eq!(
+            (from, rest.text.as_str(), rest.replaces),
+            (Turn(0), "", false)
+        );
+    }
+
+    #[test]
     fn frame_of_an_earlier_turn_is_ignored() {
         let mut text = AnswerText::default();
         text.replied((Turn(0), Attempt(1)), "Uno").unwrap();
