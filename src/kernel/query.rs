@@ -157,6 +157,11 @@ pub(super) struct Inheritance {
 }
 
 impl Query {
+    /// Whether the reply goes on when it is sent back.
+    pub(super) fn is_paused(&self) -> bool {
+        self.current.stop == Some(StopReason::Paused)
+    }
+
     pub(super) fn new(id: QueryId, accepted: &Accepted, from: Option<&Inheritance>) -> Self {
         let mut query = Self {
             id,

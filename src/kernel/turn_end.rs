@@ -63,13 +63,12 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
     message.parts = calls::with_unique_ids(message.parts);
     calls::mend(&mut message.parts, &tools);
     let reading = read.reading;
-    let cut = reply.stop == StopReason::MaxTokens;
     let has_written = !has_calls && message.calls().next().is_some();
     let stop = match reply.stop {
         StopReason::EndTurn if has_written => StopReason::ToolCalls,
         stop => stop,
     };
-    let finding = if cut {
+    let finding = if matches!(reply.stop, StopReason::MaxTokens | StopReason::Paused) {
         Finding::Nothing
     } else {
         reading.finding
@@ -180,6 +179,7 @@ fn apply(
     let told_why = rejection.is_some();
     notes.extend(rejection.map(|told| told.to_string()));
     let verdict = match draft.query.options().is_task {
+        true if draft.query.is_paused() => verdict,
         true if draft.query.texts.is_empty() => Verdict::EmptyAnswer,
         true => Verdict::Answered,
         false => verdict,
@@ -248,8 +248,8 @@ fn empty(draft: &Draft<'_>) -> &'static str {
     }
 }
 
-/// Replaces a verdict by another turn: a truncated reply is no answer, nor is one with a call
-/// that was written as text, and pending steering precedes a missing signal.
+/// Replaces a verdict by another turn: a paused reply goes on, a truncated one is no answer, nor is
+/// one with a call that was written as text, and pending steering precedes a missing signal.
 fn deferred(draft: &Draft<'_>, verdict: Verdict) -> Verdict {
     let cut = draft.query.current.stop == Some(StopReason::MaxTokens);
     let normal = draft.query.mode == TurnMode::Normal;
@@ -258,6 +258,7 @@ fn deferred(draft: &Draft<'_>, verdict: Verdict) -> Verdict {
     let told = current.rejection.is_some() && draft.query.rejections <= REJECTION_NOTES;
     let missed = told && current.missed_call;
     match verdict {
+        _ if draft.query.is_paused() && normal => Verdict::Next,
         Verdict::Answered if (cut || missed) && normal => Verdict::Next,
         Verdict::AskForSignal if missed => Verdict::Next,
         Verdict::AskForSignal if cut || steered => Verdict::Next,

@@ -54,6 +54,14 @@ pub(super) fn bad_stream(error: &serde_json::Error) -> Fault {
     Fault::retryable(Code::BadStream, detail)
 }
 
+pub(super) fn encoded(encoding: &str) -> Fault {
+    let detail = format!(
+        "the provider's response has the encoding `{encoding}`, which was not requested and cannot \
+         be read: turn off compression in the server, or in the proxy before it"
+    );
+    Fault::permanent(Code::BadStream, detail)
+}
+
 /// An error in place of a reply or in its course.
 pub(super) fn in_reply(json: &str) -> Fault {
     let message = Message::read(json.as_bytes());

@@ -13,7 +13,7 @@ use std::{iter, net::IpAddr, time::Duration};
 use percent_encoding::percent_decode_str;
 use reqwest::{
     Client, ClientBuilder, Url,
-    header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
 use rustls::ClientConfig;
@@ -174,6 +174,8 @@ pub(crate) fn node_client() -> Result<Client, String> {
     let builder = Client::builder()
         .tls_backend_preconfigured(trust::plain()?)
         .user_agent(USER_AGENT)
+        .no_gzip()
+        .no_deflate()
         .no_proxy()
         .redirect(redirect::Policy::none())
         .connect_timeout(NODE)
@@ -217,6 +219,7 @@ fn is_here(base: &Url) -> bool {
 fn headers(settings: &ProviderSettings) -> Result<HeaderMap, SetupError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let protocol = settings.dialect.protocol();
     for (name, value) in protocol.headers() {
         headers.insert(*name, HeaderValue::from_static(value));

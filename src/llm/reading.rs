@@ -149,9 +149,11 @@ impl Reading {
             return Ok(&[]);
         };
         let rest = &chunk[start..];
-        self.form = match rest[0] {
-            b'{' | b'[' => ReplyForm::Whole(Vec::new()),
-            b'<' => {
+        self.form = match rest {
+            [b'{' | b'[', ..] => ReplyForm::Whole(Vec::new()),
+            [0x1F, 0x8B, ..] => return Err(fault::encoded("gzip")),
+            [0x28, 0xB5, 0x2F, 0xFD, ..] => return Err(fault::encoded("zstd")),
+            [b'<', ..] => {
                 let detail = "received an HTML page instead of a reply: check the base URL";
                 return Err(Fault::permanent(FaultCode::BadStream, detail));
             }
@@ -179,15 +181,17 @@ impl Reading {
                 self.decoder.whole(&self.last, out)?;
             }
             (Flow::More, ReplyForm::Events(mut parser)) => {
-                let event = parser.finish()?;
-                let taken = event.map(|event| self.decoder.event(&event.name, &event.data, out));
-                match taken.transpose() {
-                    // Half an event at the end is ignored: the reply is complete without it, or cut
-                    // off.
-                    Err(fault) if !matches!(fault.code, FaultCode::BadStream | FaultCode::Cut) => {
-                        return Err(fault);
+                while let Some(event) = parser.finish()? {
+                    match self.decoder.event(&event.name, &event.data, out) {
+                        // Half an event at the end is ignored: the reply is complete without it, or
+                        // cut off.
+                        Err(fault)
+                            if !matches!(fault.code, FaultCode::BadStream | FaultCode::Cut) =>
+                        {
+                            return Err(fault);
+                        }
+                        Ok(_) | Err(_) => {}
                     }
-                    Ok(_) | Err(_) => {}
                 }
             }
         }

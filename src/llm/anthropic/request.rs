@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json, value::RawValue};
 
+use super::blocks::BlockDelta;
 use crate::{
     llm::{ToolChoice, dialect::Outgoing, prefixes::Prefix, wire},
     model::{Image, Message, Parameter, Part, Role, ToolCall, ToolResult, ToolSpec, ToolStatus},
@@ -293,9 +294,13 @@ fn blocks<'a>(message: &'a Message, call: &Outgoing<'_>) -> Vec<Block<'a>> {
         Part::Opaque(_) => None,
     });
     let mut blocks: Vec<Block<'_>> = blocks.collect();
-    let is_opaque = |block: &Block<'_>| matches!(block, Block::Opaque(_));
+    let is_thought = |block: &Block<'_>| match block {
+        Block::Opaque(raw) => serde_json::from_str::<BlockDelta<'_>>(raw.get())
+            .is_ok_and(|block| block.kind.0.ends_with("thinking")),
+        _ => false,
+    };
     // Reasoning alone is no valid message.
-    if blocks.iter().all(is_opaque) {
+    if blocks.iter().all(is_thought) {
         blocks.clear();
     }
     blocks

@@ -13,6 +13,7 @@ use super::{
     Code, delay,
     words::{self, Words},
 };
+use crate::llm::lenient::mended;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Message {
@@ -27,9 +28,10 @@ pub(super) struct Message {
 
 impl Message {
     pub(super) fn read(body: &[u8]) -> Self {
-        match serde_json::from_slice::<Value>(body) {
+        let text = String::from_utf8_lossy(body);
+        match serde_json::from_str::<Value>(&mended(&text)) {
             Ok(value) => Self::of(&value),
-            Err(_) => Self::of_text(&String::from_utf8_lossy(body)),
+            Err(_) => Self::of_text(&text),
         }
     }
 

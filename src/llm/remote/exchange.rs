@@ -6,7 +6,7 @@
 use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
-use reqwest::{Response, Url, Version};
+use reqwest::{Response, Url, Version, header::CONTENT_ENCODING};
 use tokio::time::timeout;
 
 use super::Shared;
@@ -130,6 +130,12 @@ impl Exchange {
                 fault.detail += &near_models(shared, model).await;
             }
             return Err(fault);
+        }
+        // The client has decoded the encodings that it knows.
+        let encoding = response.headers().get(CONTENT_ENCODING);
+        if let Some(encoding) = encoding.filter(|encoding| *encoding != "identity") {
+            let encoding = String::from_utf8_lossy(encoding.as_bytes());
+            return Err(fault::encoded(&encoding));
         }
         let reading = Reading::new(shared.decoder(request, forms), Bounds::default());
         Ok(Phase::Reading(Box::new(Answer { response, reading })))

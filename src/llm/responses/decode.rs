@@ -12,8 +12,7 @@ use crate::{
         Delta,
         decode::{Context, Decode, Flow, Tokens},
         fault,
-        lenient::{Count, Few, Object, Text},
-        surrogates::mended,
+        lenient::{Count, Few, Object, Text, parse_object},
     },
     model::{Fault, FaultCode, Part, Reply, StopReason, ToolCall},
 };
@@ -125,7 +124,8 @@ impl ResponsesDecoder {
             }
             "completed" | "incomplete" | "failed" | "cancelled" | "done" => {
                 if let Some(raw) = event.response {
-                    self.response(&parsed(raw.get())?, raw.get(), out)?;
+                    let mut space = String::new();
+                    self.response(&parsed(raw.get(), &mut space)?, raw.get(), out)?;
                 }
                 if matches!(kind, "failed" | "cancelled") {
                     return Err(fault::in_reply(json));
@@ -145,11 +145,9 @@ impl ResponsesDecoder {
         done: bool,
         out: &mut Vec<Delta>,
     ) -> Result<(), Fault> {
-        let json: Object<ItemJson<'_>> = parsed(raw.get())?;
-        match json.0 {
-            Some(json) => self.items.take_item(place, &json, raw, done, out),
-            None => Ok(()),
-        }
+        let mut space = String::new();
+        let json: ItemJson<'_> = parsed(raw.get(), &mut space)?;
+        self.items.take_item(place, &json, raw, done, out)
     }
 
     fn response(
@@ -223,8 +221,11 @@ impl ResponsesDecoder {
     }
 }
 
-fn parsed<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
-    serde_json::from_str(json).map_err(|error| fault::bad_stream(&error))
+fn parsed<'a, T: Deserialize<'a> + Default>(
+    json: &'a str,
+    space: &'a mut String,
+) -> Result<T, Fault> {
+    parse_object(json, space).map_err(|error| fault::bad_stream(&error))
 }
 
 impl Decode for ResponsesDecoder {
@@ -240,16 +241,16 @@ impl Decode for ResponsesDecoder {
         if name == "error" && !data.starts_with('{') {
             return Err(fault::in_reply(data));
         }
-        let data = mended(data);
-        let event: StreamEvent<'_> = parsed(&data)?;
-        self.take(&event, &data, out)
+        let mut space = String::new();
+        let event: StreamEvent<'_> = parsed(data, &mut space)?;
+        self.take(&event, data, out)
     }
 
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
-        let body = mended(body);
-        let response: Response<'_> = parsed(&body)?;
+        let mut space = String::new();
+        let response: Response<'_> = parsed(body, &mut space)?;
         self.begun = response.object.0 == "response" || !response.output.0.is_empty();
-        self.response(&response, &body, out)?;
+        self.response(&response, body, out)?;
         if matches!(&*response.status.0, "queued" | "in_progress") {
             let detail = "the server works on the reply in the background, which is not supported";
             return Err(Fault::permanent(FaultCode::EmptyReply, detail));
