@@ -30,7 +30,7 @@ pub(super) const ASK: &str = "\
 Examples:
   oracle ask \"where are sessions restarted?\"
   oracle ask --session review \"and who calls that?\"      # one session, several questions
-  oracle ask --model openai/gpt-4.1 \"why two caches?\"
+  oracle ask --model openai/gpt-6.1-terra \"why two caches?\"
   oracle ask --json --max-turns 5 < question.txt
   oracle ask --session review --idempotency-key 7 \"and?\"  # safe to repeat
 
@@ -69,7 +69,7 @@ pub(super) const SERVE: &str = "\
 Examples:
   oracle serve
   curl http://127.0.0.1:7770/readyz
-  oracle serve --listen 8080 --model openai/gpt-4.1
+  oracle serve --listen 8080 --model openai/gpt-6.1-terra
 
 The server runs until Ctrl-C or SIGTERM, and then drains: it accepts no new messages, lets \
 running queries finish, and exits within `server.drain_deadline`. Queries that do not finish in \
@@ -244,7 +244,7 @@ Examples:
   oracle bench
   oracle bench --journal memory --sessions 1000 --latency 50ms
   oracle bench --rate 500 --turns 1 --duration 60s --json
-  oracle bench --model openai/gpt-5-mini --sessions 4
+  oracle bench --model openai/gpt-6-luna --sessions 4
   oracle bench --url http://127.0.0.1:7770 --rate 100
 
 Without --url, starts a system with the configuration of this project and a simulated model, whose \

@@ -13,7 +13,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     parameters: &[Parameter::Temperature, Parameter::TopP],
     max_temperature: 1,
     images: true,
-    schemas: false,
+    ..Capabilities::NONE
 };
 
 /// Value of the header `anthropic-version`.

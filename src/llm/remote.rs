@@ -129,10 +129,15 @@ impl Shared {
     }
 
     fn capabilities_of(&self, model: &str) -> Capabilities {
-        let known = self.model(model).and_then(|known| known.images);
+        let Some(known) = self.model(model) else {
+            return self.capabilities;
+        };
+        let all = self.capabilities;
         Capabilities {
-            images: known.unwrap_or(self.capabilities.images),
-            ..self.capabilities
+            images: known.images.unwrap_or(all.images),
+            sampling: known.sampling.unwrap_or(all.sampling),
+            forced_tools: known.forced_tools.unwrap_or(all.forced_tools),
+            ..all
         }
     }
 
@@ -146,6 +151,12 @@ impl Shared {
                 openai::body(request, cache, name, self.host, takes, max_output, stream)
             }
             Dialect::Anthropic => {
+                // The default for unknown models must fit into a small window.
+                let window = known.and_then(|model| model.context_window);
+                let small = window
+                    .filter(|window| *window < 64_000)
+                    .map(|window| window / 2);
+                let max_output = max_output.or(small);
                 anthropic::body(request, cache, name, takes.images, max_output, stream)
             }
         }

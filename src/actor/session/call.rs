@@ -171,7 +171,7 @@ impl SessionShell {
             token,
             model: Arc::clone(&model),
             tokens,
-            price: policy.price(&model),
+            price: policy.price(&model).cloned(),
         });
         let ticket = Ticket {
             sid,

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Output limit for unknown models; all models of recent years accept it.
-const MAX_TOKENS: u64 = 8192;
+const MAX_TOKENS: u64 = 32_000;
 
 /// Content of a failed tool call without output.
 const SILENT: &str = "(no output)";

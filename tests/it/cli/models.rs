@@ -114,7 +114,7 @@ fn key_in_the_environment_selects_the_provider() {
 fn a_named_provider_without_its_key_stops_the_start() {
     let place = Workspace::new(&[]);
     let lines = [
-        "ask --model openai/gpt-4.1 hi",
+        "ask --model openai/gpt-6.1-terra hi",
         "config check --model anthropic/x,openai/y,nobody/z",
         "config check --model nobody/z",
     ];
