@@ -264,13 +264,15 @@ ended within their budget.";
 pub(super) const MODELS: &str = "\
 Examples:
   oracle models
+  oracle models update --from models.toml
   oracle models --json | jq -r '.providers[] | .name as $p | .models[] | \"\\($p)/\\(.name)\"'
 
 Queries all providers in parallel, for a few seconds at most: those in the configuration, those \
 with a key in the environment, and a local Ollama server. A provider that does not respond is \
 listed with the reason, and the exit code is still 0. Keys are never shown, only their sources.
 
-Prices are in US dollars per million tokens, from the configuration or as known at build time.";
+Prices are in US dollars per million tokens, from the configuration or from a table of models, whose \
+source and date are printed. `oracle models update` stores a newer table.";
 
 pub(super) const DOCTOR: &str = "\
 Examples:
