@@ -360,7 +360,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         let last = replied.map_or(0, |(_, usage)| usage.total_tokens());
         let is_free = self.is_by(OFFLINE) || self.is_by(Scripts::PROVIDER);
         if !is_free && self.replied.is_some() {
-            summary.push_str(&format!(" · {}", cost(answer.usage.cost)));
+            summary.push_str(&format!(" · {}", cost(&answer.usage)));
         }
         summary.push_str(&format!(" · {}", Span(self.screen.elapsed())));
         let view = self.session.view().await.ok();

@@ -29,13 +29,7 @@ const REJECTION_NOTES: u32 = 2;
 
 /// Adds the cost by the model's price, unless the provider reported it.
 pub(super) fn priced(draft: &Draft<'_>, model: &str, usage: Usage) -> Usage {
-    match draft.policy().price(model) {
-        Some(price) if usage.cost.0 == 0 => Usage {
-            cost: price.of(&usage),
-            ..usage
-        },
-        _ => usage,
-    }
+    usage.priced(draft.policy().price(model))
 }
 
 pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> Decision {

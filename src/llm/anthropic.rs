@@ -47,7 +47,7 @@ impl Protocol for Messages {
             parameters: &[Parameter::Temperature, Parameter::TopP],
             max_temperature: 1,
             images: true,
-            schemas: false,
+            ..Capabilities::NONE
         }
     }
 

@@ -117,6 +117,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) takes: Capabilities,
     /// Output limit of the model.
     pub(super) max_output: Option<u64>,
+    /// Context window of the model.
+    pub(super) window: Option<u64>,
     pub(super) stream: bool,
     pub(super) forms: Forms,
     pub(super) cache: &'a JsonCache,
@@ -133,6 +135,7 @@ impl<'a> Outgoing<'a> {
             host,
             takes: host.capabilities(),
             max_output: None,
+            window: None,
             stream: true,
             forms: Forms::default(),
             cache,

@@ -8,6 +8,7 @@ use std::{error::Error, fmt::Write as _};
 
 use reqwest::header::{DATE, HeaderMap};
 
+use super::lenient::mended;
 use crate::model::{Fault, FaultClass, FaultCode as Code};
 
 mod delay;
@@ -72,7 +73,7 @@ pub(super) fn in_reply(json: &str) -> Fault {
 
 /// What an answer says that is no reply and no known form of an error, if it says anything.
 pub(super) fn instead_of_reply(json: &str) -> Option<Fault> {
-    let message = Message::of(&serde_json::from_str(json).ok()?);
+    let message = Message::of(&serde_json::from_str(&mended(json)).ok()?);
     let code = message.code(None).unwrap_or(Code::EmptyReply);
     let what = empty_reply().detail;
     let told = !message.text.is_empty();

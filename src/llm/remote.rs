@@ -177,10 +177,15 @@ impl Shared {
     }
 
     fn capabilities_of(&self, model: &str) -> Capabilities {
-        let known = self.model(model).and_then(|known| known.images);
+        let Some(known) = self.model(model) else {
+            return self.capabilities;
+        };
+        let all = self.capabilities;
         Capabilities {
-            images: known.unwrap_or(self.capabilities.images),
-            ..self.capabilities
+            images: known.images.unwrap_or(all.images),
+            sampling: known.sampling.unwrap_or(all.sampling),
+            forced_tools: known.forced_tools.unwrap_or(all.forced_tools),
+            ..all
         }
     }
 
@@ -193,6 +198,7 @@ impl Shared {
             host: self.host,
             takes: self.capabilities_of(&request.model),
             max_output: known.and_then(|model| model.max_output),
+            window: known.and_then(|model| model.context_window),
             stream: self.streams(),
             forms,
             cache: &route.json_cache,

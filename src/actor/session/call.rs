@@ -174,7 +174,7 @@ impl SessionShell {
             token,
             model: Arc::clone(&model),
             tokens,
-            price: policy.price(&model),
+            price: policy.price(&model).cloned(),
         });
         let ticket = Ticket {
             sid,

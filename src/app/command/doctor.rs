@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{CommandContext, FoundConfig, find, ollama::with_local_model, run::on_runtime};
 use crate::{
+    actor::Clock,
     app::{self, BuildError, providers::Providers},
     cli::{
         Args, CliError,
@@ -18,7 +19,7 @@ use crate::{
     },
     config::{Config, Provider},
     llm::{Dialect, Remote, nearest, scripted::Scripts},
-    model::{Fault, FaultCode, Price, QueryType},
+    model::{Day, Fault, FaultCode, Price, QueryType},
     prompt::ComposeInput,
 };
 
@@ -40,7 +41,7 @@ pub(super) fn doctor(context: CommandContext<'_>) -> Result<u8, CliError> {
     local::check(args, loaded, file.as_deref(), environment, &mut report)?;
     // Calls cost money, so they need valid prices and prompts; `local::check` has reported any
     // problem.
-    let (Ok(facts), Ok(prompt)) = (app::prices(config), prompt(args, config)) else {
+    let (Ok(facts), Ok(prompt)) = (app::prices(config, environment), prompt(args, config)) else {
         return report.finish();
     };
     let providers = Providers::new(config, environment, &facts);
@@ -92,6 +93,11 @@ impl ProviderChecks<'_> {
             }
             name => self.providers.find(name),
         };
+        let choice = self.providers.choice(name, model);
+        let today = Day::of(Clock::system().now());
+        if let Some([seen, mend]) = choice.retirement.and_then(|one| one.warning(full, today)) {
+            self.report.add(Finding::warn("model", seen, mend))?;
+        }
         let provider = match provider {
             Ok(Some(provider)) => provider,
             Ok(None) => {
@@ -116,8 +122,8 @@ impl ProviderChecks<'_> {
         if !self.connect(&remote, &provider, model).await? {
             return Ok(());
         }
-        let price = self.providers.choice(name, model).price;
-        self.talk(&remote, &provider, model, price).await
+        self.talk(&remote, &provider, model, choice.price.as_ref())
+            .await
     }
 
     fn report_error(
@@ -176,7 +182,7 @@ impl ProviderChecks<'_> {
         remote: &Remote,
         provider: &Provider,
         model: &str,
-        price: Option<Price>,
+        price: Option<&Price>,
     ) -> Result<(), CliError> {
         let longest = self.config.model.total_deadline.min(LONGEST);
         let report = &mut self.report;

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Output limit for unknown models; all models of recent years accept it.
-const MAX_TOKENS: u64 = 8192;
+const MAX_TOKENS: u64 = 32_000;
 
 /// Content of a failed tool call without output.
 const SILENT: &str = "(no output)";
@@ -40,7 +40,9 @@ pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
     });
     let options = request.options.as_deref();
     let parameter = |parameter| options?.parameters.get(&parameter);
-    let most = call.max_output.unwrap_or(MAX_TOKENS);
+    // The default for unknown models must fit into a small window.
+    let small = call.window.map(|window| window / 2);
+    let most = call.max_output.unwrap_or(MAX_TOKENS.min(small.unwrap_or(u64::MAX)));
     let has_tools = !request.tools.is_empty();
     let single_call = options.is_some_and(|options| options.single_call);
     let fields = MessagesRequest {

@@ -140,7 +140,7 @@ impl Model<'_> {
             name: self.id.0.into_owned(),
             context_window: first(&windows),
             max_output: first(&outputs),
-            images: None,
+            ..ModelSettings::default()
         }
     }
 }

@@ -54,9 +54,7 @@ fn usage_of_failed_attempts_counts_once() {
     let priced = ModelChoice {
         price: Some(Price {
             input: NanoUsd(2_000_000_000),
-            cached: NanoUsd(0),
-            cache_write: NanoUsd(0),
-            output: NanoUsd(0),
+            ..Price::FREE
         }),
         ..ModelChoice::new("p/two")
     };

@@ -37,7 +37,7 @@ pub(super) async fn call(
     backend: &dyn Backend,
     request: Request,
     longest: Duration,
-    price: Option<Price>,
+    price: Option<&Price>,
 ) -> ProbeReply {
     let began = Instant::now();
     let mut stream = backend.call(request.clone());
@@ -65,10 +65,7 @@ pub(super) async fn call(
         parts: parts.unwrap_or_default(),
     };
     let guess = estimate_usage(&request, &said.parts);
-    let mut used = told;
-    if used.cost.0 == 0 {
-        used.cost = price.map(|price| price.of(&used)).unwrap_or_default();
-    }
+    let used = told.priced(price);
     let tokens = |usage: Usage| (usage.input_tokens, usage.output_tokens);
     ProbeReply {
         estimated: tokens(told) == tokens(guess),

@@ -222,7 +222,7 @@ async fn models_are_listed_with_their_limits() {
         name: name.to_owned(),
         context_window,
         max_output,
-        images: None,
+        ..ModelSettings::default()
     };
     let openai = r#"{"object":"list","data":[
         {"id":"a","object":"model"},
