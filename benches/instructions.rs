@@ -306,7 +306,7 @@ fn conversation(bytes: usize) -> Vec<ImportedMessage> {
 fn serve(dialect: Dialect) -> BenchResult<String> {
     let text = serde_json::to_string(DONE)?;
     let body = match dialect {
-        Dialect::OpenAi => format!(
+        Dialect::OpenAi | Dialect::Responses => format!(
             "{{\"choices\":[{{\"index\":0,\"finish_reason\":\"stop\",\"message\":{{\"role\":\"assistant\",\
              \"content\":{text}}}}}],\"usage\":{{\"prompt_tokens\":900,\"completion_tokens\":40}}}}"
         ),

@@ -26,14 +26,17 @@ use tokio_util::sync::CancellationToken;
 mod anthropic;
 mod damage;
 mod decide;
+mod dialect;
 mod fault;
 mod limits;
 mod log;
 mod openai;
 mod reply;
 mod request;
+mod responses;
 mod server;
 mod settings;
+mod strict;
 mod voice;
 
 pub use fault::{Fault, FaultKind, ParseError, Planned, When};

@@ -39,8 +39,12 @@ pub(super) struct CurrentTurn {
     pub calls: usize,
     pub text: Option<Arc<str>>,
     pub signal: Option<Arc<Signal>>,
-    /// Why the turn's signal was rejected.
+    /// What the model is told about the turn's rejected signal or call.
     pub rejection: Option<Arc<str>>,
+    /// Whether it was a call that was written as text.
+    pub missed_call: bool,
+    /// Whether the reply was nothing but reasoning.
+    pub reasoned: bool,
     pub stop: Option<StopReason>,
     /// Why the text was cut.
     pub cut: Option<Cut>,

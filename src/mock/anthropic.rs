@@ -1,24 +1,405 @@
-//! Writes messages in Anthropic's dialect.
+//! Anthropic's messages: requests, replies and refusals.
 
-use serde_json::{Value, json};
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use memchr::memmem;
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{
+    dialect::MockDialect,
     fault::{Cause, FaultKind, Problem},
     reply::{Call, Event, EventKind, HOLE, REASONING, Reply, event, halves, pieces},
+    request::{Asked, Check, Message, ParsedRequest, RequestTool, Rule, is_blank},
+    strict::{Bound, Cache, Cached, Prefix},
 };
 use crate::model::StopReason;
 
 const SIGNATURE: &str = "bW9jayBzaWduYXR1cmU=";
+/// Most cache marks.
+const MARKS: usize = 4;
+/// Most tokens of a reply.
+const OUTPUT: u64 = 128_000;
+/// Length of a signature in strict mode.
+const SIGNED: usize = 72;
+/// Parts of the names of models with the rules of 2025.
+const OLDER: [&str; 3] = ["claude-2", "claude-3", "-4-"];
+const MARKED: &str = "cache_control";
+const MARK: &str = "\"cache_control\"";
 
-pub(super) struct Anthropic<'a>(pub(super) Reply<'a>);
+pub(super) struct Anthropic;
 
-impl Anthropic<'_> {
-    pub(super) fn whole(&self) -> Value {
+impl MockDialect for Anthropic {
+    fn path(&self) -> &'static str {
+        "/v1/messages"
+    }
+
+    fn read<'a>(&self, bytes: &'a [u8]) -> Result<ParsedRequest<'a>, serde_json::Error> {
+        let body: Body = serde_json::from_slice(bytes)?;
+        let mut check = Check::new(unanswered, unasked);
+        for (at, message) in (1_usize..).zip(&body.messages) {
+            let before = at.checked_sub(2).and_then(|at| body.messages.get(at));
+            check_message(&mut check, at, message, before);
+        }
+        check.unanswered(body.messages.len() + 1);
+        if body.max_tokens.is_none_or(|most| most == 0) {
+            check.broken(Rule::Form, "max_tokens: Field required");
+        }
+        marks(&mut check, bytes);
+        let tools = body.tools.into_iter().flatten().map(|tool| RequestTool {
+            name: tool.name,
+            schema: tool.input_schema,
+        });
+        let asked = Asked {
+            body: bytes,
+            model: body.model,
+            stream: body.stream,
+            usage: true,
+            tools: tools.collect(),
+            tool_choice: body.tool_choice,
+            format: None,
+            messages: body.messages,
+        };
+        Ok(asked.finish(check))
+    }
+
+    fn strict(&self, body: &Value, headers: &HeaderMap) -> Result<Option<Bound>, Problem> {
+        let refuse = |what: String| Err(Problem::new(400, what));
+        if !headers.contains_key("anthropic-version") {
+            return refuse("anthropic-version: header is required".into());
+        }
+        let model = body["model"].as_str().unwrap_or_default();
+        let most = body["max_tokens"].as_u64().filter(|most| *most > OUTPUT);
+        if let Some(most) = most {
+            return refuse(format!(
+                "max_tokens: {most} > {OUTPUT}, which is the maximum allowed number of output tokens \
+                 for {model}"
+            ));
+        }
+        if OLDER.iter().any(|family| model.contains(family)) {
+            return Ok(None);
+        }
+        for name in ["temperature", "top_p", "top_k"] {
+            if !body[name].is_null() && body[name].as_f64() != Some(1.0) {
+                return refuse(format!("`{name}` is deprecated for this model."));
+            }
+        }
+        if let Some("any" | "tool") = body["tool_choice"]["type"].as_str() {
+            let what = "Thinking may not be enabled when tool_choice forces tool use.";
+            return refuse(what.into());
+        }
+        let thinking = &body["thinking"];
+        if let Some(kind @ ("disabled" | "enabled")) = thinking["type"].as_str() {
+            return refuse(format!(
+                "\"thinking.type.{kind}\" is not supported for this model. Use \
+                 \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior."
+            ));
+        }
+        let bound = verify(body, model).map_err(|what| Problem::new(400, what))?;
+        Ok(Some(bound))
+    }
+
+    fn cached(&self, cache: &mut Cache, body: &Value) -> Cached {
+        let blocks = |content: &Value, role: &Value| -> Vec<Value> {
+            let block =
+                |block: &Value| json!({ "block": block, "role": role, MARKED: block[MARKED] });
+            match content {
+                Value::Array(blocks) => blocks.iter().map(block).collect(),
+                text => vec![block(&json!({ "type": "text", "text": text }))],
+            }
+        };
+        let tools = list(&body["tools"]).cloned();
+        let system = blocks(&body["system"], &Value::Null);
+        let said = list(&body["messages"])
+            .flat_map(|message| blocks(&message["content"], &message["role"]));
+        let model = body["model"].as_str().unwrap_or_default();
+        cache.marked(model, tools.chain(system).chain(said))
+    }
+
+    fn whole(&self, reply: Reply) -> Value {
+        Messages(reply).whole()
+    }
+
+    fn events(&self, reply: Reply) -> Vec<Event> {
+        Messages(reply).events()
+    }
+
+    fn filter_refuses(&self) -> bool {
+        true
+    }
+
+    fn status(&self, problem: &Problem) -> u16 {
+        match problem.cause {
+            Cause::Quota => 402,
+            Cause::Status | Cause::Context => problem.status,
+        }
+    }
+
+    fn error(&self, problem: &Problem) -> Value {
+        let kind = match self.status(problem) {
+            401 => "authentication_error",
+            402 => "billing_error",
+            403 => "permission_error",
+            404 => "not_found_error",
+            413 => "request_too_large",
+            429 => "rate_limit_error",
+            504 => "timeout_error",
+            503 | 529 => "overloaded_error",
+            400..=499 => "invalid_request_error",
+            _ => "api_error",
+        };
+        let message = match problem.cause {
+            Cause::Context => "prompt is too long: 250000 tokens > 200000 maximum",
+            Cause::Status | Cause::Quota => &problem.message,
+        };
+        let error = json!({ "type": kind, "message": message });
+        json!({ "type": "error", "error": error, "request_id": "req_mock" })
+    }
+
+    fn models(&self, names: &[String]) -> Value {
+        let model = |name| {
+            let created = "2023-11-14T22:13:20Z";
+            json!({ "type": "model", "id": name, "display_name": name, "created_at": created })
+        };
+        let models: Vec<Value> = names.iter().map(model).collect();
+        let (first, last) = (names.first(), names.last());
+        json!({ "data": models, "has_more": false, "first_id": first, "last_id": last })
+    }
+
+    fn limit(&self, name: &str, what: &str) -> String {
+        format!("anthropic-ratelimit-{what}-{name}")
+    }
+
+    fn reset(&self, time: Duration, date: &dyn Fn(Duration) -> String) -> String {
+        date(time)
+    }
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> + Clone {
+    value.as_array().into_iter().flatten()
+}
+
+fn is_thought(block: &Value) -> bool {
+    block["type"] == "thinking" || block["type"] == "redacted_thinking"
+}
+
+/// A message without its thinking, which is chained by signatures instead.
+fn unthought(message: &Value) -> Value {
+    let mut message = message.clone();
+    if let Some(blocks) = message.get_mut("content").and_then(Value::as_array_mut) {
+        blocks.retain(|block| !is_thought(block));
+    }
+    message
+}
+
+/// Checks that each thinking block is as it was, after what it was, and that none is missing
+/// between others. Returns what the next one is bound to. Blocks of other models are ignored.
+fn verify(body: &Value, model: &str) -> Result<Bound, String> {
+    let drops = body["thinking"]["block_binding"]["prefix_mismatch_behavior"] == "drop_block";
+    let is_kept = list(&body["messages"]).any(|said| list(&said["content"]).any(is_thought));
+    let is_reply = |message: &Value| message["role"] == "assistant";
+    let messages: Vec<&Value> = list(&body["messages"]).collect();
+    let last = messages.iter().rposition(|message| is_reply(message));
+    let mut prefix = Prefix::of([&body["tools"], &body["system"]]);
+    let mut bound = Bound {
+        model: model.to_owned(),
+        prefix: prefix.hash(),
+        after: String::new(),
+        shown: body["thinking"]["display"] == "summarized",
+    };
+    for (at, message) in messages.iter().enumerate() {
+        for (n, block) in list(&message["content"]).enumerate() {
+            if block["type"] != "thinking" {
+                continue;
+            }
+            let signature = block["signature"].as_str().unwrap_or_default();
+            let place =
+                format!("messages.{at}.content.{n}: Invalid `signature` in `thinking` block");
+            if signature.len() != SIGNED || !signature.is_ascii() {
+                return Err(place);
+            }
+            let text = block["thinking"].as_str().unwrap_or_default();
+            let (of_model, rest) = signature.split_at(8);
+            let (expected, follows) = (bound.sign(text), &rest[32..]);
+            if of_model != &expected[..8] {
+                continue;
+            }
+            if rest[..32] != expected[8..40]
+                || !(bound.after.is_empty() || expected.ends_with(follows))
+            {
+                if drops {
+                    continue;
+                }
+                return Err(format!(
+                    "{place}. The block is bound to a different conversation. Remove the block, or \
+                     set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\"."
+                ));
+            }
+            signature.clone_into(&mut bound.after);
+        }
+        let mut blocks = list(&message["content"]);
+        let calls = blocks.clone().any(|block| block["type"] == "tool_use");
+        let first = blocks.next().filter(|block| !is_thought(block));
+        if let Some(first) = first.filter(|_| is_kept && calls && last == Some(at)) {
+            let kind = &first["type"];
+            return Err(format!(
+                "messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found \
+                 `{}`. When `thinking` is enabled, a final `assistant` message must start with a \
+                 thinking block (preceeding the lastmost set of `tool_use` and `tool_result` \
+                 blocks).",
+                kind.as_str().unwrap_or_default()
+            ));
+        }
+        prefix.add(unthought(message));
+        bound.prefix = prefix.hash();
+    }
+    Ok(bound)
+}
+
+fn unanswered(at: usize, id: &str) -> String {
+    let at = at.saturating_sub(2);
+    format!(
+        "messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: \
+         {id}. Each `tool_use` block must have a corresponding `tool_result` block in the next \
+         message."
+    )
+}
+
+fn unasked(at: usize, id: &str) -> String {
+    let at = at.saturating_sub(1);
+    format!(
+        "messages.{at}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each \
+         `tool_result` block must have a corresponding `tool_use` block in the previous message."
+    )
+}
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(default)]
+    model: String,
+    max_tokens: Option<u64>,
+    #[serde(borrow)]
+    messages: Vec<Message<'a>>,
+    stream: Option<bool>,
+    #[serde(borrow)]
+    tools: Option<Vec<Tool<'a>>>,
+    #[serde(default)]
+    tool_choice: Value,
+}
+
+#[derive(Deserialize)]
+struct Tool<'a> {
+    name: String,
+    #[serde(borrow)]
+    input_schema: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(default)]
+    tool_use_id: String,
+}
+
+fn check_message(check: &mut Check, at: usize, message: &Message, before: Option<&Message>) {
+    match (&*message.role, before) {
+        ("user" | "assistant", Some(before)) if before.role == message.role => {
+            let what = format!("it follows another message of the role `{}`", message.role);
+            check.note(Rule::Roles, at, what);
+        }
+        ("system", Some(before)) if before.role == "user" => {}
+        ("assistant", None) => {
+            check.note(Rule::Roles, at, "the first message is not the user's");
+        }
+        ("user" | "assistant", _) => {}
+        (role, _) => check.note(Rule::Roles, at, format!("unknown role `{role}`")),
+    }
+    if is_blank(message.content) {
+        check.note(Rule::Empty, at, "it has no content");
+    }
+    let asked = blocks(check, at, message);
+    check.unanswered(at);
+    check.called |= !asked.is_empty();
+    check.open = asked;
+}
+
+/// Matches results with calls, and returns the ids of new calls.
+fn blocks(check: &mut Check, at: usize, message: &Message) -> Vec<String> {
+    let mut asked = Vec::new();
+    let content = message.content.map_or("", RawValue::get);
+    if !content.starts_with('[') {
+        return asked;
+    }
+    let blocks: Vec<Block> = match serde_json::from_str(content) {
+        Ok(blocks) => blocks,
+        Err(error) => {
+            check.note(Rule::Form, at, error);
+            return asked;
+        }
+    };
+    let mut other = false;
+    for block in &blocks {
+        match &*block.kind {
+            "tool_result" => {
+                let id = &block.tool_use_id;
+                check.result(at, id, message.role == "user");
+                if other {
+                    let what = format!("the result `{id}` is not before all other content");
+                    check.note(Rule::Roles, at, what);
+                }
+            }
+            "tool_use" => {
+                check.plain_id(&block.id);
+                check.name(&block.name);
+                let input = block.input.map_or("", RawValue::get);
+                if serde_json::from_str::<Map<String, Value>>(input).is_err() {
+                    let what = format!("the input of the call `{}` is not an object", block.id);
+                    check.note(Rule::Arguments, at, what);
+                }
+                asked.push(block.id.to_string());
+            }
+            "text" if is_blank(block.text) => {
+                check.note(Rule::Empty, at, "it has an empty text");
+            }
+            _ => {}
+        }
+        other |= block.kind != "tool_result";
+    }
+    asked
+}
+
+/// Counts keys only: quotes within a text are escaped.
+fn marks(check: &mut Check, body: &[u8]) {
+    let is_key = |at: &usize| {
+        let rest = body[at + MARK.len()..].trim_ascii_start();
+        rest.starts_with(b":") && !body[..*at].ends_with(b"\\")
+    };
+    let marks = memmem::find_iter(body, MARK).filter(is_key).count();
+    if marks > MARKS {
+        let what = format!("{marks} parts have `cache_control`, the maximum is {MARKS}");
+        check.broken(Rule::Cache, what);
+    }
+}
+
+struct Messages<'a>(Reply<'a>);
+
+impl Messages<'_> {
+    fn whole(&self) -> Value {
         let said = self.0.said;
         let mut blocks = Vec::new();
         if said.reasoning.is_some() {
-            let thinking = json!({ "type": "thinking", "thinking": REASONING,
-                "signature": SIGNATURE });
+            let (text, signature) = self.thought();
+            let thinking = json!({ "type": "thinking", "thinking": text, "signature": signature });
             blocks.push(thinking);
         }
         if self.has_text() {
@@ -35,17 +416,16 @@ impl Anthropic<'_> {
         }
         let mut whole = self.message(blocks, self.stop());
         if !self.0.is(FaultKind::NoUsage) {
-            let (sent, received) = (self.0.asked.tokens, said.tokens());
-            whole["usage"] = json!({ "input_tokens": sent, "output_tokens": received });
+            whole["usage"] = self.usage(said.tokens());
         }
         whole
     }
 
-    pub(super) fn events(&self) -> Vec<Event> {
+    fn events(&self) -> Vec<Event> {
         let said = self.0.said;
         let mut message = self.message(Vec::new(), None);
         if !self.0.is(FaultKind::NoUsage) {
-            message["usage"] = json!({ "input_tokens": self.0.asked.tokens, "output_tokens": 1 });
+            message["usage"] = self.usage(1);
         }
         let start = json!({ "type": "message_start", "message": message });
         let ping = json!({ "type": "ping" });
@@ -54,9 +434,11 @@ impl Anthropic<'_> {
         if said.reasoning.is_some() {
             let start = json!({ "type": "thinking", "thinking": "", "signature": "" });
             events.push(self.begin(block, start));
-            let thought = json!({ "type": "thinking_delta", "thinking": REASONING });
-            let signature = json!({ "type": "signature_delta", "signature": SIGNATURE });
-            for delta in [thought, signature] {
+            let (text, signature) = self.thought();
+            let thought = json!({ "type": "thinking_delta", "thinking": text });
+            let thought = Some(thought).filter(|_| !text.is_empty());
+            let signature = json!({ "type": "signature_delta", "signature": signature });
+            for delta in thought.into_iter().chain([signature]) {
                 events.push(event(EventKind::Content, &self.delta(block, delta)));
             }
             events.push(self.end(block));
@@ -82,6 +464,31 @@ impl Anthropic<'_> {
         }
         events.push(event(EventKind::Mark, &json!({ "type": "message_stop" })));
         events
+    }
+
+    fn thought(&self) -> (&'static str, String) {
+        match self.0.asked.bound() {
+            None => (REASONING, SIGNATURE.to_owned()),
+            Some(bound) => {
+                let text = if bound.shown { REASONING } else { "" };
+                (text, bound.sign(text))
+            }
+        }
+    }
+
+    fn usage(&self, received: u64) -> Value {
+        let sent = self.0.asked.tokens;
+        let Some(Cached { read, written }) = self.0.asked.cached() else {
+            return json!({ "input_tokens": sent, "output_tokens": received });
+        };
+        json!({
+            "input_tokens": sent.saturating_sub(read + written),
+            "cache_read_input_tokens": read,
+            "cache_creation_input_tokens": written,
+            "cache_creation":
+                { "ephemeral_5m_input_tokens": written, "ephemeral_1h_input_tokens": 0 },
+            "output_tokens": received,
+        })
     }
 
     fn has_text(&self) -> bool {
@@ -149,43 +556,4 @@ impl Anthropic<'_> {
             (_, StopReason::Refusal | StopReason::ContentFilter) => "refusal",
         })
     }
-}
-
-/// The status in this dialect.
-pub(super) const fn status(problem: &Problem) -> u16 {
-    match problem.cause {
-        Cause::Quota => 402,
-        Cause::Status | Cause::Context => problem.status,
-    }
-}
-
-pub(super) fn error(problem: &Problem) -> Value {
-    let kind = match status(problem) {
-        401 => "authentication_error",
-        402 => "billing_error",
-        403 => "permission_error",
-        404 => "not_found_error",
-        413 => "request_too_large",
-        429 => "rate_limit_error",
-        504 => "timeout_error",
-        503 | 529 => "overloaded_error",
-        400..=499 => "invalid_request_error",
-        _ => "api_error",
-    };
-    let message = match problem.cause {
-        Cause::Context => "prompt is too long: 250000 tokens > 200000 maximum",
-        Cause::Status | Cause::Quota => &problem.message,
-    };
-    let error = json!({ "type": kind, "message": message });
-    json!({ "type": "error", "error": error, "request_id": "req_mock" })
-}
-
-pub(super) fn models(names: &[String]) -> Value {
-    let model = |name| {
-        let created = "2023-11-14T22:13:20Z";
-        json!({ "type": "model", "id": name, "display_name": name, "created_at": created })
-    };
-    let models: Vec<Value> = names.iter().map(model).collect();
-    let (first, last) = (names.first(), names.last());
-    json!({ "data": models, "has_more": false, "first_id": first, "last_id": last })
 }

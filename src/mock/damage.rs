@@ -81,7 +81,13 @@ pub(super) fn of_stream(
                 events.swap(at, at + 1);
             }
         }
-        FaultKind::ErrorFirst | FaultKind::ErrorLate => events.push(error),
+        FaultKind::ErrorFirst | FaultKind::ErrorLate => {
+            let (text, holds) = error;
+            events.push((
+                text.replace(r#""\u0002""#, &events.len().to_string()),
+                holds,
+            ));
+        }
         FaultKind::Comments => {
             let comment = (COMMENT.to_owned(), EventKind::Frame);
             let with_comment = |event| [comment.clone(), event];

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::{
-    anthropic::{self, Anthropic},
     damage::{self, Step},
+    dialect::{MockDialect, row},
     fault::{self, Fault, FaultKind, Problem, Salt},
-    openai::{self, OpenAi},
-    reply::{EventKind, Reply, event},
-    request::{self, Breach, ParsedRequest, Rule},
+    reply::Reply,
+    request::{Breach, ParsedRequest, Rule},
     server::{HOLD, Server},
+    strict::Strict,
     voice::{self, PlannedReply},
 };
 use crate::{llm::Dialect, model::StopReason};
@@ -79,6 +79,10 @@ pub(super) struct MockRequest<'a> {
 }
 
 impl MockRequest<'_> {
+    const fn row(&self) -> &'static dyn MockDialect {
+        row(self.dialect)
+    }
+
     pub(super) fn decide(&self, server: &Server) -> Answer {
         let mut breaches = Vec::new();
         let mut answer = match self.reply(server, &mut breaches) {
@@ -93,7 +97,7 @@ impl MockRequest<'_> {
         }
         if let Some(limits) = &server.limits {
             let date = |time| rfc3339(self.date + time);
-            let headers = limits.lock().headers(self.dialect, date);
+            let headers = limits.lock().headers(self.row(), date);
             answer.headers.extend(headers);
         }
         answer
@@ -112,14 +116,20 @@ impl MockRequest<'_> {
             }
             None => fault::choose(&settings.faults, settings.seed, self.number),
         };
-        let mut asked = request::read(self.dialect, self.body).map_err(|error| {
+        let mut asked = self.row().read(self.body).map_err(|error| {
             let what = format!("invalid body: {error}");
             breaches.push(Rule::Form.broken(&*what));
             Problem::new(400, what)
         })?;
         breaches.append(&mut asked.breaches);
         if let (true, Some(breach)) = (settings.strict, breaches.first()) {
-            return Err(Problem::new(400, breach.to_string()));
+            return Err(Problem::new(400, &*breach.what));
+        }
+        if settings.strict {
+            let body = serde_json::from_slice(self.body).unwrap_or_default();
+            let bound = self.row().strict(&body, self.headers)?;
+            let cached = self.row().cached(&mut server.cache.lock(), &body);
+            asked.strict = Some(Strict { bound, cached });
         }
         if !settings.models.is_empty() && !settings.models.contains(&asked.model) {
             let what = format!("the model `{}` does not exist", asked.model);
@@ -177,7 +187,10 @@ impl MockRequest<'_> {
             said = voice::apply_fault(said, fault, asked);
         }
         let kind = fault.map(|fault| fault.kind);
-        if said.stop == StopReason::ContentFilter && self.dialect == Dialect::Anthropic {
+        if asked.bound().is_some() && kind != Some(FaultKind::EmptyChoices) {
+            said.reasoning.get_or_insert("reasoning");
+        }
+        if said.stop == StopReason::ContentFilter && self.row().filter_refuses() {
             let what = "output blocked by content filtering policy";
             return self.refusal(&Problem::new(400, what));
         }
@@ -187,10 +200,7 @@ impl MockRequest<'_> {
             fault: kind,
         };
         if !asked.stream || kind == Some(FaultKind::Json) {
-            let body = match self.dialect {
-                Dialect::OpenAi => OpenAi(reply).whole(),
-                Dialect::Anthropic => Anthropic(reply).whole(),
-            };
+            let body = self.row().whole(reply);
             let body = Bytes::from(body.to_string());
             let sent = match fault {
                 None => Sent::Whole(body),
@@ -198,10 +208,7 @@ impl MockRequest<'_> {
             };
             return Answer::new(200, JSON, sent);
         }
-        let events = match self.dialect {
-            Dialect::OpenAi => OpenAi(reply).events(),
-            Dialect::Anthropic => Anthropic(reply).events(),
-        };
+        let events = self.row().events(reply);
         let (seed, gap) = (server.settings.seed, server.settings.gap);
         if fault.is_none() && gap.is_zero() && utterance.gap.is_zero() {
             let whole: String = events.into_iter().map(|(text, _)| text).collect();
@@ -217,7 +224,7 @@ impl MockRequest<'_> {
         };
         let what = "mock fault: the server failed in the middle of the reply";
         let problem = Problem::new(500, what);
-        let error = event(EventKind::Frame, &self.error(&problem));
+        let error = self.row().error_event(&problem, reply);
         let steps = damage::of_stream(events, fault, error, gap);
         Answer::new(200, STREAM, Sent::Steps(steps))
     }
@@ -241,21 +248,11 @@ impl MockRequest<'_> {
     }
 
     pub(super) fn refusal(&self, problem: &Problem) -> Answer {
-        let status = match self.dialect {
-            Dialect::OpenAi => problem.status,
-            Dialect::Anthropic => anthropic::status(problem),
-        };
-        let body = self.error(problem).to_string();
+        let status = self.row().status(problem);
+        let body = self.row().error(problem).to_string();
         let mut answer = Answer::new(status, JSON, Sent::Whole(body.into()));
         answer.headers.clone_from(&problem.headers);
         answer
-    }
-
-    fn error(&self, problem: &Problem) -> serde_json::Value {
-        match self.dialect {
-            Dialect::OpenAi => openai::error(problem),
-            Dialect::Anthropic => anthropic::error(problem),
-        }
     }
 }
 

@@ -313,6 +313,8 @@ pub(super) struct Problem {
     pub(super) status: u16,
     pub(super) cause: Cause,
     pub(super) message: String,
+    /// In OpenAI's dialects: the parameter, and a code.
+    pub(super) about: (Option<String>, Option<&'static str>),
     pub(super) headers: Vec<(String, String)>,
 }
 
@@ -329,8 +331,15 @@ impl Problem {
             status,
             cause: Cause::Status,
             message: message.into(),
+            about: (None, None),
             headers: Vec::new(),
         }
+    }
+
+    /// Names the parameter and a code.
+    pub(super) fn about(mut self, parameter: &str, code: Option<&'static str>) -> Self {
+        self.about = (Some(parameter.to_owned()), code);
+        self
     }
 
     /// Adds a header.

@@ -4,8 +4,7 @@ use std::{num::NonZeroU32, time::Duration};
 
 use tokio::time::Instant;
 
-use super::settings::Settings;
-use crate::llm::Dialect;
+use super::{dialect::MockDialect, settings::Settings};
 
 const MINUTE: f64 = 60.0;
 
@@ -78,7 +77,7 @@ impl Limits {
     /// The rate limit headers; `date` formats a time from now.
     pub(super) fn headers(
         &self,
-        dialect: Dialect,
+        dialect: &dyn MockDialect,
         date: impl Fn(Duration) -> String,
     ) -> Vec<(String, String)> {
         let mut headers = Vec::new();
@@ -86,37 +85,20 @@ impl Limits {
             let Some(bucket) = bucket else { continue };
             let (limit, left) = (bucket.per_minute.floor(), bucket.level.floor());
             let full = bucket.until(bucket.most);
-            let reset = match dialect {
-                Dialect::OpenAi => short(full),
-                Dialect::Anthropic => date(full),
-            };
+            let reset = dialect.reset(full, &date);
             let values = [limit.to_string(), left.to_string(), reset];
             for (name, value) in ["limit", "remaining", "reset"].into_iter().zip(values) {
-                let name = match dialect {
-                    Dialect::OpenAi => format!("x-ratelimit-{name}-{what}"),
-                    Dialect::Anthropic => format!("anthropic-ratelimit-{what}-{name}"),
-                };
-                headers.push((name, value));
+                headers.push((dialect.limit(name, what), value));
             }
         }
         headers
     }
 }
 
-/// A duration in OpenAI's format: `1m30s`, `1.5s`, `20ms`.
-fn short(time: Duration) -> String {
-    let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    let seconds = Duration::from_millis(millis % 60_000).as_secs_f64();
-    match millis {
-        0..1_000 => format!("{millis}ms"),
-        1_000..60_000 => format!("{seconds}s"),
-        _ => format!("{}m{seconds}s", millis / 60_000),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{llm::Dialect, mock::dialect::row};
 
     fn limits(requests: u32, burst: Option<u32>, tokens: Option<u32>, now: Instant) -> Limits {
         let settings = Settings {
@@ -160,7 +142,7 @@ mod tests {
         let mut limits = limits(600, Some(10), Some(1_000), start);
         limits.take(250, start).unwrap();
         let lines = |dialect| {
-            let headers = limits.headers(dialect, |time| format!("+{}", time.as_millis()));
+            let headers = limits.headers(row(dialect), |time| format!("+{}", time.as_millis()));
             headers
                 .into_iter()
                 .map(|(name, value)| format!("{name}: {value}"))
@@ -181,7 +163,8 @@ mod tests {
             lines(Dialect::Anthropic)[2],
             "anthropic-ratelimit-requests-reset: +100"
         );
-        let forms = [90_000, 1_500, 20, 60_000].map(|ms| short(Duration::from_millis(ms)));
+        let forms = [90_000, 1_500, 20, 60_000]
+            .map(|ms| row(Dialect::OpenAi).reset(Duration::from_millis(ms), &|_| String::new()));
         assert_eq!(forms, ["1m30s", "1.5s", "20ms", "1m0s"]);
     }
 }

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use super::{
     decide::{Answer, MockRequest},
+    dialect::row,
     request::Breach,
-    server::path,
 };
 use crate::config::may_be_secret;
 
@@ -156,7 +156,7 @@ impl Log {
         inner.bytes += request.body.len();
         inner.kept.push_back(Recorded {
             number: request.number,
-            path: path(request.dialect),
+            path: row(request.dialect).path(),
             headers: headers.collect(),
             body: request.body.clone(),
             status,

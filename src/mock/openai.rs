@@ -1,20 +1,236 @@
-//! Writes chat completions in OpenAI's dialect.
+//! OpenAI's chat completions: requests, replies and refusals.
 
-use serde_json::{Value, json};
+use axum::http::HeaderMap;
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
 
 use super::{
-    fault::{Cause, FaultKind, Problem},
+    dialect::{CREATED, MockDialect},
+    fault::{FaultKind, Problem},
     reply::{Call, Event, EventKind, HOLE, REASONING, Reply, event, halves, pieces},
+    request::{Asked, Check, Message, ParsedRequest, RequestTool, Rule, is_blank},
+    strict::{Bound, Cached},
 };
 use crate::model::StopReason;
 
-/// Fixed, because replies are deterministic.
-const CREATED: u64 = 1_700_000_000;
+pub(super) const UNSUPPORTED: Option<&str> = Some("unsupported_parameter");
+/// Models that always reason.
+const LACKS_NONE: [&str; 1] = ["gpt-6.1-sol"];
 
-pub(super) struct OpenAi<'a>(pub(super) Reply<'a>);
+pub(super) struct OpenAi;
 
-impl OpenAi<'_> {
-    pub(super) fn whole(&self) -> Value {
+impl MockDialect for OpenAi {
+    fn path(&self) -> &'static str {
+        "/v1/chat/completions"
+    }
+
+    fn read<'a>(&self, bytes: &'a [u8]) -> Result<ParsedRequest<'a>, serde_json::Error> {
+        let body: Body = serde_json::from_slice(bytes)?;
+        let mut check = Check::new(unanswered, unasked);
+        for (at, message) in (1..).zip(&body.messages) {
+            message.check(at, &mut check);
+        }
+        check.unanswered(body.messages.len() + 1);
+        let format = body
+            .response_format
+            .filter(|format| format["type"] != "text");
+        let messages = body.messages.into_iter();
+        let tools = body.tools.into_iter().flatten();
+        let asked = Asked {
+            body: bytes,
+            model: body.model,
+            stream: body.stream,
+            usage: (body.stream_options).and_then(|options| options.include_usage) == Some(true),
+            tools: tools.map(|tool| tool.function).collect(),
+            tool_choice: body.tool_choice,
+            format: format.map(|format| format["json_schema"]["schema"].clone()),
+            messages: messages
+                .map(|message| Message {
+                    role: message.role,
+                    content: message.content,
+                })
+                .collect(),
+        };
+        Ok(asked.finish(check))
+    }
+
+    fn strict(&self, body: &Value, _: &HeaderMap) -> Result<Option<Bound>, Problem> {
+        let model = body["model"].as_str().unwrap_or_default();
+        let Some(generation) = generation(model) else {
+            return Ok(None);
+        };
+        if !body["max_tokens"].is_null() {
+            let what = "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
+                        'max_completion_tokens' instead.";
+            return Err(Problem::new(400, what).about("max_tokens", UNSUPPORTED));
+        }
+        let effort = effort(model, &body["reasoning_effort"])?;
+        if effort == "none" {
+            return Ok(None);
+        }
+        let is_function = |tool: &Value| tool["type"] == "function";
+        let tools = body["tools"].as_array();
+        if generation >= (5, 4) && tools.is_some_and(|tools| tools.iter().any(is_function)) {
+            let remedy = match generation {
+                (5, 4) => "Please use /v1/responses instead.",
+                _ if LACKS_NONE.iter().any(|name| model.starts_with(name)) => {
+                    "Please use /v1/responses instead."
+                }
+                _ => "To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
+            };
+            let what = format!(
+                "Function tools with reasoning_effort are not supported for {model} in \
+                 /v1/chat/completions. {remedy}"
+            );
+            return Err(Problem::new(400, what).about("reasoning_effort", None));
+        }
+        for name in ["temperature", "top_p"] {
+            let value = &body[name];
+            if !value.is_null() && value.as_f64() != Some(1.0) {
+                let what = format!(
+                    "Unsupported value: '{name}' does not support {value} with this model. Only the \
+                     default (1) value is supported."
+                );
+                return Err(Problem::new(400, what).about(name, Some("unsupported_value")));
+            }
+        }
+        Ok(None)
+    }
+
+    fn whole(&self, reply: Reply) -> Value {
+        Chat(reply).whole()
+    }
+
+    fn events(&self, reply: Reply) -> Vec<Event> {
+        Chat(reply).events()
+    }
+}
+
+/// The generation of a reasoning model: 5.6 of `gpt-5.6-terra`. `o3` is one of 5.0.
+pub(super) fn generation(model: &str) -> Option<(u32, u32)> {
+    let name = model.rsplit('/').next().unwrap_or_default();
+    if ["o1", "o3", "o4"].iter().any(|of| name.starts_with(of)) {
+        return Some((5, 0));
+    }
+    let digits = |text: &str| {
+        text.split(|c: char| !c.is_ascii_digit())
+            .next()?
+            .parse()
+            .ok()
+    };
+    let (major, minor) = match name.strip_prefix("gpt-")?.split_once('.') {
+        Some((major, minor)) => (digits(major)?, digits(minor).unwrap_or(0)),
+        None => (digits(name.strip_prefix("gpt-")?)?, 0),
+    };
+    (major >= 5).then_some((major, minor))
+}
+
+/// The effort of a reasoning model: from 5.1 to 5.5, none by default.
+pub(super) fn effort<'a>(model: &str, asked: &'a Value) -> Result<&'a str, Problem> {
+    let asked = asked.as_str();
+    if asked == Some("none") && LACKS_NONE.iter().any(|name| model.starts_with(name)) {
+        let what = format!(
+            "Unsupported value: 'none' is not supported with the '{model}' model. Supported values \
+             are: 'low', 'medium', 'high', and 'xhigh'."
+        );
+        return Err(Problem::new(400, what).about("reasoning_effort", Some("unsupported_value")));
+    }
+    Ok(asked.unwrap_or(match generation(model) {
+        Some((5, 1..=5)) => "none",
+        _ => "medium",
+    }))
+}
+
+fn unanswered(_: usize, id: &str) -> String {
+    format!(
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to \
+         each 'tool_call_id'. The following tool_call_ids did not have response messages: {id}"
+    )
+}
+
+fn unasked(_: usize, _: &str) -> String {
+    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with \
+     'tool_calls'."
+        .to_owned()
+}
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(default)]
+    model: String,
+    #[serde(borrow)]
+    messages: Vec<ChatMessage<'a>>,
+    stream: Option<bool>,
+    stream_options: Option<StreamOptions>,
+    #[serde(borrow)]
+    tools: Option<Vec<Tool<'a>>>,
+    #[serde(default)]
+    tool_choice: Value,
+    response_format: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct StreamOptions {
+    include_usage: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct Tool<'a> {
+    #[serde(borrow)]
+    function: RequestTool<'a>,
+}
+
+#[derive(Deserialize)]
+struct ChatMessage<'a> {
+    role: String,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(default)]
+    tool_calls: Option<Vec<RequestedCall>>,
+    #[serde(default)]
+    tool_call_id: String,
+}
+
+#[derive(Deserialize)]
+struct RequestedCall {
+    id: String,
+    function: CallFunction,
+}
+
+#[derive(Deserialize)]
+struct CallFunction {
+    #[serde(default)]
+    name: String,
+    arguments: String,
+}
+
+impl ChatMessage<'_> {
+    fn check(&self, at: usize, check: &mut Check) {
+        if self.role != "tool" {
+            check.unanswered(at);
+        }
+        let calls = self.tool_calls.as_deref().unwrap_or_default();
+        match &*self.role {
+            "system" | "developer" | "user" => {}
+            "assistant" => {
+                for call in calls {
+                    check.short_id(&call.id);
+                    check.call(at, &call.id, &call.function.name, &call.function.arguments);
+                }
+            }
+            "tool" => check.result(at, &self.tool_call_id, true),
+            role => check.note(Rule::Roles, at, format!("unknown role `{role}`")),
+        }
+        if is_blank(self.content) && calls.is_empty() {
+            check.note(Rule::Empty, at, "it has no content");
+        }
+    }
+}
+
+struct Chat<'a>(Reply<'a>);
+
+impl Chat<'_> {
+    fn whole(&self) -> Value {
         let said = self.0.said;
         let mut whole = self.head("chat.completion");
         if !self.0.is(FaultKind::EmptyChoices) {
@@ -41,7 +257,7 @@ impl OpenAi<'_> {
         whole
     }
 
-    pub(super) fn events(&self) -> Vec<Event> {
+    fn events(&self) -> Vec<Event> {
         let said = self.0.said;
         let mark = ("data: [DONE]\n\n".to_owned(), EventKind::Mark);
         if self.0.is(FaultKind::EmptyChoices) {
@@ -152,26 +368,12 @@ impl OpenAi<'_> {
     fn usage(&self) -> Value {
         let (sent, received) = (self.0.asked.tokens, self.0.said.tokens());
         let total = sent + received;
-        json!({ "prompt_tokens": sent, "completion_tokens": received, "total_tokens": total })
+        let mut usage = json!({ "prompt_tokens": sent, "completion_tokens": received,
+            "total_tokens": total });
+        if let Some(Cached { read, written }) = self.0.asked.cached() {
+            usage["prompt_tokens_details"] =
+                json!({ "cached_tokens": read, "cache_write_tokens": written });
+        }
+        usage
     }
-}
-
-pub(super) fn error(problem: &Problem) -> Value {
-    let (kind, code) = match (problem.cause, problem.status) {
-        (Cause::Context, _) => ("invalid_request_error", Some("context_length_exceeded")),
-        (Cause::Quota, _) => ("insufficient_quota", Some("insufficient_quota")),
-        (Cause::Status, 401) => ("invalid_request_error", Some("invalid_api_key")),
-        (Cause::Status, 404) => ("invalid_request_error", Some("model_not_found")),
-        (Cause::Status, 429) => ("requests", Some("rate_limit_exceeded")),
-        (Cause::Status, 400..=499) => ("invalid_request_error", None),
-        (Cause::Status, _) => ("server_error", None),
-    };
-    json!({ "error": { "message": problem.message, "type": kind, "param": null, "code": code } })
-}
-
-pub(super) fn models(names: &[String]) -> Value {
-    let model =
-        |name| json!({ "id": name, "object": "model", "created": CREATED, "owned_by": "mock" });
-    let models: Vec<Value> = names.iter().map(model).collect();
-    json!({ "object": "list", "data": models })
 }

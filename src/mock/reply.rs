@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{fault::FaultKind, request::ParsedRequest};
 use crate::model::StopReason;
 
+#[derive(Clone, Copy)]
 pub(super) struct Reply<'a> {
     pub(super) asked: &'a ParsedRequest<'a>,
     pub(super) said: &'a ReplyContent,
@@ -102,6 +103,9 @@ pub(super) fn event(holds: EventKind, data: &Value) -> Event {
     };
     (text, holds)
 }
+
+/// A placeholder for the number of an event.
+pub(super) const NUMBER: &str = "\u{2}";
 
 /// A placeholder that the pieces of a text replace in turn.
 pub(super) const HOLE: &str = "\u{1}";

@@ -3,21 +3,19 @@
 use std::fmt;
 
 use memchr::memmem;
-use serde::{Deserialize, de::Error as _};
-use serde_json::{Map, Value, value::RawValue};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
 
-use crate::{llm::Dialect, model::words};
+use super::strict::{Bound, Cached, Strict};
+use crate::model::words;
 
 /// Longest call id that OpenAI accepts.
 const ID: usize = 40;
 const NAME: usize = 64;
-/// Most cache marks that Anthropic accepts.
-const MARKS: usize = 4;
 /// A question that begins with this and a script is answered by it.
 const SCRIPT: &str = "mock: ";
 const NO_TOOLS: &str = "the history has tool calls, but `tools` is empty";
 const PLAIN: &str = "letters, digits, `_` and `-`";
-const MARK: &str = "\"cache_control\"";
 
 words! {
     /// A rule for requests.
@@ -80,14 +78,15 @@ impl fmt::Display for Breach {
 
 #[derive(Debug, Default)]
 pub(super) struct ParsedRequest<'a> {
+    pub(super) body: &'a [u8],
     pub(super) model: String,
     pub(super) stream: bool,
     pub(super) usage: bool,
     pub(super) tools: Vec<RequestTool<'a>>,
     /// Whether the reply has to call a tool.
     pub(super) must_call: bool,
-    /// The format that the reply must have, besides text.
-    pub(super) format: Option<ResponseFormat>,
+    /// The schema that the reply must fit.
+    pub(super) format: Option<Value>,
     pub(super) replies: usize,
     /// A script in the user's last question, and the number of replies since.
     pub(super) script: Option<(String, usize)>,
@@ -95,6 +94,17 @@ pub(super) struct ParsedRequest<'a> {
     pub(super) user: Option<&'a RawValue>,
     pub(super) breaches: Vec<Breach>,
     pub(super) tokens: u64,
+    pub(super) strict: Option<Strict>,
+}
+
+impl ParsedRequest<'_> {
+    pub(super) fn bound(&self) -> Option<&Bound> {
+        self.strict.as_ref()?.bound.as_ref()
+    }
+
+    pub(super) fn cached(&self) -> Option<Cached> {
+        self.strict.as_ref().map(|strict| strict.cached)
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -104,304 +114,145 @@ pub(super) struct RequestTool<'a> {
     pub(super) schema: Option<&'a RawValue>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct ResponseFormat {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    json_schema: Value,
+/// What all dialects have in a request.
+#[derive(Default)]
+pub(super) struct Asked<'a> {
+    pub(super) body: &'a [u8],
+    pub(super) model: String,
+    pub(super) stream: Option<bool>,
+    pub(super) usage: bool,
+    pub(super) tools: Vec<RequestTool<'a>>,
+    pub(super) tool_choice: Value,
+    pub(super) format: Option<Value>,
+    pub(super) messages: Vec<Message<'a>>,
 }
 
-impl ResponseFormat {
-    /// An object in this format.
-    pub(super) fn object(&self) -> String {
-        fitting(&self.json_schema["schema"])
-    }
-}
-
-#[derive(Deserialize)]
-struct Body<'a> {
-    #[serde(default)]
-    model: String,
-    max_tokens: Option<u64>,
+#[derive(Default, Deserialize)]
+pub(super) struct Message<'a> {
+    pub(super) role: String,
     #[serde(borrow)]
-    messages: Vec<Message<'a>>,
-    stream: Option<bool>,
-    stream_options: Option<StreamOptions>,
-    #[serde(borrow)]
-    tools: Option<Vec<Tool<'a>>>,
-    #[serde(default)]
-    tool_choice: Value,
-    response_format: Option<ResponseFormat>,
+    pub(super) content: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-struct StreamOptions {
-    include_usage: Option<bool>,
-}
-
-/// OpenAI's tools have a `function`, Anthropic's the other fields.
-#[derive(Deserialize)]
-struct Tool<'a> {
-    #[serde(borrow)]
-    function: Option<RequestTool<'a>>,
-    name: Option<String>,
-    #[serde(borrow)]
-    input_schema: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    role: String,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    tool_calls: Option<Vec<RequestedCall>>,
-    #[serde(default)]
-    tool_call_id: String,
-}
-
-#[derive(Deserialize)]
-struct RequestedCall {
-    id: String,
-    function: CallFunction,
-}
-
-#[derive(Deserialize)]
-struct CallFunction {
-    #[serde(default)]
-    name: String,
-    arguments: String,
-}
-
-#[derive(Deserialize)]
-struct Block<'a> {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(borrow)]
-    text: Option<&'a RawValue>,
-    #[serde(default)]
-    id: String,
-    #[serde(default)]
-    name: String,
-    #[serde(borrow)]
-    input: Option<&'a RawValue>,
-    #[serde(default)]
-    tool_use_id: String,
-}
-
-pub(super) fn read(dialect: Dialect, bytes: &[u8]) -> Result<ParsedRequest<'_>, serde_json::Error> {
-    let body: Body = serde_json::from_slice(bytes)?;
-    let is_anthropic = dialect == Dialect::Anthropic;
-    let mut tools = Vec::new();
-    for tool in body.tools.into_iter().flatten() {
-        tools.push(match (dialect, tool.function, tool.name) {
-            (Dialect::OpenAi, Some(function), _) => function,
-            (Dialect::OpenAi, None, _) => return Err(serde_json::Error::missing_field("function")),
-            (Dialect::Anthropic, _, Some(name)) => RequestTool {
-                name,
-                schema: tool.input_schema,
-            },
-            (Dialect::Anthropic, _, None) => return Err(serde_json::Error::missing_field("name")),
-        });
-    }
-    let mut check = Check::default();
-    for (at, message) in (1..).zip(&body.messages) {
-        match dialect {
-            Dialect::OpenAi => check.openai(at, message),
-            Dialect::Anthropic => {
-                let before = at.checked_sub(2).and_then(|at| body.messages.get(at));
-                check.anthropic(at, message, before);
+impl<'a> Asked<'a> {
+    pub(super) fn finish(self, mut check: Check) -> ParsedRequest<'a> {
+        let Self {
+            mut tools,
+            messages,
+            ..
+        } = self;
+        let last = messages.last();
+        if last.is_some_and(|last| last.role == "assistant") {
+            let what = "the last message is the assistant's";
+            check.note(Rule::Ending, messages.len(), what);
+        }
+        let untooled = check.called && tools.is_empty();
+        for (is_broken, rule, what) in [
+            (last.is_none(), Rule::Form, "the request has no messages"),
+            (untooled, Rule::Tools, NO_TOOLS),
+            (self.model.is_empty(), Rule::Model, "`model` is missing"),
+        ] {
+            if is_broken {
+                check.broken(rule, what);
             }
         }
-    }
-    check.unanswered(body.messages.len() + 1);
-    let last = body.messages.last();
-    if last.is_some_and(|last| last.role == "assistant") {
-        let what = "the last message is the assistant's";
-        check.note(Rule::Ending, body.messages.len(), what);
-    }
-    let untooled = check.called && tools.is_empty();
-    let unlimited = is_anthropic && body.max_tokens.is_none_or(|most| most == 0);
-    for (is_broken, rule, what) in [
-        (last.is_none(), Rule::Form, "the request has no messages"),
-        (untooled, Rule::Tools, NO_TOOLS),
-        (body.model.is_empty(), Rule::Model, "`model` is missing"),
-        (unlimited, Rule::Form, "`max_tokens` is missing"),
-    ] {
-        if is_broken {
-            check.broken(rule, what);
+        for tool in &tools {
+            check.name(&tool.name);
+        }
+        let choice = self.tool_choice;
+        let kind = choice.as_str().or_else(|| choice["type"].as_str());
+        let named = choice["function"]["name"].as_str();
+        if let Some(name) = named.or_else(|| choice["name"].as_str()) {
+            tools.retain(|tool| tool.name == name);
+        }
+        if kind.is_some() && tools.is_empty() {
+            check.broken(Rule::Tools, "`tool_choice` without a tool that it allows");
+        }
+        if kind == Some("none") {
+            tools.clear();
+        }
+        let must_call = matches!(kind, Some("required" | "any" | "function" | "tool"));
+        let mut users = messages.iter().rev();
+        ParsedRequest {
+            body: self.body,
+            model: self.model,
+            stream: self.stream == Some(true),
+            usage: self.usage,
+            tools,
+            must_call,
+            format: self.format,
+            script: script(self.body, &messages),
+            replies: (messages.iter())
+                .filter(|message| message.role == "assistant")
+                .count(),
+            user: (users.find(|message| message.role == "user"))
+                .and_then(|message| message.content),
+            breaches: check.found,
+            tokens: self.body.len() as u64 / 4,
+            strict: None,
         }
     }
-    for tool in &tools {
-        check.name(&tool.name);
-    }
-    if is_anthropic {
-        check.marks(bytes);
-    }
-    let choice = body.tool_choice;
-    let kind = choice.as_str().or_else(|| choice["type"].as_str());
-    let named = choice["function"]["name"].as_str();
-    if let Some(name) = named.or_else(|| choice["name"].as_str()) {
-        tools.retain(|tool| tool.name == name);
-    }
-    if kind.is_some() && tools.is_empty() {
-        check.broken(Rule::Tools, "`tool_choice` without a tool that it allows");
-    }
-    if kind == Some("none") {
-        tools.clear();
-    }
-    let must_call = matches!(kind, Some("required" | "any" | "function" | "tool"));
-    let mut users = body.messages.iter().rev();
-    let options = body.stream_options;
-    Ok(ParsedRequest {
-        model: body.model,
-        stream: body.stream == Some(true),
-        usage: is_anthropic || options.and_then(|options| options.include_usage) == Some(true),
-        tools,
-        must_call,
-        format: (body.response_format).filter(|format| format.kind != "text"),
-        script: script(bytes, &body.messages),
-        replies: (body.messages.iter())
-            .filter(|message| message.role == "assistant")
-            .count(),
-        user: (users.find(|message| message.role == "user")).and_then(|message| message.content),
-        breaches: check.found,
-        tokens: bytes.len() as u64 / 4,
-    })
 }
 
+/// The vendor's words about a call or a result of this id, in the message of this number.
+type Words = fn(usize, &str) -> String;
+
 /// Collects broken rules; messages are counted from 1.
-#[derive(Default)]
-struct Check {
-    found: Vec<Breach>,
+pub(super) struct Check {
+    pub(super) found: Vec<Breach>,
     /// Calls without a result so far.
-    open: Vec<String>,
-    called: bool,
+    pub(super) open: Vec<String>,
+    pub(super) called: bool,
+    unanswered: Words,
+    unasked: Words,
 }
 
 impl Check {
-    fn broken(&mut self, rule: Rule, what: impl Into<String>) {
-        self.found.push(rule.broken(what));
-    }
-
-    fn note(&mut self, rule: Rule, at: usize, what: impl fmt::Display) {
-        self.broken(rule, format!("message {at}: {what}"));
-    }
-
-    fn unanswered(&mut self, at: usize) {
-        for id in std::mem::take(&mut self.open) {
-            let what = format!("the call `{id}` has no result before this message");
-            self.note(Rule::Unanswered, at, what);
+    pub(super) const fn new(unanswered: Words, unasked: Words) -> Self {
+        Self {
+            found: Vec::new(),
+            open: Vec::new(),
+            called: false,
+            unanswered,
+            unasked,
         }
     }
 
-    fn result(&mut self, at: usize, id: &str, allowed: bool) {
+    pub(super) fn broken(&mut self, rule: Rule, what: impl Into<String>) {
+        self.found.push(rule.broken(what));
+    }
+
+    pub(super) fn note(&mut self, rule: Rule, at: usize, what: impl fmt::Display) {
+        self.broken(rule, format!("message {at}: {what}"));
+    }
+
+    pub(super) fn unanswered(&mut self, at: usize) {
+        for id in std::mem::take(&mut self.open) {
+            self.broken(Rule::Unanswered, (self.unanswered)(at, &id));
+        }
+    }
+
+    pub(super) fn result(&mut self, at: usize, id: &str, allowed: bool) {
         match self.open.iter().position(|call| call == id) {
             Some(call) if allowed => {
                 self.open.swap_remove(call);
             }
-            _ => {
-                let what = format!("the result `{id}` belongs to no call of the message before it");
-                self.note(Rule::Unasked, at, what);
-            }
+            _ => self.broken(Rule::Unasked, (self.unasked)(at, id)),
         }
     }
 
-    fn openai(&mut self, at: usize, message: &Message) {
-        if message.role != "tool" {
-            self.unanswered(at);
-        }
-        let calls = message.tool_calls.as_deref().unwrap_or_default();
-        match &*message.role {
-            "system" | "developer" | "user" => {}
-            "assistant" => {
-                for call in calls {
-                    self.called = true;
-                    self.open.push(call.id.to_string());
-                    self.short_id(&call.id);
-                    self.name(&call.function.name);
-                    if serde_json::from_str::<Value>(&call.function.arguments).is_err() {
-                        let what =
-                            format!("the arguments of the call `{}` are not valid JSON", call.id);
-                        self.note(Rule::Arguments, at, what);
-                    }
-                }
-            }
-            "tool" => self.result(at, &message.tool_call_id, true),
-            role => self.note(Rule::Roles, at, format!("unknown role `{role}`")),
-        }
-        if is_blank(message.content) && calls.is_empty() {
-            self.note(Rule::Empty, at, "it has no content");
+    /// A call of OpenAI's, with arguments as a text.
+    pub(super) fn call(&mut self, at: usize, id: &str, name: &str, arguments: &str) {
+        self.called = true;
+        self.open.push(id.to_owned());
+        self.name(name);
+        if serde_json::from_str::<Value>(arguments).is_err() {
+            let what = format!("the arguments of the call `{id}` are not valid JSON");
+            self.note(Rule::Arguments, at, what);
         }
     }
 
-    fn anthropic(&mut self, at: usize, message: &Message, before: Option<&Message>) {
-        match (&*message.role, before) {
-            ("user" | "assistant", Some(before)) if before.role == message.role => {
-                let what = format!("it follows another message of the role `{}`", message.role);
-                self.note(Rule::Roles, at, what);
-            }
-            ("assistant", None) => {
-                self.note(Rule::Roles, at, "the first message is not the user's");
-            }
-            ("user" | "assistant", _) => {}
-            (role, _) => self.note(Rule::Roles, at, format!("unknown role `{role}`")),
-        }
-        if is_blank(message.content) {
-            self.note(Rule::Empty, at, "it has no content");
-        }
-        let asked = self.blocks(at, message);
-        self.unanswered(at);
-        self.called |= !asked.is_empty();
-        self.open = asked;
-    }
-
-    /// Matches results with calls, and returns the ids of new calls.
-    fn blocks(&mut self, at: usize, message: &Message) -> Vec<String> {
-        let mut asked = Vec::new();
-        let content = message.content.map_or("", RawValue::get);
-        if !content.starts_with('[') {
-            return asked;
-        }
-        let blocks: Vec<Block> = match serde_json::from_str(content) {
-            Ok(blocks) => blocks,
-            Err(error) => {
-                self.note(Rule::Form, at, error);
-                return asked;
-            }
-        };
-        let mut other = false;
-        for block in &blocks {
-            match &*block.kind {
-                "tool_result" => {
-                    let id = &block.tool_use_id;
-                    self.result(at, id, message.role == "user");
-                    if other {
-                        let what = format!("the result `{id}` is not before all other content");
-                        self.note(Rule::Roles, at, what);
-                    }
-                }
-                "tool_use" => {
-                    self.plain_id(&block.id);
-                    self.name(&block.name);
-                    let input = block.input.map_or("", RawValue::get);
-                    if serde_json::from_str::<Map<String, Value>>(input).is_err() {
-                        let what = format!("the input of the call `{}` is not an object", block.id);
-                        self.note(Rule::Arguments, at, what);
-                    }
-                    asked.push(block.id.to_string());
-                }
-                "text" if is_blank(block.text) => {
-                    self.note(Rule::Empty, at, "it has an empty text");
-                }
-                _ => {}
-            }
-            other |= block.kind != "tool_result";
-        }
-        asked
-    }
-
-    fn short_id(&mut self, id: &str) {
+    pub(super) fn short_id(&mut self, id: &str) {
         let length = id.chars().count();
         if length > ID {
             let what = format!("the id `{id}` has {length} characters, the maximum is {ID}");
@@ -409,30 +260,17 @@ impl Check {
         }
     }
 
-    fn plain_id(&mut self, id: &str) {
+    pub(super) fn plain_id(&mut self, id: &str) {
         if !is_plain(id) {
             let what = format!("the id `{id}` contains characters other than {PLAIN}");
             self.broken(Rule::Ids, what);
         }
     }
 
-    fn name(&mut self, name: &str) {
+    pub(super) fn name(&mut self, name: &str) {
         if !is_plain(name) || name.len() > NAME {
             let what = format!("invalid tool name `{name}`: use 1 to {NAME} {PLAIN}");
             self.broken(Rule::Names, what);
-        }
-    }
-
-    /// Counts keys only: quotes within a text are escaped.
-    fn marks(&mut self, body: &[u8]) {
-        let is_key = |at: &usize| {
-            let rest = body[at + MARK.len()..].trim_ascii_start();
-            rest.starts_with(b":") && !body[..*at].ends_with(b"\\")
-        };
-        let marks = memmem::find_iter(body, MARK).filter(is_key).count();
-        if marks > MARKS {
-            let what = format!("{marks} parts have `cache_control`, the maximum is {MARKS}");
-            self.broken(Rule::Cache, what);
         }
     }
 }
@@ -442,7 +280,7 @@ fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.chars().all(fits)
 }
 
-fn is_blank(content: Option<&RawValue>) -> bool {
+pub(super) fn is_blank(content: Option<&RawValue>) -> bool {
     let text = content.map_or("null", RawValue::get);
     match (text.strip_prefix('"')).and_then(|text| text.strip_suffix('"')) {
         Some(text) => text.replace("\\n", "").replace("\\t", "").trim().is_empty(),
@@ -488,7 +326,7 @@ pub(super) fn arguments(schema: Option<&RawValue>) -> String {
 }
 
 /// An object that fits a schema: a value for each required property.
-fn fitting(schema: &Value) -> String {
+pub(super) fn fitting(schema: &Value) -> String {
     let demanded = schema["required"].as_array().into_iter().flatten();
     let made = demanded.filter_map(Value::as_str).map(|name| {
         let property = &schema["properties"][name];

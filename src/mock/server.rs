@@ -23,14 +23,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    anthropic,
     damage::Step,
     decide::{Answer, MockRequest, Sent},
+    dialect::row,
     fault::Problem,
     limits::Limits,
     log::{InFlight, Log},
-    openai,
     settings::Settings,
+    strict::Cache,
     voice::ReplySource,
 };
 use crate::llm::Dialect;
@@ -41,19 +41,12 @@ pub(super) const HOLD: Duration = Duration::from_secs(600);
 /// The listed model if settings name none.
 const MODEL: &str = "mock-model";
 
-/// Path of the dialect's replies.
-pub(super) const fn path(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::OpenAi => "/v1/chat/completions",
-        Dialect::Anthropic => "/v1/messages",
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) settings: Settings,
     pub(super) voice: ReplySource,
     pub(super) limits: Option<Mutex<Limits>>,
+    pub(super) cache: Mutex<Cache>,
     pub(super) log: Arc<Log>,
     pub(super) stop: CancellationToken,
 }
@@ -64,6 +57,7 @@ impl Server {
         Arc::new(Self {
             voice: ReplySource::new(&settings),
             limits: limits.map(Mutex::new),
+            cache: Mutex::default(),
             log: Arc::new(Log::keeping(settings.keep)),
             settings,
             stop,
@@ -81,9 +75,10 @@ impl Server {
 type SharedState = State<Arc<Server>>;
 
 pub(super) fn router(server: Arc<Server>) -> Router {
-    Router::new()
-        .route(path(Dialect::OpenAi), reply(Dialect::OpenAi))
-        .route(path(Dialect::Anthropic), reply(Dialect::Anthropic))
+    let replies = Dialect::ALL.iter().fold(Router::new(), |router, &dialect| {
+        router.route(row(dialect).path(), reply(dialect))
+    });
+    replies
         .route("/v1/models", get(models))
         .route("/requests", get(requests))
         .route(
@@ -101,7 +96,7 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         )
         .fallback(async || {
             let problem = Problem::new(404, "no such route");
-            json(404, &openai::error(&problem))
+            json(404, &row(Dialect::OpenAi).error(&problem))
         })
         .with_state(server)
 }
@@ -113,21 +108,20 @@ fn reply(dialect: Dialect) -> MethodRouter<Arc<Server>> {
 }
 
 async fn models(State(server): SharedState, headers: HeaderMap) -> Response {
-    let (error, models): (fn(&_) -> _, fn(&_) -> _) = if headers.contains_key("anthropic-version") {
-        (anthropic::error, anthropic::models)
-    } else {
-        (openai::error, openai::models)
+    let dialect = match headers.contains_key("anthropic-version") {
+        true => row(Dialect::Anthropic),
+        false => row(Dialect::OpenAi),
     };
     if !server.has_key(&headers) {
         let problem = Problem::new(401, "incorrect API key provided");
-        return json(401, &error(&problem));
+        return json(401, &dialect.error(&problem));
     }
     let any = [MODEL.to_owned()];
     let names: &[String] = match &*server.settings.models {
         [] => &any,
         names => names,
     };
-    json(200, &models(names))
+    json(200, &dialect.models(names))
 }
 
 async fn requests(State(server): SharedState) -> Response {

@@ -104,7 +104,7 @@ impl ReplySource {
             Self::Turns { replies, tools } => {
                 let turn = asked.replies % replies.len().max(1);
                 let text = match &asked.format {
-                    Some(format) => cut(&format.object(), PIECES),
+                    Some(schema) => cut(&request::fitting(schema), PIECES),
                     None => replies.get(turn).cloned().unwrap_or_default(),
                 };
                 let mut said = ReplyContent::text(text);

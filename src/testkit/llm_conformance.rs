@@ -201,6 +201,7 @@ pub fn request(scenario: Scenario) -> Request {
         tools: [code_search()].into(),
         tool_choice,
         options: None,
+        instead_of: None,
     }
 }
 

@@ -16,11 +16,13 @@ use serde_json::json;
 
 mod caching;
 mod canary;
+mod cases;
 mod cuts;
 mod faults;
 mod hang_up;
 mod options;
 mod play;
+mod strict;
 
 fn code_search() -> ToolSpec {
     let properties = json!({"query": {"type": "string"}, "mode": {"enum": ["words", "literal"]}});
@@ -44,6 +46,7 @@ fn request(messages: &[Arc<Message>]) -> Request {
         tools: [code_search()].into(),
         tool_choice: ToolChoice::Auto,
         options: None,
+        instead_of: None,
     }
 }
 

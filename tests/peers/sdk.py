@@ -142,6 +142,50 @@ def openai_conversation():
         same(stats(url)["breaches"], {})
 
 
+def responses_conversation():
+    """A call with its reasoning, its result, the end: the items go back as they came."""
+    with mock("--strict", "--tools", "--turns", "2") as url:
+        client = openai_client(url)
+        tools = [{"type": "function", "name": TOOL["name"], "parameters": TOOL["schema"]}]
+        more = {
+            "model": "gpt-6.1-sol",
+            "tools": tools,
+            "store": False,
+            "include": ["reasoning.encrypted_content"],
+            "reasoning": {"summary": "auto"},
+        }
+        first = client.responses.create(input=[QUESTION], **more)
+        same(first.status, "completed")
+        same([item.type for item in first.output], ["reasoning", "message", "function_call"])
+        thought, said, call = first.output
+        same((call.name, json.loads(call.arguments)), ("find", {"query": "mock"}))
+        same((said.phase, bool(thought.encrypted_content)), ("commentary", True))
+        usage = first.usage
+        same(usage.total_tokens, usage.input_tokens + usage.output_tokens)
+        assert usage.output_tokens_details.reasoning_tokens > 0
+
+        with client.responses.stream(input=[QUESTION], **more) as stream:
+            events = list(stream)
+            whole = stream.get_final_response()
+        same([event.sequence_number for event in events], list(range(len(events))))
+        same(whole.output_text, first.output_text)
+        same(whole.output[2].arguments, call.arguments)
+        deltas = [event.delta for event in events if event.type == "response.output_text.delta"]
+        same("".join(deltas), whole.output_text)
+
+        result = {"type": "function_call_output", "call_id": call.call_id, "output": "src/a.rs:1"}
+        items = [item.model_dump(exclude_none=True) for item in first.output]
+        last = client.responses.create(input=[QUESTION, *items, result], **more)
+        assert "context_sufficient" in last.output_text
+        same(last.output[-1].phase, "final_answer")
+        items[0]["summary"] = []
+        try:
+            client.responses.create(input=[QUESTION, *items, result], **more)
+            raise AssertionError("a changed item was taken")
+        except openai.BadRequestError as error:
+            same(error.code, "invalid_encrypted_content")
+
+
 def openai_replies():
     """Replies that are unusual, and still parse."""
     with mock("--turns", "1") as url:
@@ -260,7 +304,8 @@ def anthropic_conversation():
         client = anthropic_client(url)
         first = message(client, [QUESTION])
         same(first.stop_reason, "tool_use")
-        text, call = first.content
+        thought, text, call = first.content
+        same((thought.type, thought.thinking, bool(thought.signature)), ("thinking", "", True))
         same((text.type, call.type, call.name, call.input), ("text", "tool_use", "find", {"query": "mock"}))
         assert first.usage.input_tokens > 0 and first.usage.output_tokens > 0
 
@@ -272,12 +317,12 @@ def anthropic_conversation():
         ]
         last = message(client, history)
         same(last.stop_reason, "end_turn")
-        assert "context_sufficient" in last.content[0].text
+        assert "context_sufficient" in last.content[1].text
 
         streamed = streamed_message(client, [QUESTION])
         same(streamed.stop_reason, first.stop_reason)
-        same(streamed.content[0].text, text.text)
-        same((streamed.content[1].id, streamed.content[1].input), (call.id, call.input))
+        same(streamed.content[1].text, text.text)
+        same((streamed.content[2].id, streamed.content[2].input), (call.id, call.input))
         same(streamed.usage.output_tokens, first.usage.output_tokens)
         same(stats(url)["breaches"], {})
 
@@ -369,6 +414,7 @@ def limits():
 
 CHECKS = [
     openai_conversation,
+    responses_conversation,
     openai_replies,
     openai_errors,
     openai_retries,

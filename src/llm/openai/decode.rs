@@ -64,12 +64,15 @@ struct OpenAiUsage {
 #[serde(default)]
 struct PromptDetails {
     cached_tokens: Count,
+    cache_write_tokens: Count,
 }
 
 pub(in crate::llm) struct OpenAiDecoder {
     context: Context,
     text: String,
     thoughts: Thoughts,
+    /// Bytes of reasoning.
+    reasoned: u64,
     calls: Calls,
     chosen: bool,
     refused: bool,
@@ -84,6 +87,7 @@ impl OpenAiDecoder {
             context,
             text: String::new(),
             thoughts: Thoughts::default(),
+            reasoned: 0,
             calls: Calls::default(),
             chosen: false,
             refused: false,
@@ -134,6 +138,7 @@ impl OpenAiDecoder {
         }
         let reasoning = told.map_or(detailed, |told| told.0.into_owned());
         if !reasoning.is_empty() {
+            self.reasoned += reasoning.len() as u64;
             out.push(Delta::Reasoning(reasoning));
         }
         self.refused |= !said.refusal.is_empty();
@@ -165,7 +170,9 @@ impl OpenAiDecoder {
             cached: cached
                 .or(used.prompt_cache_hit_tokens.0)
                 .or(self.tokens.cached),
-            kept: None,
+            kept: details
+                .and_then(|details| details.cache_write_tokens.0)
+                .or(self.tokens.kept),
             // `None` is less than any number.
             output: used.completion_tokens.0.max(rest).or(self.tokens.output),
         };
@@ -269,6 +276,9 @@ impl Decode for OpenAiDecoder {
         }
         let stop = self.stop();
         let parts = self.parts();
+        if parts.is_empty() && self.reasoned > 0 {
+            self.tokens.output.get_or_insert(self.reasoned / 4 + 1);
+        }
         Ok(self.context.finish(parts, stop, self.tokens))
     }
 

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::Shared;
 use crate::{
     llm::{
-        Dialect, ModelSettings, fault,
+        ModelSettings, fault,
         lenient::{Count, Few, Object, Text, parse, parse_object},
     },
     model::{Fault, FaultCode},
@@ -73,14 +73,7 @@ pub(crate) fn nearest(names: &[&str], model: &str) -> Vec<String> {
 
 pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
     let connection = &shared.connection;
-    let url = match shared.dialect {
-        Dialect::OpenAi => connection.url(&["models"]),
-        Dialect::Anthropic => {
-            let mut url = connection.versioned_url("v1", "models");
-            url.query_pairs_mut().append_pair("limit", "1000");
-            url
-        }
-    };
+    let url = shared.main.protocol().listing(connection);
     let asked = connection
         .client
         .get(url)
@@ -89,7 +82,7 @@ pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
         .send();
     let answered = timeout(shared.patience, asked)
         .await
-        .map_err(|_| fault::headers_late(&connection.place, shared.patience))?;
+        .map_err(|_| fault::headers_late(&connection.place, shared.patience, shared.local))?;
     let response = answered.map_err(|error| fault::of_send(&error, &connection.place))?;
     if !response.status().is_success() {
         return Err(super::exchange::refusal(response, shared).await);
@@ -147,7 +140,7 @@ impl Model<'_> {
             name: self.id.0.into_owned(),
             context_window: first(&windows),
             max_output: first(&outputs),
-            images: None,
+            ..ModelSettings::default()
         }
     }
 }

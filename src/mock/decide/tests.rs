@@ -36,6 +36,12 @@ fn body(dialect: Dialect, stream: bool) -> Value {
             body["tools"] = json!([{"name": "find", "input_schema": schema}]);
             body["max_tokens"] = 100.into();
         }
+        Dialect::Responses => {
+            body["input"] = body["messages"].take();
+            body["tools"] = json!([{"type": "function", "name": "find", "parameters": schema}]);
+            body["store"] = false.into();
+            body["include"] = json!(["reasoning.encrypted_content"]);
+        }
     }
     body
 }
@@ -151,9 +157,19 @@ fn each_fault_shapes_the_anthropic_reply() {
 }
 
 #[test]
+fn each_fault_shapes_the_responses_stream() {
+    insta::assert_snapshot!("responses_stream", all(Dialect::Responses, true));
+}
+
+#[test]
+fn each_fault_shapes_the_responses_reply() {
+    insta::assert_snapshot!("responses_whole", all(Dialect::Responses, false));
+}
+
+#[test]
 fn mock_replies_are_json_unless_the_fault_breaks_it() {
     let server = server(Settings::default());
-    for dialect in [Dialect::OpenAi, Dialect::Anthropic] {
+    for dialect in Dialect::ALL {
         for (stream, kind) in [true, false]
             .iter()
             .flat_map(|stream| FaultKind::ALL.iter().map(move |kind| (*stream, *kind)))
@@ -210,7 +226,7 @@ fn mock_replies_are_json_unless_the_fault_breaks_it() {
 #[test]
 fn a_stream_can_be_cut_at_every_event() {
     let server = server(Settings::default());
-    for dialect in [Dialect::OpenAi, Dialect::Anthropic] {
+    for dialect in Dialect::ALL {
         let body = body(dialect, true).to_string();
         let sent = |answer: &Answer| match &answer.body {
             Sent::Steps(steps) => steps

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::{llm::Dialect, mock::dialect::row};
 
 fn broken(dialect: Dialect, mut body: Value) -> Vec<String> {
     for (key, value) in [("model", json!("m")), ("max_tokens", json!(9))] {
@@ -9,7 +10,7 @@ fn broken(dialect: Dialect, mut body: Value) -> Vec<String> {
         }
     }
     let text = body.to_string();
-    let asked = read(dialect, text.as_bytes()).unwrap();
+    let asked = row(dialect).read(text.as_bytes()).unwrap();
     asked.breaches.iter().map(ToString::to_string).collect()
 }
 
@@ -55,8 +56,6 @@ fn blank_content_is_recognized() {
 #[test]
 fn violated_requirements_are_recorded() {
     let long = "x".repeat(41);
-    let mark = r#"{"cache_control": {"type":"ephemeral"}},"#;
-    let told = r#"{"text":"\"cache_control\":"},"#;
     for (name_of, check, breaks) in [
         (
             "a short id",
@@ -65,29 +64,23 @@ fn violated_requirements_are_recorded() {
         ),
         ("a plain id", |f, t| f.plain_id(t), &*long),
         ("a name", |f, t| f.name(t), "code_search"),
-        (
-            "four marks",
-            |f, t| f.marks(t.as_bytes()),
-            &format!("{}{told}", mark.repeat(4)),
-        ),
     ] {
-        let mut found = Check::default();
+        let mut found = Check::new(|_, _| String::new(), |_, _| String::new());
         check(&mut found, breaks);
         assert_eq!(found.found, [], "{name_of}");
     }
-    let mut found = Check::default();
+    let mut found = Check::new(|_, _| String::new(), |_, _| String::new());
     found.short_id(&long);
     found.plain_id("a.b:0");
     for wrong in ["", "a.b", &"x".repeat(65)] {
         found.name(wrong);
     }
-    found.marks(mark.repeat(5).as_bytes());
     let rules: Vec<&str> = found
         .found
         .iter()
         .map(|breach| breach.rule.as_str())
         .collect();
-    assert_eq!(rules, ["ids", "ids", "names", "names", "names", "cache"]);
+    assert_eq!(rules, ["ids", "ids", "names", "names", "names"]);
 }
 
 mod openai {
@@ -130,20 +123,26 @@ mod openai {
             ),
             (
                 json!([user("q"), calls(&["a", "b"]), result("a"), user("q")]),
-                vec!["unanswered: message 4: the call `b` has no result before this message"],
+                vec![
+                    "unanswered: An assistant message with 'tool_calls' must be followed by tool \
+                     messages responding to each 'tool_call_id'. The following tool_call_ids did \
+                     not have response messages: b",
+                ],
             ),
             (
                 json!([user("q"), calls(&["a"])]),
                 vec![
-                    "unanswered: message 3: the call `a` has no result before this message",
+                    "unanswered: An assistant message with 'tool_calls' must be followed by tool \
+                     messages responding to each 'tool_call_id'. The following tool_call_ids did \
+                     not have response messages: a",
                     "ending: message 2: the last message is the assistant's",
                 ],
             ),
             (
                 json!([user("q"), calls(&["a"]), result("a"), result("a")]),
                 vec![
-                    "unasked: message 4: the result `a` belongs to no call of the message before \
-                      it",
+                    "unasked: Invalid parameter: messages with role 'tool' must be a response to a \
+                     preceeding message with 'tool_calls'.",
                 ],
             ),
             (
@@ -201,12 +200,12 @@ mod openai {
             "messages": [user("one"), {"role": "assistant", "content": "x"}, user("two"),
                 {"role": "system", "content": "hint"}]})
         .to_string();
-        let asked = read(Dialect::OpenAi, body.as_bytes()).unwrap();
+        let asked = row(Dialect::OpenAi).read(body.as_bytes()).unwrap();
         assert!(asked.stream && asked.usage);
         assert_eq!((asked.replies, asked.tools.len()), (1, 1));
         assert_eq!(asked.user.map(RawValue::get), Some("\"two\""));
         let none = body.replace("\"stream\":true", "\"tool_choice\":\"none\"");
-        let asked = read(Dialect::OpenAi, none.as_bytes()).unwrap();
+        let asked = row(Dialect::OpenAi).read(none.as_bytes()).unwrap();
         assert!(asked.tools.is_empty() && !asked.stream);
     }
 }
@@ -236,7 +235,8 @@ mod anthropic {
             calls(&["a", "b"]),
             with_text,
             calls(&["c"]),
-            results(&["c"])
+            results(&["c"]),
+            {"role": "system", "content": "hint"}
         ]);
         let body = json!({"messages": messages, "tools": [{"name": "t", "input_schema": {}}]});
         assert_eq!(broken(Dialect::Anthropic, body), [""; 0]);
@@ -249,11 +249,11 @@ mod anthropic {
         for (messages, want) in [
             (json!([]), vec!["form: the request has no messages"]),
             (
-                json!([calls(&[]), user("q"), user("q"), {"role": "system", "content": "x"}]),
+                json!([calls(&[]), user("q"), user("q"), {"role": "critic", "content": "x"}]),
                 vec![
                     "roles: message 1: the first message is not the user's",
                     "roles: message 3: it follows another message of the role `user`",
-                    "roles: message 4: unknown role `system`",
+                    "roles: message 4: unknown role `critic`",
                 ],
             ),
             (
@@ -267,9 +267,12 @@ mod anthropic {
             (
                 json!([user("q"), calls(&["a", "b"]), results(&["a", "c"])]),
                 vec![
-                    "unasked: message 3: the result `c` belongs to no call of the message before \
-                     it",
-                    "unanswered: message 3: the call `b` has no result before this message",
+                    "unasked: messages.2: unexpected `tool_use_id` found in `tool_result` blocks: \
+                     c. Each `tool_result` block must have a corresponding `tool_use` block in the \
+                     previous message.",
+                    "unanswered: messages.1: `tool_use` ids were found without `tool_result` blocks \
+                     immediately after: b. Each `tool_use` block must have a corresponding \
+                     `tool_result` block in the next message.",
                 ],
             ),
             (
@@ -304,6 +307,14 @@ mod anthropic {
     }
 
     #[test]
+    fn a_mark_within_a_text_does_not_count() {
+        let mark = json!({"type": "text", "text": "\"cache_control\":", "cache_control": {}});
+        let content = vec![mark; 4];
+        let body = json!({"messages": [{"role": "user", "content": content}]});
+        assert_eq!(broken(Dialect::Anthropic, body), [""; 0]);
+    }
+
+    #[test]
     fn anthropic_calls_need_tools_arguments_model_and_max_tokens() {
         let mut call = calls(&["a"]);
         call["content"][1]["input"] = "{}".into();
@@ -311,10 +322,104 @@ mod anthropic {
             json!({"model": "", "max_tokens": 0, "messages": [user("q"), call, results(&["a"])]});
         let want = [
             "arguments: message 2: the input of the call `a` is not an object",
+            "form: max_tokens: Field required",
             "tools: the history has tool calls, but `tools` is empty",
             "model: `model` is missing",
-            "form: `max_tokens` is missing",
         ];
         assert_eq!(broken(Dialect::Anthropic, body), want);
+    }
+}
+
+mod responses {
+    use super::*;
+
+    fn call(id: &str) -> Value {
+        json!({"type": "function_call", "id": "fc_1", "call_id": id, "name": "t", "arguments": "{}"})
+    }
+
+    fn output(id: &str) -> Value {
+        json!({"type": "function_call_output", "call_id": id, "output": "r"})
+    }
+
+    fn read(input: &Value, more: &Value) -> (Vec<String>, usize, Option<String>, usize, bool) {
+        let mut body = json!({"model": "m", "input": input,
+            "tools": [{"type": "function", "name": "t", "parameters": {}}, {"type": "web_search"}]});
+        for (key, value) in more.as_object().unwrap() {
+            body[key] = value.clone();
+        }
+        let text = body.to_string();
+        let asked = row(Dialect::Responses).read(text.as_bytes()).unwrap();
+        let broken = asked.breaches.iter().map(ToString::to_string).collect();
+        let user = asked.user.map(text_of);
+        (
+            broken,
+            asked.replies,
+            user,
+            asked.tools.len(),
+            asked.must_call,
+        )
+    }
+
+    #[test]
+    fn items_of_a_reply_are_one_message() {
+        let parts = json!([{"type": "input_text", "text": "one"}]);
+        let said = json!({"type": "message", "role": "assistant",
+            "content": [{"type": "output_text", "text": "x"}]});
+        let thought = json!({"type": "reasoning", "id": "rs_1", "summary": []});
+        let input = json!([
+            {"role": "developer", "content": "d"}, {"role": "user", "content": parts},
+            thought, said, call("a"), call("b"), output("b"), output("a"), thought, call("c"),
+            output("c"), {"type": "message", "role": "user", "content": "two"},
+        ]);
+        let read_back = read(&input, &json!({}));
+        assert_eq!(read_back, (vec![], 2, Some("two".into()), 1, false));
+        let plain = read(&json!("q"), &json!({"tool_choice": "required"}));
+        assert_eq!(plain, (vec![], 0, Some("q".into()), 1, true));
+    }
+
+    #[test]
+    fn each_broken_rule_is_named() {
+        for (input, want) in [
+            (json!([]), "form: the request has no messages"),
+            (
+                json!([user("q"), call("a"), user("q")]),
+                "unanswered: No tool output found for function call a.",
+            ),
+            (
+                json!([user("q"), output("a")]),
+                "unasked: No tool call found for function call output with call_id a.",
+            ),
+            (
+                json!([{"role": "tool", "content": "x"}]),
+                "roles: message 1: unknown role `tool`",
+            ),
+            (json!([user("")]), "empty: message 1: it has no content"),
+        ] {
+            assert_eq!(read(&input, &json!({})).0, [want], "{input}");
+        }
+    }
+
+    #[test]
+    fn tools_may_be_chosen_in_each_form() {
+        for (choice, tools, must_call) in [
+            (json!("auto"), 1, false),
+            (json!("none"), 0, false),
+            (json!({"type": "function", "name": "t"}), 1, true),
+            (
+                json!({"type": "allowed_tools", "mode": "required",
+                    "tools": [{"type": "function", "name": "t"}]}),
+                1,
+                true,
+            ),
+            (
+                json!({"type": "allowed_tools", "mode": "auto",
+                    "tools": [{"type": "function", "name": "u"}]}),
+                0,
+                false,
+            ),
+        ] {
+            let (_, _, _, offered, forced) = read(&json!("q"), &json!({"tool_choice": choice}));
+            assert_eq!((offered, forced), (tools, must_call), "{choice}");
+        }
     }
 }

@@ -52,7 +52,7 @@ impl Sent {
         blocks.extend(body.system.iter().map(text));
         for message in body.messages {
             match dialect {
-                Dialect::OpenAi => blocks.push(text(&message)),
+                Dialect::OpenAi | Dialect::Responses => blocks.push(text(&message)),
                 Dialect::Anthropic => {
                     let message: Message<'_> = serde_json::from_str(message.get()).unwrap();
                     let of_role = |block: &&RawValue| format!("{} {}", message.role, block.get());
@@ -117,7 +117,7 @@ async fn each_request_repeats_the_one_before_it() {
             connect: Duration::from_secs(60),
             first_byte: Duration::from_secs(60),
         });
-        let oracle = TestOracle::new(remote.unwrap());
+        let oracle = TestOracle::new(remote.unwrap()).models(&["p/claude-sonnet-4-5"]);
         let oracle = oracle.tool(TestTool::new("look").answers("It is there."));
         let oracle = oracle.start().await.unwrap();
         let session = oracle.session("s").unwrap();

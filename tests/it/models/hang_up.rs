@@ -30,7 +30,7 @@ async fn hangs_up(dialect: Dialect, streaming: Streaming, fault: &str) {
     };
     let mock = Mock::start(settings).await.unwrap();
     let base = match dialect {
-        Dialect::OpenAi => "/v1",
+        Dialect::OpenAi | Dialect::Responses => "/v1",
         Dialect::Anthropic => "",
     };
     let remote = Remote::new(ProviderSettings {

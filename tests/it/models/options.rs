@@ -84,7 +84,11 @@ async fn options_of_a_client_reach_the_server() {
             }],
             ..AnswerOptions::default()
         };
-        let oracle = TestOracle::new(remote.unwrap()).start().await.unwrap();
+        let oracle = TestOracle::new(remote.unwrap())
+            .models(&["p/claude-sonnet-4-5"])
+            .start()
+            .await
+            .unwrap();
         let session = oracle.session("s").unwrap();
         let submission = Submission {
             options: Some(Arc::new(options.clone())),

@@ -77,6 +77,8 @@ pub(super) struct Play {
     pub(super) says: Says,
     /// Whether the chain has a second model without faults.
     pub(super) spare: bool,
+    /// Whether the servers refuse what today's models refuse.
+    pub(super) strict: bool,
 }
 
 impl Play {
@@ -90,12 +92,13 @@ impl Play {
             deadlines: Deadlines::FAR,
             says: Says::Question,
             spare: false,
+            strict: false,
         }
     }
 
-    fn remote(&self, name: &str, url: &str) -> Remote {
+    pub(super) fn remote(&self, name: &str, url: &str) -> Remote {
         let base = match self.dialect {
-            Dialect::OpenAi => "/v1",
+            Dialect::OpenAi | Dialect::Responses => "/v1",
             Dialect::Anthropic => "",
         };
         Remote::new(ProviderSettings {
@@ -137,6 +140,7 @@ pub(super) async fn play(name: &str, play: &Play) -> Came {
             size: SHORT.len(),
             chunks: 4.try_into().unwrap(),
             faults: faults.to_vec(),
+            strict: play.strict,
             ..Settings::default()
         })
     };
@@ -165,6 +169,7 @@ pub(super) async fn play(name: &str, play: &Play) -> Came {
         .settings(|settings| {
             settings.gateway = GatewaySettings {
                 first_token,
+                local_first_token: first_token,
                 idle,
                 total,
                 ..GatewaySettings::default()

@@ -462,7 +462,7 @@ fn openai_streams_decode_with_their_quirks() {
         (
             "an error as an event",
             &[HELLO, "error|overloaded"],
-            r#""Hello" → ! server_error"#,
+            r#""Hello" → ! overloaded"#,
         ),
         (
             "an error by its object",

@@ -211,7 +211,7 @@ fn settings_override_what_the_host_tells() {
             options: Some(Arc::new(options)),
             ..conformance::request(Scenario::Question)
         };
-        let body = String::from_utf8(remote.0.body(&request).unwrap()).unwrap();
+        let body = String::from_utf8(remote.0.body(&request, Forms::default()).unwrap()).unwrap();
         assert_eq!(body.contains("response_format"), expected, "{body}");
     }
 }
@@ -222,7 +222,7 @@ async fn models_are_listed_with_their_limits() {
         name: name.to_owned(),
         context_window,
         max_output,
-        images: None,
+        ..ModelSettings::default()
     };
     let openai = r#"{"object":"list","data":[
         {"id":"a","object":"model"},

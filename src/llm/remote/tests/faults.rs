@@ -101,7 +101,7 @@ async fn each_response_status_maps_to_a_fault() {
         (400, "bad_request", false),
         (401, "unauthorized", false),
         (403, "forbidden", false),
-        (404, "model_not_found", false),
+        (404, "wrong_route", false),
         (408, "request_timeout", true),
         (409, "conflict", true),
         (413, "too_large", false),
@@ -134,9 +134,7 @@ async fn each_response_status_maps_to_a_fault() {
             );
             let detail = format!("p responded with status {status}: because (x)");
             assert_eq!(fault.detail, detail);
-            // After a missing model, the list of models is asked for.
-            let requests = if status == 404 { 2 } else { 1 };
-            assert_eq!(server.requests().len(), requests, "{status}: one try");
+            assert_eq!(server.requests().len(), 1, "{status}: one try");
         }
     }
 }
@@ -183,13 +181,13 @@ async fn silent_server_times_out() {
     tokio::time::pause();
     let listed = remote.list_models().await.unwrap_err();
     assert_eq!(
-        (listed.code.as_str(), listed.is_outage()),
-        ("headers_timeout", true)
+        (listed.code.as_str(), listed.class),
+        ("headers_timeout", FaultClass::Permanent)
     );
     let fault = end(&remote).await.unwrap_err();
     assert_eq!(
-        (fault.code.as_str(), fault.is_outage()),
-        ("headers_timeout", true)
+        (fault.code.as_str(), fault.class),
+        ("headers_timeout", FaultClass::Permanent)
     );
 }
 
