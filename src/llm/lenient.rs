@@ -52,7 +52,8 @@ pub(crate) fn mended(json: &str) -> String {
     }
 }
 
-/// Replaces the numbers of Python and JavaScript that JSON does not have.
+/// Replaces the numbers of Python and JavaScript that JSON does not have, and removes a comma after
+/// the last element, which gateways leave that cut something out.
 fn without_words(json: &str) -> String {
     let (mut text, mut quoted, mut escaped) = (String::with_capacity(json.len()), false, false);
     for c in json.chars() {
@@ -61,6 +62,13 @@ fn without_words(json: &str) -> String {
             _ if escaped => escaped = false,
             '\\' => escaped = quoted,
             '"' => quoted = !quoted,
+            '}' | ']' if !quoted => {
+                let before = text[..text.len() - 1].trim_end().strip_suffix(',');
+                if let Some(kept) = before.map(str::len) {
+                    text.truncate(kept);
+                    text.push(c);
+                }
+            }
             'N' | 'y' if !quoted => {
                 let words = ["-Infinity", "Infinity", "NaN"];
                 let left = words.iter().find_map(|word| text.strip_suffix(word));

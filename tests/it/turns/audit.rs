@@ -12,7 +12,8 @@ use std::{
 use oracle_agent::{
     kernel::{self, Effect, IdleState, Phase, Policy, Session},
     model::{
-        Attempt, CallId, Message, Part, QueryId, Record, Role, SessionName, Timestamp, Turn, Usage,
+        Attempt, CallId, Message, Part, QueryId, Record, Role, SessionName, StopReason, Timestamp,
+        Turn, Usage,
         record::{
             AgentFact, BudgetFact, ControlFact, Fact, LlmFact, QueryFact, TurnFact, TurnStarted,
             codec::{Encoded, Encoder},
@@ -25,6 +26,8 @@ use oracle_agent::{
 #[derive(Debug, Clone, Default)]
 struct Seen {
     finished: bool,
+    /// Whether the last reply goes on when it is sent back.
+    paused: bool,
     question: String,
     /// Replies so far, inherited ones included.
     turns: u32,
@@ -127,6 +130,7 @@ impl Audit {
                 assert_eq!(record.turn, Some(Turn(seen.turns)));
                 assert_eq!(replied.attempt, seen.attempt, "only the last try counts");
                 seen.turns += 1;
+                seen.paused = replied.stop == StopReason::Paused;
                 seen.usage += replied.usage;
             }
             Fact::Budget(BudgetFact::ContextCompacting(compacting)) => {
@@ -275,7 +279,12 @@ impl Audit {
         }
         if calls == 1 {
             let last = messages.last().map(|message| message.role);
-            assert_ne!(last, Some(Role::Assistant), "the model has the last word");
+            let paused =
+                matches!(live.phase(), Phase::Running(query) if self.queries[&query.id].paused);
+            assert!(
+                paused || last != Some(Role::Assistant),
+                "the model has the last word"
+            );
             assert!(open_calls(messages).is_empty(), "results before the call");
         }
     }
