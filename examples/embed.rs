@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let weather = tool_fn("weather", "Tells the weather.", async |place: Place| {
         Ok(format!("sunny in {}, 24 °C", place.city))
     });
-    // A script, so that no key is needed; otherwise for example `anthropic/claude-sonnet-4-5`.
+    // A script, so that no key is needed; otherwise for example `anthropic/claude-sonnet-5-5`.
     let builder = Oracle::builder().model("scripted/examples/embed.json");
     let system = builder.tool(weather).start().await?;
 

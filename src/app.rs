@@ -2,14 +2,15 @@
 //! module that names concrete back ends, tools and journals; a host can replace each of them.
 
 use std::{
+    ffi::OsStr,
     fs::{self, File},
     io::{self, Read},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
 use crate::{
-    config::{Config, Prices},
+    config::{Config, Environment, NoDataDirectory, Prices},
     prompt::{Composer, Prompts, ToolLine, Variables},
     query::{Classifier, Lexicon, Weights},
 };
@@ -65,15 +66,32 @@ fn project_name(folder: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The configured price list, completed by the built-in one.
-fn prices(config: &Config) -> Result<Prices, BuildError> {
-    let builtin = Prices::builtin()?;
+/// The configured price list, completed by the table in the data directory, if it is newer, and by
+/// the built-in one.
+fn prices(config: &Config, environment: &Environment) -> Result<Prices, BuildError> {
+    let stored = table_path(config, environment).ok();
+    let stored = stored.and_then(|path| fs::read_to_string(path).ok());
+    let tables = match stored {
+        Some(table) => Prices::builtin().updated(table),
+        None => Prices::builtin(),
+    };
     let Some(path) = &config.budget.prices else {
-        return Ok(builtin);
+        return Ok(tables);
     };
     let unreadable = BuildError::file("price list", "`budget.prices`", path);
     let text = fs::read_to_string(path).map_err(unreadable)?;
-    Ok(Prices::parse(&text, &path.display().to_string())?.or(builtin))
+    Ok(Prices::parse(&text, &path.display().to_string())?.or(tables))
+}
+
+/// The file in the data directory that `oracle models update` stores.
+const TABLE: &str = "models.toml";
+
+fn table_path(config: &Config, environment: &Environment) -> Result<PathBuf, NoDataDirectory> {
+    let folder = |name| environment.get(name).map(OsStr::new);
+    let data = config
+        .data
+        .directory(folder("XDG_DATA_HOME"), folder("HOME"))?;
+    Ok(data.join(TABLE))
 }
 
 /// Builds the classifier of a configuration.

@@ -123,7 +123,11 @@ pub enum Command {
     Bench(Box<bench::BenchArgs>),
     /// List the available providers and models
     #[command(after_long_help = help::MODELS)]
-    Models,
+    Models {
+        /// What to do instead of listing
+        #[command(subcommand)]
+        command: Option<models::ModelsCommand>,
+    },
     /// Check configuration, storage and models, and suggest fixes
     #[command(after_long_help = help::DOCTOR)]
     Doctor,

@@ -25,8 +25,8 @@ pub use models::{
 pub(crate) use rule::full_key;
 pub use sections::{
     Actors, Budget, Cluster, Config, Data, Database, McpServer, Model, NoDataDirectory, Notes,
-    Oracle, Profile, Prompt, Provider, ProviderModel, Query, Server, Session, StreamText,
-    Supervisor, Tools, Turn, Web,
+    Oracle, PriceTier, Profile, Prompt, Provider, ProviderModel, Query, Server, Session,
+    StreamText, Supervisor, Tools, Turn, Web,
 };
 
 /// The environment variables, read once at the start and then passed as a value.

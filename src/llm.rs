@@ -15,8 +15,10 @@ use crate::model::{AnswerOptions, Capabilities, Fault, Message, Reply, ToolSpec,
 
 mod anthropic;
 mod decode;
+mod dialect;
 mod estimate;
 mod fault;
+mod forms;
 mod http;
 mod json_cache;
 mod lenient;
@@ -28,6 +30,7 @@ mod prefixes;
 mod provider;
 pub(crate) mod reading;
 mod remote;
+mod responses;
 pub mod script;
 pub mod scripted;
 mod secrets;
@@ -35,9 +38,12 @@ pub(crate) mod sse;
 pub(crate) mod surrogates;
 mod wire;
 
+pub use dialect::Dialect;
 pub use estimate::{estimate_tokens, estimate_usage};
+pub(crate) use lenient::mended;
 pub use limits::{Allowance, RateLimits};
-pub use provider::{Dialect, ModelSettings, ProviderSettings, Streaming};
+pub(crate) use provider::is_local;
+pub use provider::{ModelSettings, ProviderSettings, Streaming};
 
 pub use http::SetupError;
 #[cfg(any(feature = "cli", feature = "server"))]
@@ -81,6 +87,8 @@ pub struct Request {
     pub tool_choice: ToolChoice,
     /// What the caller asks of the answer: format, limit of the text, parameters of the model.
     pub options: Option<Arc<AnswerOptions>>,
+    /// The first model of the chain, as `provider/model`, if it has failed and this one stands in.
+    pub instead_of: Option<Arc<str>>,
 }
 
 /// A piece of a reply as it arrives.
@@ -115,6 +123,12 @@ pub trait Backend: Send + Sync + 'static {
     /// A client's request for anything else is refused.
     fn capabilities(&self, _model: &str) -> Capabilities {
         Capabilities::NONE
+    }
+
+    /// Whether the server is on this machine or network, which may have to load a model and then
+    /// reads a long prompt slowly. Its first token has another deadline.
+    fn is_local(&self) -> bool {
+        false
     }
 
     /// Makes one attempt. Returns at once; all waiting happens in the stream.

@@ -94,7 +94,7 @@ pub use options::{
     AnswerFormat, AnswerOptions, Capabilities, ClientToolChoice, Cut, Image, Parameter,
 };
 pub use outcome::{ForcedBy, Outcome};
-pub use price::Price;
+pub use price::{Price, Retirement};
 pub use record::{Record, Utterance};
 pub use reply::{Reply, StopReason};
 pub use signal::{Rejection, Signal, SignalFields, SignalType};

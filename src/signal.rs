@@ -1,7 +1,8 @@
 //! The self-reflection protocol: reads signals from replies.
 //!
 //! A pipeline without backtracking: **scan** splits a reply into text, signal tags and inline
-//! reasoning outside code, and fences; **filter** matches tags, and decides what is visible and which
+//! reasoning outside code, marks of chat templates, calls that are written as text, and fences;
+//! **filter** matches tags, and decides what is visible and which
 //! block counts; **fields** and **schema** make that block a typed signal or a rejection. The
 //! [`Stripper`] drives the same pipeline chunk by chunk, so a stream and [`read`] cannot differ. No
 //! regexes, no clock, no I/O.
@@ -24,10 +25,14 @@ mod tag;
 mod thought;
 mod ticks;
 mod tidy;
+mod token;
 mod view;
+mod written;
 
 pub use escape::escape;
 pub use limit::TextLimit;
-pub use read::{Finding, Reading, read};
+pub use read::{Finding, Reading, ReplyReading, read, read_reply};
 pub use state::{LOOP_THRESHOLD, SignalState};
 pub use strip::Stripper;
+pub use token::begins_token;
+pub use written::meant;

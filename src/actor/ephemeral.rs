@@ -23,8 +23,8 @@ use crate::{
     },
     kernel::CallToken,
     model::{
-        By, Charge, Day, DayUsage, Epoch, Fault, FaultCode, NanoUsd, Payer, ProfileName, Record,
-        Seq, SessionKey, SessionName, Sid, TenantId, Timestamp, Usage,
+        By, Charge, Day, DayUsage, Epoch, Fault, FaultCode, Payer, ProfileName, Record, Seq,
+        SessionKey, SessionName, Sid, TenantId, Timestamp, Usage,
         record::{LlmFact, ModelUsage},
     },
 };
@@ -286,17 +286,13 @@ impl MeteredCall {
     }
 
     fn usage(&self, usage: Usage) -> ModelUsage {
-        let cost = match self.price {
-            Some(price) if usage.cost == NanoUsd(0) => price.of(&usage),
-            Some(_) | None => usage.cost,
-        };
         ModelUsage {
             session: self.session.clone(),
             query: self.token.query,
             turn: self.token.turn,
             attempt: self.token.attempt,
             model: self.model.to_string(),
-            usage: Usage { cost, ..usage },
+            usage: usage.priced(self.price.as_ref()),
         }
     }
 }

@@ -11,8 +11,8 @@
 //!   waits unless its session can fail over, and one probe at a time tests the server.
 //! - [`waiting`]: a call that waits for over a second is reported to its session, which records
 //!   that.
-//! - [`call_task`]: each call runs in a task, which keeps the deadlines, shows the text as it arrives
-//!   and reports the end. It ends when the session no longer waits.
+//! - [`call_task`]: each call runs in a task, which keeps the deadlines, cuts a reply that repeats
+//!   itself ([`repetition`]), shows the text as it arrives and reports the end. It ends when the session no longer waits.
 //!
 //! The kernel decides what follows from a fault; a gateway never calls another. When a gateway is
 //! replaced, its calls fail as retryable: a [`Caller`] reports that when it is dropped.
@@ -44,7 +44,6 @@ use crate::{
     kernel::{CallToken, Report},
     llm::{Backend, RateLimits, Request},
     model::{Fault, FaultClass, FaultCode, Part, Reply, SessionKey, Sid, Usage},
-    signal::TextLimit,
 };
 
 mod breaker;
@@ -52,6 +51,7 @@ mod call_task;
 mod dispatch;
 mod limits;
 mod queue;
+mod repetition;
 mod status;
 mod waiting;
 
@@ -150,6 +150,9 @@ pub struct GatewaySettings {
     pub tokens_per_minute: Option<u64>,
     /// Deadline from the start of a call to the first piece of its reply, including the connection.
     pub first_token: Duration,
+    /// The same for a server on this machine or network, which may have to load the model and reads
+    /// a long prompt slowly. A repetition would begin anew, so there is none.
+    pub local_first_token: Duration,
     /// Deadline between two pieces of a reply.
     pub idle: Duration,
     /// Deadline for a whole reply.
@@ -167,6 +170,7 @@ impl Default for GatewaySettings {
             requests_per_minute: None,
             tokens_per_minute: None,
             first_token: Duration::from_secs(60),
+            local_first_token: Duration::from_secs(600),
             idle: Duration::from_secs(60),
             total: Duration::from_secs(600),
             breaker: BreakerSettings::default(),
@@ -295,10 +299,8 @@ pub(super) struct Ticket {
 
 impl Ticket {
     pub(super) fn publish_text_on(&mut self, bus: &BusHandle) {
-        let options = self.request.options.as_deref();
-        let limit = options.map(TextLimit::new).unwrap_or_default();
-        let key = self.key.clone();
-        self.show = Some(TextPublisher::new(bus.clone(), key, self.token, limit));
+        let (key, request) = (self.key.clone(), &self.request);
+        self.show = Some(TextPublisher::new(bus.clone(), key, self.token, request));
     }
 
     pub(super) fn refuse(self, fault: Fault) {
@@ -343,6 +345,7 @@ mod tests {
             tools: Arc::default(),
             tool_choice: ToolChoice::Auto,
             options: None,
+            instead_of: None,
         };
         assert_eq!(tokens_of(&request("", Vec::new())), 0);
         let said = Message::text(Role::User, "a question of 28 characters.");

@@ -341,6 +341,7 @@ impl Meter {
             }
             Fact::Llm(LlmFact::Retried(_)) => counts.repeated.add("retried", 1),
             Fact::Llm(LlmFact::FailedOver(_)) => counts.repeated.add("failed_over", 1),
+            Fact::Llm(LlmFact::PrefixBroken(_)) => counts.repeated.add("prefix_broken", 1),
             Fact::Supervisor(SupervisorFact::Restarted(restarted)) => {
                 counts.restarts.add(restarted.cause.as_str(), 1);
             }

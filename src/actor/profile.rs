@@ -1,13 +1,17 @@
 //! Profiles: prompt values, tools and policy that sessions share.
 
-use std::{collections::BTreeMap, iter, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    iter,
+    sync::Arc,
+};
 
 use arc_swap::ArcSwap;
 
 use super::session::Opening;
 use crate::{
-    kernel::{DelegationPolicy, Policy, SubAgentType},
-    model::{ProfileName, ToolApproval, ToolSpec, record::Parent, tool::ToolEffect},
+    kernel::{DelegationPolicy, ModelChoice, Policy, SubAgentType},
+    model::{Day, ProfileName, ToolApproval, ToolSpec, record::Parent, tool::ToolEffect},
     prompt::{Composer, PreparedVariables, ToolLine, Variables},
     tool::Registry,
 };
@@ -138,6 +142,16 @@ impl Profiles {
     /// configured, so that its sessions stay reachable.
     pub fn get(&self, name: &ProfileName) -> &Profile {
         self.named.get(name).unwrap_or(&self.default)
+    }
+
+    /// Warnings of models that their providers have switched off, or will soon.
+    pub fn retirements(&self, today: Day) -> BTreeSet<String> {
+        let models = self.all().flat_map(|(_, profile)| &*profile.policy.models);
+        let warning = |model: &ModelChoice| {
+            let warning = model.retirement.as_ref()?.warning(&model.name, today)?;
+            Some(warning.join(": "))
+        };
+        models.filter_map(warning).collect()
     }
 
     /// Tells each profile which ones its sub-agents may have.

@@ -202,6 +202,7 @@ pub(super) fn answered(span: &Span, answer: &Result<Reply, Failed>) {
                 StopReason::EndTurn => "stop",
                 StopReason::ToolCalls => "tool_calls",
                 StopReason::MaxTokens => "length",
+                StopReason::Paused => "pause",
                 StopReason::Refusal => "refusal",
                 StopReason::ContentFilter => "content_filter",
             };

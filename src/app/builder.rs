@@ -16,6 +16,7 @@ use crate::{
     journal::{self, Journal},
     kernel::{FallbackClassifier, TurnPolicy},
     llm::{Backend, Offline},
+    model::Day,
     query::QueryClassifier,
     tool::Tool,
 };
@@ -344,6 +345,9 @@ impl Builder {
         #[cfg(not(feature = "mcp"))]
         self.check_mcp()?;
         let args = self.parts(&profile_factory)?;
+        for warning in args.profiles.retirements(Day::of(self.clock.now())) {
+            tracing::warn!("{warning}");
+        }
         let system = match parent {
             Some(parent) => System::start_under(args, parent, self.drain).await?,
             None => System::start(args).await?,

@@ -28,7 +28,7 @@ use crate::{
     actor::Oracle,
     cli::{
         self, Args, CliError, Command, DevCommand, Environment, config::ConfigCommand,
-        prompt::Subject, terminal::Terminal,
+        models::ModelsCommand, prompt::Subject, terminal::Terminal,
     },
     config::{self, Config, ConfigFile, Loaded, Problem, Setting, Sources},
     model::QueryType,
@@ -96,7 +96,10 @@ pub fn run(
         Command::Sessions(sessions) => stored::sessions(sessions, context),
         Command::Journal(journal) => return stored::journal(journal, context),
         Command::Usage { by } => stored::usage(*by, context),
-        Command::Models => models::models(context),
+        Command::Models { command: None } => models::models(context),
+        Command::Models {
+            command: Some(ModelsCommand::Update { from }),
+        } => models::update(from, context),
         Command::Doctor => return doctor::doctor(context),
     };
     done.map(|()| cli::exit::DONE)

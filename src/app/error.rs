@@ -90,11 +90,10 @@ pub enum BuildError {
         /// The known names.
         known: String,
     },
-    /// A tenant or key has a budget of money, and the price of a model is not configured.
+    /// There is a budget of money, and the price of a model that spends from it is unknown.
     #[error(
-        "the price of the model `{model}` is unknown, so that a budget of money under `[tenants]` \
-         cannot count it: set its `input` and `output` in `[[providers.models]]` or in the file of \
-         `budget.prices` (0 if it is free), or remove the budget"
+        "the price of the model `{model}` is unknown, so that no budget of money can count it: set \
+         its `input` and `output` in `[[providers.models]]` or in the file of `budget.prices` (0 if it is free), or remove the budget"
     )]
     UnknownPrice {
         /// The model as configured.

@@ -14,7 +14,7 @@ use crate::{
     actor::{Profile, Profiles},
     config::{Config, Environment, ModelChain, PRESETS, Prices},
     kernel::{FallbackClassifier, ModelChoice, Policy, TurnPolicy, offer},
-    llm::{Backend, OFFLINE, Remote, scripted::Scripts},
+    llm::{Backend, Remote, scripted::Scripts},
     model::{ProfileName, ToolSpec},
     tool::{Registry, Tool},
 };
@@ -113,11 +113,12 @@ impl ProfileFactory {
 
     pub(super) fn profiles(&self, config: &Config) -> Result<Profiles, BuildError> {
         check_aliases(config)?;
-        let default = self.profile(&ProfileName::oracle(), config, "")?;
+        let money = with_money_budget(config);
+        let default = self.profile(&ProfileName::oracle(), config, "", &money)?;
         let mut profiles = Profiles::new(default);
         for wanted in &config.profiles {
             let about = wanted.description.as_deref().unwrap_or_default();
-            let mut profile = self.profile(&wanted.name, &wanted.over(config), about)?;
+            let mut profile = self.profile(&wanted.name, &wanted.over(config), about, &money)?;
             if let Some(description) = &wanted.description {
                 profile = profile.described(description);
             }
@@ -132,8 +133,9 @@ impl ProfileFactory {
         name: &ProfileName,
         config: &Config,
         about: &str,
+        money: &BTreeSet<ProfileName>,
     ) -> Result<Profile, BuildError> {
-        let models = self.choices(config, &self.backends)?;
+        let models = self.choices(config, &self.backends, money.contains(name))?;
         let mut policy = Policy::new(models, Arc::default());
         settings::apply(config, &mut policy);
         let (tools, attachable) = self.tools(name, config)?;
@@ -169,18 +171,22 @@ impl ProfileFactory {
         let tools_known = no_tools.is_none();
         report(no_tools);
         report(check_aliases(config).err());
+        let money = with_money_budget(config);
         let others = config.profiles.iter();
         let others = others.map(|profile| (profile.name.clone(), profile.over(config)));
         for (name, config) in iter::once((ProfileName::oracle(), config.clone())).chain(others) {
             // The missing back end has been reported.
             if all_there {
-                report(self.choices(&config, &backends).err());
+                report(
+                    self.choices(&config, &backends, money.contains(&name))
+                        .err(),
+                );
             }
             if tools_known {
                 report(self.tools(&name, &config).err());
             }
             report(project_context(&config).err());
-            report(prices(&config).err());
+            report(prices(&config, &self.environment).err());
             report(classifier(&config).err());
             report(composer(&config).err());
         }
@@ -261,7 +267,7 @@ impl ProfileFactory {
             return Ok(Some(Arc::new(Scripts::read(models)?)));
         }
         // `choices` reports an invalid price list.
-        let prices = prices(config).or_else(|_| Prices::builtin())?;
+        let prices = prices(config, &self.environment).unwrap_or_else(|_| Prices::builtin());
         let providers = Providers::new(config, &self.environment, &prices);
         let Some(provider) = providers.find(name)? else {
             return Ok(None);
@@ -274,10 +280,10 @@ impl ProfileFactory {
         &self,
         config: &Config,
         backends: &[Arc<dyn Backend>],
+        limits_cost: bool,
     ) -> Result<Vec<ModelChoice>, BuildError> {
-        let prices = prices(config)?;
+        let prices = prices(config, &self.environment)?;
         let providers = Providers::new(config, &self.environment, &prices);
-        let limits_cost = config.tenants.budgets().any(Budgets::limits_cost);
         let choice = |full: &String| {
             let (provider, model) = full.split_once('/').unwrap_or((full, ""));
             if let Some(backend) = backend(backends, provider) {
@@ -285,8 +291,7 @@ impl ProfileFactory {
                     takes: backend.capabilities(model),
                     ..providers.choice(provider, model)
                 };
-                let is_free = provider == OFFLINE;
-                if limits_cost && choice.price.is_none() && !is_free {
+                if limits_cost && choice.price.is_none() {
                     return Err(BuildError::UnknownPrice {
                         model: full.clone(),
                     });
@@ -304,6 +309,34 @@ impl ProfileFactory {
         };
         self.chain(config).models().iter().map(choice).collect()
     }
+}
+
+/// The profiles whose sessions spend from a budget of money: their own, a tenant's or key's, or that
+/// of a session whose sub-agents they are.
+fn with_money_budget(config: &Config) -> BTreeSet<ProfileName> {
+    let of_tenants = config.tenants.budgets().any(Budgets::limits_cost);
+    let limits = |config: &Config| {
+        let budget = &config.budget;
+        of_tenants
+            || budget
+                .max_cost_usd
+                .or(budget.session_max_cost_usd)
+                .is_some()
+    };
+    let own = config
+        .profiles
+        .iter()
+        .filter(|profile| limits(&profile.over(config)));
+    let mut found: BTreeSet<ProfileName> = own.map(|profile| profile.name.clone()).collect();
+    found.extend(limits(config).then(ProfileName::oracle));
+    // Sub-agents have sub-agents.
+    for _ in &config.profiles {
+        let below = config.profiles.iter();
+        let below = below.filter(|one| one.sub_agent_of.iter().any(|of| found.contains(of)));
+        let below: Vec<_> = below.map(|profile| profile.name.clone()).collect();
+        found.extend(below);
+    }
+    found
 }
 
 fn check_aliases(config: &Config) -> Result<(), BuildError> {
@@ -350,7 +383,7 @@ mod tests {
         let config: Config = toml::from_str(text).unwrap();
         let factory = Oracle::builder().config(config.clone()).profile_factory();
         let factory = factory.unwrap();
-        let models = factory.choices(&config, &factory.backends).unwrap();
+        let models = factory.choices(&config, &factory.backends, false).unwrap();
         let takes = models.iter().map(|model| {
             let takes = model.takes;
             (takes.parameters.len(), takes.images, takes.schemas)

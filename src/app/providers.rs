@@ -8,9 +8,11 @@ use std::{collections::BTreeSet, fs, io, net::Ipv6Addr, path::Path};
 use secrecy::SecretString;
 
 use crate::{
+    actor::GatewaySettings,
     config::{Config, Environment, PRESETS, Preset, Prices, Provider, ProviderModel, base_url},
     kernel::ModelChoice,
-    llm::{ModelSettings, ProviderSettings},
+    llm::{ModelSettings, OFFLINE, ProviderSettings, is_local, scripted::Scripts},
+    model::Price,
 };
 
 /// The reason why a provider cannot be called, with a remedy.
@@ -116,7 +118,7 @@ impl<'a> Providers<'a> {
         let deadlines = &self.config.model;
         Ok(ProviderSettings {
             name: provider.name.clone(),
-            dialect: provider.dialect,
+            dialect: provider.dialect(),
             base_url: provider.base_url.trim_end_matches('/').to_owned(),
             key: self.key(provider)?,
             headers: self.headers(provider)?,
@@ -125,37 +127,41 @@ impl<'a> Providers<'a> {
             structured_output: provider.structured_output,
             models: names.into_iter().map(model).collect(),
             connect: deadlines.connect_deadline,
-            first_byte: deadlines.headers_deadline,
+            first_byte: deadlines.headers_deadline.unwrap_or_else(|| {
+                let gateway = GatewaySettings::default();
+                match is_local(&provider.name, &provider.base_url) {
+                    true => gateway.local_first_token,
+                    false => gateway.first_token,
+                }
+            }),
         })
     }
 
     fn model(&self, provider: &str, name: &str) -> ModelSettings {
-        ModelSettings {
-            name: name.to_owned(),
-            context_window: self.fact(provider, name, |model| model.context_window),
-            max_output: self.fact(provider, name, |model| model.max_output_tokens),
-            images: self.fact(provider, name, |model| model.images),
-        }
+        settings(name, &self.known(provider, name))
     }
 
-    /// A fact about a model, as configured or from the price list.
-    fn fact<T>(
-        &self,
-        provider: &str,
-        name: &str,
-        fact: impl Fn(&ProviderModel) -> Option<T>,
-    ) -> Option<T> {
+    /// What is known about a model, by precedence: as configured, then of the price lists.
+    fn known(&self, provider: &str, name: &str) -> Vec<ProviderModel> {
         let configured = self.config.provider(provider);
-        let configured = configured.and_then(|configured| fact(configured.model(name)?));
-        configured.or_else(|| self.facts.first(&format!("{provider}/{name}"), fact))
+        let configured = configured.and_then(|configured| configured.model(name).cloned());
+        let listed = self.facts.entries(&format!("{provider}/{name}"));
+        configured.into_iter().chain(listed).collect()
     }
 
     pub(super) fn choice(&self, provider: &str, model: &str) -> ModelChoice {
-        let sizes = self.model(provider, model);
+        let known = self.known(provider, model);
+        let sizes = settings(model, &known);
+        let free = || {
+            [OFFLINE, Scripts::PROVIDER]
+                .contains(&provider)
+                .then_some(Price::FREE)
+        };
         ModelChoice {
             context_window: sizes.context_window,
             max_output: sizes.max_output,
-            price: self.fact(provider, model, ProviderModel::price),
+            price: known.iter().find_map(ProviderModel::price).or_else(free),
+            retirement: known.iter().find_map(ProviderModel::retirement),
             ..ModelChoice::new(&format!("{provider}/{model}"))
         }
     }
@@ -206,6 +212,21 @@ impl<'a> Providers<'a> {
         let place = format!("the environment variable {variable}");
         let value = self.environment.text(variable);
         value.map(|value| clean(name, value, &place)).transpose()
+    }
+}
+
+fn settings(name: &str, known: &[ProviderModel]) -> ModelSettings {
+    let context_window = known.iter().find_map(|model| model.context_window);
+    let longest = known.iter().find_map(|model| model.max_output_tokens);
+    ModelSettings {
+        name: name.to_owned(),
+        context_window,
+        max_output: longest.map(|most| context_window.map_or(most, |window| most.min(window))),
+        images: known.iter().find_map(|model| model.images),
+        tools: known.iter().find_map(|model| model.tools),
+        forced_tools: known.iter().find_map(|model| model.forced_tools),
+        sampling: known.iter().find_map(|model| model.sampling),
+        always_thinks: known.iter().find_map(|model| model.always_thinks),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Conversions from configuration sections to the settings of other modules.
 
+use std::time::Duration;
+
 use crate::{
     actor::{GatewaySettings, Recovery, SystemSettings},
     config::{Config, Provider},
@@ -9,27 +11,29 @@ use crate::{
 };
 
 pub(super) fn system(config: &Config) -> SystemSettings {
+    let (default, model) = (GatewaySettings::default(), &config.model);
+    let first_token = |usual: Duration| model.first_token_deadline.unwrap_or(usual);
     let gateway = GatewaySettings {
         concurrency: config.actors.model_concurrency,
         queue: config.actors.model_queue,
-        first_token: config.model.first_token_deadline,
-        idle: config.model.idle_deadline,
-        total: config.model.total_deadline,
-        ..GatewaySettings::default()
+        first_token: first_token(default.first_token),
+        local_first_token: first_token(default.local_first_token),
+        idle: model.idle_deadline,
+        total: model.total_deadline,
+        ..default
     };
     let of_provider = |provider: &Provider| {
-        let settings = GatewaySettings {
+        let mut settings = GatewaySettings {
             concurrency: provider.concurrency.unwrap_or(gateway.concurrency),
             queue: provider.queue.unwrap_or(gateway.queue),
             requests_per_minute: provider.requests_per_minute,
             tokens_per_minute: provider.tokens_per_minute,
-            first_token: match provider.stream {
-                Streaming::Always => gateway.first_token,
-                // A reply that does not stream has its first token at the end.
-                Streaming::Never => gateway.total,
-            },
             ..gateway
         };
+        if provider.stream == Streaming::Never {
+            // A reply that does not stream has its first token at the end.
+            (settings.first_token, settings.local_first_token) = (gateway.total, gateway.total);
+        }
         (provider.name.clone(), settings)
     };
     SystemSettings {

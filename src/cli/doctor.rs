@@ -128,7 +128,7 @@ impl<'a> Report<'a> {
             self.terminal.out.json(&json!({
                 "findings": self.findings,
                 "usage": self.used,
-                "cost_usd": usd(self.used.cost),
+                "cost_usd": self.used.known_cost().map(usd),
             }))?;
         } else if self.used != Usage::default() {
             let used = used(&self.used);

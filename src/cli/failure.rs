@@ -1,6 +1,30 @@
 //! Describes why a question failed, and what to do about it.
 
-use crate::{config::Preset, model::FaultCode};
+use super::{terminal::one_line, text::cut};
+use crate::{
+    config::Preset,
+    model::{FaultCode, record::FailedOver},
+};
+
+/// Columns of a provider's own words in a line about a failover.
+const CAUSE: usize = 300;
+
+/// Describes a failover with its cause, on one line.
+pub(super) fn failover(failed: &FailedOver) -> String {
+    let FailedOver {
+        fault, from, to, ..
+    } = failed;
+    let (detail, code) = (one_line(&fault.detail), &fault.code);
+    let cause = match detail.split_once(" responded with status ") {
+        Some((_, answer)) => {
+            let (status, words) = answer.split_at(answer.find(':').unwrap_or(answer.len()));
+            format!("{status} {code}{words}")
+        }
+        None => format!("{code}: {detail}"),
+    };
+    let cause = cut(&cause, CAUSE);
+    format!("{from} failed ({cause}); went on with {to}")
+}
 
 /// Describes a failure with its code, and advice if the provider or the network caused it.
 pub(super) fn failure(code: &FaultCode, detail: &str) -> String {
@@ -87,5 +111,36 @@ mod tests {
         }
         let named = failure(&"overloaded".into(), "later (overloaded)");
         assert_eq!(named, "later (overloaded)");
+    }
+
+    #[test]
+    fn failover_has_its_cause_on_one_line() {
+        for (code, detail, cause) in [
+            (
+                "rate_limited",
+                "openai responded with status 429: Slow\ndown,\u{1b}[2J please",
+                "429 rate_limited: Slow down,\u{fffd}[2J please",
+            ),
+            (
+                "overloaded",
+                "openai responded with status 503",
+                "503 overloaded",
+            ),
+            (
+                "connect",
+                "cannot reach http://127.0.0.1:1: connection refused",
+                "connect: cannot reach http://127.0.0.1:1: connection refused",
+            ),
+        ] {
+            let failed = FailedOver {
+                attempt: crate::model::Attempt(0),
+                fault: crate::model::Fault::permanent(code, detail),
+                from: "openai/a".into(),
+                to: "local/b".into(),
+                usage: crate::model::Usage::default(),
+            };
+            let expected = format!("openai/a failed ({cause}); went on with local/b");
+            assert_eq!(failover(&failed), expected);
+        }
     }
 }

@@ -30,7 +30,7 @@ pub(super) const ASK: &str = "\
 Examples:
   oracle ask \"where are sessions restarted?\"
   oracle ask --session review \"and who calls that?\"      # one session, several questions
-  oracle ask --model openai/gpt-4.1 \"why two caches?\"
+  oracle ask --model openai/gpt-6.1-terra \"why two caches?\"
   oracle ask --json --max-turns 5 < question.txt
   oracle ask --session review --idempotency-key 7 \"and?\"  # safe to repeat
 
@@ -69,7 +69,7 @@ pub(super) const SERVE: &str = "\
 Examples:
   oracle serve
   curl http://127.0.0.1:7770/readyz
-  oracle serve --listen 8080 --model openai/gpt-4.1
+  oracle serve --listen 8080 --model openai/gpt-6.1-terra
 
 The server runs until Ctrl-C or SIGTERM, and then drains: it accepts no new messages, lets \
 running queries finish, and exits within `server.drain_deadline`. Queries that do not finish in \
@@ -244,7 +244,7 @@ Examples:
   oracle bench
   oracle bench --journal memory --sessions 1000 --latency 50ms
   oracle bench --rate 500 --turns 1 --duration 60s --json
-  oracle bench --model openai/gpt-5-mini --sessions 4
+  oracle bench --model openai/gpt-6-luna --sessions 4
   oracle bench --url http://127.0.0.1:7770 --rate 100
 
 Without --url, starts a system with the configuration of this project and a simulated model, whose \
@@ -264,13 +264,15 @@ ended within their budget.";
 pub(super) const MODELS: &str = "\
 Examples:
   oracle models
+  oracle models update --from models.toml
   oracle models --json | jq -r '.providers[] | .name as $p | .models[] | \"\\($p)/\\(.name)\"'
 
 Queries all providers in parallel, for a few seconds at most: those in the configuration, those \
 with a key in the environment, and a local Ollama server. A provider that does not respond is \
 listed with the reason, and the exit code is still 0. Keys are never shown, only their sources.
 
-Prices are in US dollars per million tokens, from the configuration or as known at build time.";
+Prices are in US dollars per million tokens, from the configuration or from a table of models, whose \
+source and date are printed. `oracle models update` stores a newer table.";
 
 pub(super) const DOCTOR: &str = "\
 Examples:

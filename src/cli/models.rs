@@ -1,5 +1,8 @@
 //! `oracle models`: lists providers, whether they respond, and their models.
 
+use std::path::PathBuf;
+
+use clap::Subcommand;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -14,6 +17,17 @@ use crate::{
 
 const WIDEST: usize = 40;
 
+/// A subcommand of `oracle models`.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum ModelsCommand {
+    /// Store a newer table of models and prices in the data directory
+    Update {
+        /// The table, in the form of config/models.toml
+        #[arg(long, value_name = "FILE")]
+        from: PathBuf,
+    },
+}
+
 /// The content of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
@@ -23,8 +37,10 @@ pub struct Overview {
     pub because: String,
     /// The configured providers.
     pub providers: Vec<Listed>,
-    /// Advice if only the built-in model is available.
+    /// Advice if only the built-in model is available, and warnings of models that retire.
     pub advice: Vec<String>,
+    /// Source and date of the table of models.
+    pub table: String,
 }
 
 /// A provider.
@@ -53,6 +69,10 @@ pub struct ListedModel {
     /// The price, if known.
     #[serde(rename = "usd_per_million_tokens", serialize_with = "usd_of")]
     pub price: Option<Price>,
+    /// The date on which its provider switches it off, if known.
+    pub retires: Option<String>,
+    /// The model to use instead, as `provider/model`.
+    pub successor: Option<String>,
     /// Its position in the chain, from 1.
     pub choice: Option<usize>,
 }
@@ -73,6 +93,7 @@ pub fn print(overview: &Overview, terminal: &mut Terminal) -> CliResult {
     }
     let chain = overview.chain.join(", ");
     terminal.line(&format!("\nin use: {chain}, {}", overview.because))?;
+    terminal.line(&format!("table of models: {}", overview.table))?;
     for advice in &overview.advice {
         terminal.line(advice)?;
     }
@@ -85,7 +106,7 @@ fn head(provider: &Listed) -> String {
         None if provider.problem.is_some() => {}
         None => head.push_str("  built in, needs no key and no network"),
         Some(server) => {
-            let (url, dialect) = (&server.base_url, server.dialect.as_str());
+            let (url, dialect) = (&server.base_url, server.dialect().as_str());
             let key = key_source(server);
             head.push_str(&format!("  {url} ({dialect}), {key}"));
         }
@@ -114,6 +135,10 @@ fn line(model: &ListedModel, width: usize) -> String {
         let [input, cached, output] = [price.input, price.cached, price.output].map(dollars);
         facts.push(format!("{input} in, {cached} cached, {output} out"));
     }
+    facts.extend(model.retires.as_ref().map(|day| match &model.successor {
+        Some(successor) => format!("retires on {day}, then {successor}"),
+        None => format!("retires on {day}"),
+    }));
     match model.choice {
         None => {}
         Some(1) => facts.push("first choice".to_owned()),
@@ -138,7 +163,7 @@ fn as_json(overview: &Overview) -> Value {
         });
         json!({
             "name": provider.name,
-            "dialect": server.map(|server| server.dialect.as_str()),
+            "dialect": server.map(|server| server.dialect().as_str()),
             "base_url": server.map(|server| &server.base_url),
             "key": key,
             "reachable": provider.problem.is_none(),
@@ -151,11 +176,12 @@ fn as_json(overview: &Overview) -> Value {
         "because": overview.because,
         "providers": overview.providers.iter().map(provider).collect::<Vec<_>>(),
         "advice": overview.advice,
+        "table": overview.table,
     })
 }
 
 fn usd_of<S: Serializer>(price: &Option<Price>, serializer: S) -> Result<S::Ok, S::Error> {
-    let price = price.map(|price| {
+    let price = price.as_ref().map(|price| {
         let [input, cached, output] = [price.input, price.cached, price.output].map(usd);
         json!({ "input": input, "cached": cached, "output": output })
     });

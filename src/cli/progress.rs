@@ -11,7 +11,7 @@ use futures_util::future::OptionFuture;
 use super::{
     CliError, CliResult,
     ask::Format,
-    failure::failure,
+    failure::{failover, failure},
     interrupts::Interrupts,
     terminal::Terminal,
     text::{cost, grouped, wrapped},
@@ -23,7 +23,7 @@ use crate::{
     llm::{OFFLINE, scripted::Scripts},
     model::{
         Outcome, SignalFields, Submission, Usage,
-        record::{AgentFact, Fact, QueryFact, SignalFact, ToolFact, TurnFact},
+        record::{AgentFact, Fact, LlmFact, QueryFact, SignalFact, ToolFact, TurnFact},
         time::Span,
     },
     tool::ProjectRoot,
@@ -214,6 +214,9 @@ impl<'a, 'b> Follower<'a, 'b> {
         if let Fact::Agent(AgentFact::EscalationRaised(raised)) = &record.fact {
             self.terminal.note(&raised.notice);
         }
+        if let Fact::Llm(LlmFact::FailedOver(failed)) = &record.fact {
+            self.tell(&failover(failed))?;
+        }
         if let Some(status) = status::status(record, self.most_turns) {
             self.set_status(status);
         }
@@ -267,6 +270,23 @@ impl<'a, 'b> Follower<'a, 'b> {
             Some(line) => self.screen.note(self.terminal, &line, false),
             None => Ok(()),
         }
+    }
+
+    /// Writes a line that stays, wrapped.
+    fn tell(&mut self, line: &str) -> io::Result<()> {
+        if !self.streams() {
+            self.terminal.note(&format!("oracle: {line}"));
+            return Ok(());
+        }
+        self.screen.end_text(self.terminal, TextKind::Interim)?;
+        let columns = self
+            .terminal
+            .screen()
+            .map_or(usize::MAX, |(columns, ..)| columns);
+        // As wide as a note.
+        let rows = wrapped(&format!("• {line}"), columns.saturating_sub(4));
+        let mut rows = rows.iter();
+        rows.try_for_each(|row| self.screen.note(self.terminal, row, false))
     }
 
     /// Whether the last reply came from this provider.
@@ -340,7 +360,7 @@ impl<'a, 'b> Follower<'a, 'b> {
         let last = replied.map_or(0, |(_, usage)| usage.total_tokens());
         let is_free = self.is_by(OFFLINE) || self.is_by(Scripts::PROVIDER);
         if !is_free && self.replied.is_some() {
-            summary.push_str(&format!(" · {}", cost(answer.usage.cost)));
+            summary.push_str(&format!(" · {}", cost(&answer.usage)));
         }
         summary.push_str(&format!(" · {}", Span(self.screen.elapsed())));
         let view = self.session.view().await.ok();

@@ -8,7 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::{
     actor::{SessionView, SubAgent},
-    model::{Event, NanoUsd, Timestamp, Usage},
+    model::{Event, Timestamp, Usage},
 };
 
 pub(super) fn cut(text: &str, width: usize) -> String {
@@ -141,16 +141,14 @@ pub(super) fn used(usage: &Usage) -> String {
         0 => String::new(),
         cached => format!(" ({} of them cached)", grouped(cached)),
     };
-    let cost = cost(usage.cost);
+    let cost = cost(usage);
     format!("{sent} tokens sent{cached}, {received} received, {cost}")
 }
 
-/// A cost for people: without a price, it is not known.
-pub(super) fn cost(cost: NanoUsd) -> String {
-    match cost {
-        NanoUsd(0) => "cost unknown".to_owned(),
-        cost => cost.to_string(),
-    }
+/// A cost for people.
+pub(super) fn cost(usage: &Usage) -> String {
+    let cost = usage.known_cost().map(|cost| cost.to_string());
+    cost.unwrap_or_else(|| "cost unknown".to_owned())
 }
 
 /// Longest value of an event, in characters.

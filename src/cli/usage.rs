@@ -14,7 +14,7 @@ use super::{CliResult, sessions::each_record, terminal::Terminal};
 use crate::{
     journal::{self, Entry, Journal, Known},
     model::{
-        Attempt, NanoUsd, QueryId, Record, Seq, SessionKey, TenantId, Turn, Usage,
+        Attempt, QueryId, Record, Seq, SessionKey, TenantId, Turn, Usage,
         record::{
             BudgetFact, Compacting, Fact, LlmFact, ModelUsage, SessionFact, TurnFact,
             TurnRestarted, TurnStarted,
@@ -95,32 +95,26 @@ pub async fn usage(journal: &dyn Journal, by: By, terminal: &mut Terminal) -> Cl
         }
         return Ok(());
     }
-    let is_shown = terminal.out_is_terminal();
-    let row = |(of, sum): (&str, &UsageTotals)| row(of, sum, is_shown);
-    let mut rows: Vec<_> = sums.iter().map(|(of, sum)| row((of, sum))).collect();
+    let mut rows: Vec<_> = sums.iter().map(|(of, sum)| row(of, sum)).collect();
     if rows.len() > 1 && terminal.out_is_terminal() {
         let mut all = UsageTotals::default();
         sums.into_values().for_each(|sum| all.add(sum));
-        rows.push(row(("all together", &all)));
+        rows.push(row("all together", &all));
     }
     let of = format!("{by:?}").to_uppercase();
     let head = [&of, "TURNS", "SENT", "CACHED", "RECEIVED", "COST", "CALLS"];
     Ok(terminal.table(head, 1, &rows)?)
 }
 
-fn row(of: &str, sum: &UsageTotals, is_shown: bool) -> [String; 7] {
-    let cost = match sum.usage.cost {
-        // Without a price, it is not known.
-        NanoUsd(0) if is_shown => "unknown".to_owned(),
-        cost => cost.to_string(),
-    };
+fn row(of: &str, sum: &UsageTotals) -> [String; 7] {
+    let cost = sum.usage.known_cost().map(|cost| cost.to_string());
     [
         of.to_owned(),
         sum.turns.to_string(),
         sum.usage.input_tokens.to_string(),
         sum.usage.cached_tokens.to_string(),
         sum.usage.output_tokens.to_string(),
-        cost,
+        cost.unwrap_or_else(|| "unknown".to_owned()),
         sum.calls.to_string(),
     ]
 }

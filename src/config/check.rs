@@ -14,7 +14,6 @@ use super::{
     rule::{ROOT, Rule, format_span, join, path},
 };
 use crate::{
-    llm::Dialect,
     model::{ProfileName, usage::usd},
     tool::SearchService,
 };
@@ -108,15 +107,16 @@ impl Conflicts<'_> {
         const STALL: &str = "supervisor.stall_limit";
         let (stall, model, tools) = (config.supervisor.stall_limit, &config.model, &config.tools);
         for (key, span) in [
-            ("model.connect_deadline", model.connect_deadline),
+            ("model.connect_deadline", Some(model.connect_deadline)),
             ("model.headers_deadline", model.headers_deadline),
             ("model.first_token_deadline", model.first_token_deadline),
-            ("model.idle_deadline", model.idle_deadline),
-            ("model.total_deadline", model.total_deadline),
-            ("tools.call_deadline", tools.call_deadline),
-            ("tools.search_deadline", tools.search_deadline),
+            ("model.idle_deadline", Some(model.idle_deadline)),
+            ("model.total_deadline", Some(model.total_deadline)),
+            ("tools.call_deadline", Some(tools.call_deadline)),
+            ("tools.search_deadline", Some(tools.search_deadline)),
         ] {
-            let (Some(_), Some(of_deadline)) = ((self.origin)(STALL), (self.origin)(key)) else {
+            let origins = ((self.origin)(STALL), (self.origin)(key));
+            let ((Some(_), Some(of_deadline)), Some(span)) = (origins, span) else {
                 continue;
             };
             let (of_stall, of_key) = (format_span(stall), format_span(span));
@@ -244,8 +244,8 @@ impl Conflicts<'_> {
             let allowed = "only one of `key_env` and `key_file`";
             self.add(&join(place, "key_env"), variable, allowed);
         }
-        if provider.structured_output == Some(true) && provider.dialect == Dialect::Anthropic {
-            let allowed = "false, or the dialect \"openai\"";
+        if provider.structured_output == Some(true) && !provider.dialect().has_formats() {
+            let allowed = "false, or another dialect";
             self.add(&join(place, "structured_output"), &true, allowed);
         }
         self.headers(place, &provider.headers, &provider.header_env);

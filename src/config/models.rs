@@ -1,12 +1,16 @@
 //! Models: chains, provider presets, the choice of a chain by the available keys, amounts of money,
 //! price lists.
 
-use std::{ffi::OsString, fmt};
+use std::{borrow::Cow, ffi::OsString, fmt};
 
 use serde::{Deserialize, Serialize};
+use toml::de::ValueDeserializer;
 
 use super::{Config, Provider, ProviderModel, rule::URL};
-use crate::{llm::Dialect, model::Price};
+use crate::{
+    llm::Dialect,
+    model::{Day, NanoUsd, Price, Retirement},
+};
 
 /// A value is not allowed; the text describes the allowed ones.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -90,13 +94,12 @@ pub(super) fn full_name(name: &str) -> Option<String> {
     good.then(|| name.to_owned())
 }
 
-/// The known model that a name most likely means: `openai/gpt-4.1` for `gpt-4.1`.
+/// The known model that a name most likely means: `openai/gpt-6.1-terra` for `gpt-6.1-terra`.
 pub(crate) fn near_model(name: &str) -> Option<String> {
     let default = |preset: &Preset| Some(format!("{}/{}", preset.name, preset.default_model?));
     let mut known = vec!["offline".to_owned()];
     known.extend(PRESETS.iter().filter_map(default));
-    let listed = Prices::builtin().ok()?.0;
-    known.extend(listed.into_iter().map(|entry| entry.name));
+    known.extend(Prices::builtin().names().map(str::to_owned));
     let near = known.iter().map(|known| {
         let full = known.trim_end_matches('*');
         let model = full.split_once('/').map_or(full, |(_, model)| model);
@@ -112,6 +115,11 @@ pub(super) fn is_provider(name: &str) -> bool {
 }
 
 impl Provider {
+    /// The protocol of its API.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect.unwrap_or_else(|| Dialect::of(&self.base_url))
+    }
+
     /// The configured facts about one of its models.
     pub fn model(&self, name: &str) -> Option<&ProviderModel> {
         self.models.iter().find(|model| model.name == name)
@@ -121,12 +129,31 @@ impl Provider {
 impl ProviderModel {
     /// The price; `None` unless both `input` and `output` are set.
     pub fn price(&self) -> Option<Price> {
-        let (input, output) = (self.input?, self.output?);
+        type Rate = Option<NanoUsd>;
+        let price = |input: Rate, cached: Rate, cache_write: Rate, output: Rate| {
+            Some(Price {
+                input: input?,
+                cached: cached.or(input)?,
+                cache_write: cache_write.or(input)?,
+                output: output?,
+                tiers: Vec::new(),
+            })
+        };
+        let tiers = self.tiers.iter().map(|tier| {
+            let price = price(tier.input, tier.cached, tier.cache_write, tier.output)?;
+            Some((tier.above, price))
+        });
         Some(Price {
-            input,
-            cached: self.cached.unwrap_or(input),
-            cache_write: self.cache_write.unwrap_or(input),
-            output,
+            tiers: tiers.collect::<Option<_>>()?,
+            ..price(self.input, self.cached, self.cache_write, self.output)?
+        })
+    }
+
+    /// When its provider switches it off, if known.
+    pub fn retirement(&self) -> Option<Retirement> {
+        Some(Retirement {
+            day: Day::parse(self.retires.as_deref()?)?,
+            successor: self.successor.as_deref().map(Into::into),
         })
     }
 }
@@ -137,7 +164,8 @@ impl ProviderModel {
 pub struct Preset {
     /// Name of the provider.
     pub name: &'static str,
-    dialect: Dialect,
+    /// By the address, if `None`.
+    dialect: Option<Dialect>,
     base_url: &'static str,
     /// The environment variable that sets another address.
     pub url_variable: Option<&'static str>,
@@ -152,43 +180,43 @@ pub struct Preset {
 pub const PRESETS: [Preset; 5] = [
     Preset {
         name: "anthropic",
-        dialect: Dialect::Anthropic,
+        dialect: Some(Dialect::Anthropic),
         base_url: "https://api.anthropic.com",
         url_variable: Some("ANTHROPIC_BASE_URL"),
         key_variable: Some("ANTHROPIC_API_KEY"),
         keys_url: Some("https://console.anthropic.com/settings/keys"),
-        default_model: Some("claude-sonnet-4-5"),
+        default_model: Some("claude-sonnet-5-5"),
     },
     Preset {
         name: "openai",
-        dialect: Dialect::OpenAi,
+        dialect: None,
         base_url: "https://api.openai.com/v1",
         url_variable: Some("OPENAI_BASE_URL"),
         key_variable: Some("OPENAI_API_KEY"),
         keys_url: Some("https://platform.openai.com/api-keys"),
-        default_model: Some("gpt-4.1"),
+        default_model: Some("gpt-6.1-terra"),
     },
     Preset {
         name: "openrouter",
-        dialect: Dialect::OpenAi,
+        dialect: None,
         base_url: "https://openrouter.ai/api/v1",
         url_variable: None,
         key_variable: Some("OPENROUTER_API_KEY"),
         keys_url: Some("https://openrouter.ai/settings/keys"),
-        default_model: Some("anthropic/claude-sonnet-4.5"),
+        default_model: Some("anthropic/claude-sonnet-5.5"),
     },
     Preset {
         name: "gemini",
-        dialect: Dialect::OpenAi,
+        dialect: None,
         base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
         url_variable: None,
         key_variable: Some("GEMINI_API_KEY"),
         keys_url: Some("https://aistudio.google.com/apikey"),
-        default_model: Some("gemini-2.5-pro"),
+        default_model: Some("gemini-3.8-flash"),
     },
     Preset {
         name: "ollama",
-        dialect: Dialect::OpenAi,
+        dialect: None,
         base_url: "http://127.0.0.1:11434/v1",
         url_variable: Some("OLLAMA_HOST"),
         key_variable: None,
@@ -301,17 +329,25 @@ impl Config {
     }
 }
 
-const BUILTIN: &str = include_str!("../../config/prices.toml");
-
-/// Prices and sizes of models. For each fact, the first matching entry that has it counts.
+/// What is known about models. For each fact, the first matching entry that has it counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prices(Vec<ProviderModel>);
+pub struct Prices {
+    /// The operator's, before the tables.
+    own: Vec<ProviderModel>,
+    /// Texts in the form of `config/models.toml`. Only lines of models in use are parsed, because a
+    /// whole table would delay every start.
+    tables: Vec<Cow<'static, str>>,
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PriceFile {
     #[serde(default)]
     price: Vec<ProviderModel>,
+    #[serde(default, rename = "date")]
+    _date: String,
+    #[serde(default, rename = "source")]
+    _source: String,
 }
 
 /// A price list is invalid.
@@ -322,13 +358,20 @@ pub struct PricesError {
     what: String,
 }
 
+impl PricesError {
+    fn new(name: &str, what: &str) -> Self {
+        let [name, what] = [name, what].map(str::to_owned);
+        Self { name, what }
+    }
+}
+
 impl Prices {
-    /// The list that is compiled in.
-    ///
-    /// # Errors
-    /// None in practice: a test parses the list.
-    pub fn builtin() -> Result<Self, PricesError> {
-        Self::parse(BUILTIN, "config/prices.toml")
+    /// The table that is compiled in.
+    pub fn builtin() -> Self {
+        Self {
+            own: Vec::new(),
+            tables: vec![include_str!("../../config/models.toml").into()],
+        }
     }
 
     /// Parses a list; `name` identifies it in errors.
@@ -336,12 +379,9 @@ impl Prices {
     /// # Errors
     /// See [`PricesError`].
     pub fn parse(text: &str, name: &str) -> Result<Self, PricesError> {
-        let refused = |what: String| PricesError {
-            name: name.to_owned(),
-            what,
-        };
+        let refused = |what: String| PricesError::new(name, &what);
         let not_in_order = |why: &str| refused(format!("is invalid: {}", why.trim_end()));
-        let PriceFile { price } =
+        let PriceFile { price, .. } =
             toml::from_str(text).map_err(|error| not_in_order(&error.to_string()))?;
         for entry in &price {
             let name = &entry.name;
@@ -353,35 +393,154 @@ impl Prices {
                      end"
                 )));
             }
-            for (rate, set) in [("input", entry.input), ("output", entry.output)] {
-                let missing = || not_in_order(&format!("`{name}`: missing field `{rate}`"));
-                set.ok_or_else(missing)?;
+            let rates = [entry.input, entry.cached, entry.cache_write, entry.output];
+            if entry.price().is_none()
+                && (rates.iter().any(Option::is_some) || !entry.tiers.is_empty())
+            {
+                let missing = if entry.input.is_some() {
+                    "output"
+                } else {
+                    "input"
+                };
+                return Err(not_in_order(&format!(
+                    "`{name}`: missing field `{missing}`"
+                )));
+            }
+            if let Some(day) = entry
+                .retires
+                .as_deref()
+                .filter(|day| Day::parse(day).is_none())
+            {
+                return Err(not_in_order(&format!("`{name}`: `{day}` is not a date")));
             }
         }
-        Ok(Self(price))
+        let (own, tables) = (price, Vec::new());
+        Ok(Self { own, tables })
+    }
+
+    /// Checks a table in the form of `config/models.toml` that is to come before the built-in one.
+    ///
+    /// # Errors
+    /// See [`PricesError`]; also when it is not newer.
+    pub fn check_table(text: &str, name: &str) -> Result<(), PricesError> {
+        if text.trim_start().starts_with('{') {
+            let what =
+                "is JSON: turn litellm's table into ours with config/update_models.py --from";
+            return Err(PricesError::new(name, what));
+        }
+        let entries = Self::parse(text, name)?.own.len();
+        let (date, own) = (head(text, "date"), Self::builtin().date().to_owned());
+        if Day::parse(date).is_none() || entries == 0 || lines(text).count() != entries {
+            let what = "is no table of models: it needs a `date`, and one model a line, as in \
+                        config/models.toml; for prices of your own, set `budget.prices`";
+            return Err(PricesError::new(name, what));
+        }
+        if *date <= *own {
+            let what = format!("is of {date}, and this program has one of {own}");
+            return Err(PricesError::new(name, &what));
+        }
+        Ok(())
+    }
+
+    /// This list, with a table before the built-in one if it is newer.
+    #[must_use]
+    pub fn updated(mut self, table: String) -> Self {
+        if head(&table, "date") > self.date() {
+            self.tables.insert(0, table.into());
+        }
+        self
     }
 
     /// This list, followed by `others`.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
-        Self([self.0, others.0].concat())
+        Self {
+            own: [self.own, others.own].concat(),
+            tables: [self.tables, others.tables].concat(),
+        }
     }
 
-    /// A fact about `provider/model`, such as its [price](ProviderModel::price), if listed.
-    pub fn first<T>(&self, model: &str, fact: impl Fn(&ProviderModel) -> Option<T>) -> Option<T> {
-        let fits = |name: &str| match name.strip_suffix('*') {
-            Some(stem) => model.starts_with(stem),
-            None => name == model,
-        };
-        let mut entries = self.0.iter().filter(|entry| fits(&entry.name));
-        entries.find_map(fact)
+    /// The date of the newest table.
+    pub fn date(&self) -> &str {
+        self.tables.first().map_or("", |table| head(table, "date"))
     }
+
+    /// The source of the newest table.
+    pub fn source(&self) -> &str {
+        self.tables
+            .first()
+            .map_or("", |table| head(table, "source"))
+    }
+
+    /// The entries for `provider/model`, by precedence: in each list those of its name, those that
+    /// end in `*`, and that of its name without a date.
+    pub fn entries(&self, model: &str) -> Vec<ProviderModel> {
+        let undated = undated(model);
+        let rank = |name: &str| match name.strip_suffix('*') {
+            _ if name == model => Some(0),
+            Some(stem) => model.starts_with(stem).then_some(1),
+            None => (Some(name) == undated).then_some(2),
+        };
+        let own = self.own.iter();
+        let own = own.filter_map(|entry| Some((0, rank(&entry.name)?, entry.clone())));
+        let tables = self.tables.iter().zip(1..).flat_map(|(table, at)| {
+            let entry = move |(name, line)| Some((at, rank(name)?, parsed(line)?));
+            lines(table).filter_map(entry)
+        });
+        let mut found: Vec<_> = own.chain(tables).collect();
+        found.sort_by_key(|(list, rank, _)| (*list, *rank));
+        found.into_iter().map(|(_, _, entry)| entry).collect()
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let own = self.own.iter().map(|entry| &*entry.name);
+        let tables = self.tables.iter().flat_map(|table| lines(table));
+        own.chain(tables.map(|(name, _)| name))
+    }
+}
+
+/// A text at the head of a table.
+fn head<'t>(table: &'t str, key: &str) -> &'t str {
+    let heads = table.lines().take_while(|line| !line.starts_with(' '));
+    let mut heads = heads.filter_map(|line| line.strip_prefix(key)?.strip_prefix(" = \""));
+    heads.next().map_or("", |value| value.trim_end_matches('"'))
+}
+
+/// The lines of a table that describe models, by name.
+fn lines(table: &str) -> impl Iterator<Item = (&str, &str)> {
+    table.lines().filter_map(|line| {
+        let (name, _) = line.strip_prefix("  { model = \"")?.split_once('"')?;
+        Some((name, line))
+    })
+}
+
+fn parsed(line: &str) -> Option<ProviderModel> {
+    let entry = ValueDeserializer::parse(line.trim().trim_end_matches(',')).ok()?;
+    ProviderModel::deserialize(entry).ok()
+}
+
+/// The name of a model without the date at its end.
+fn undated(model: &str) -> Option<&str> {
+    ["dddd-dd-dd", "dddddddd", "dd-dddd", "dddd"]
+        .iter()
+        .find_map(|shape| {
+            let (stem, date) = model.split_at_checked(model.len().checked_sub(shape.len())?)?;
+            let fits = |(d, c): (u8, u8)| {
+                if d == b'd' {
+                    c.is_ascii_digit()
+                } else {
+                    c == d
+                }
+            };
+            let fits = shape.bytes().zip(date.bytes()).all(fits);
+            stem.strip_suffix(['-', '@']).filter(|_| fits)
+        })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{NanoUsd, usage::usd};
+    use crate::model::{NanoUsd, Usage, usage::usd};
 
     #[test]
     fn model_chains_are_parsed_from_text() {
@@ -469,7 +628,7 @@ mod tests {
                 "one",
                 "",
                 &[("OPENAI_API_KEY", "k")],
-                "openai/gpt-4.1",
+                "openai/gpt-6.1-terra",
                 "because OPENAI_API_KEY",
             ),
             (
@@ -480,21 +639,21 @@ mod tests {
                     ("OPENAI_API_KEY", "k"),
                     ("ANTHROPIC_API_KEY", "k"),
                 ],
-                "anthropic/claude-sonnet-4-5",
+                "anthropic/claude-sonnet-5-5",
                 "because ANTHROPIC_API_KEY",
             ),
             (
                 "the next one",
                 "",
                 &[("ANTHROPIC_API_KEY", ""), ("OPENROUTER_API_KEY", "k")],
-                "openrouter/anthropic/claude-sonnet-4.5",
+                "openrouter/anthropic/claude-sonnet-5.5",
                 "because OPENROUTER_API_KEY",
             ),
             (
                 "the last one",
                 "",
                 &[("GEMINI_API_KEY", "k")],
-                "gemini/gemini-2.5-pro",
+                "gemini/gemini-3.8-flash",
                 "because GEMINI_API_KEY",
             ),
             (
@@ -508,7 +667,7 @@ mod tests {
                 "replaced",
                 &own_key,
                 &[("MINE", "k")],
-                "openai/gpt-4.1",
+                "openai/gpt-6.1-terra",
                 "because MINE is set",
             ),
             (
@@ -535,20 +694,301 @@ mod tests {
         }
     }
 
+    fn first<T>(
+        prices: &Prices,
+        model: &str,
+        fact: impl Fn(&ProviderModel) -> Option<T>,
+    ) -> Option<T> {
+        prices.entries(model).iter().find_map(fact)
+    }
+
     fn of(prices: &Prices, model: &str) -> Option<[u64; 4]> {
-        let price = prices.first(model, ProviderModel::price)?;
+        let price = first(prices, model, ProviderModel::price)?;
         Some(
             [price.input, price.cached, price.cache_write, price.output]
                 .map(|part| part.0 / 1_000_000),
         )
     }
 
+    const TABLE: &str = include_str!("../../config/models.toml");
+
     #[test]
-    fn built_in_price_list_parses() {
-        let prices = Prices::builtin().unwrap();
-        let sonnet = of(&prices, "anthropic/claude-sonnet-4-5-20250929");
-        assert_eq!(sonnet, Some([3_000, 300, 3_750, 15_000]));
-        assert_eq!(of(&prices, "offline/offline"), None);
+    fn built_in_table_is_valid_and_read_by_line() {
+        let whole = Prices::parse(TABLE, "config/models.toml").unwrap().own;
+        let builtin = Prices::builtin();
+        assert!(whole.len() > 500, "{}", whole.len());
+        let listed: Vec<&str> = builtin.names().collect();
+        assert!(listed.is_sorted(), "the names are sorted");
+        for entry in &whole {
+            assert_eq!(builtin.entries(&entry.name).first(), Some(entry));
+        }
+        assert!(Day::parse(builtin.date()).is_some());
+        assert!(builtin.source().starts_with("litellm "));
+    }
+
+    #[test]
+    fn default_models_are_priced_and_outlive_a_year() {
+        let prices = Prices::builtin();
+        let written = Day::parse(prices.date()).unwrap();
+        for preset in PRESETS {
+            let Some(model) = preset.default_model else {
+                continue;
+            };
+            let name = format!("{}/{model}", preset.name);
+            assert!(
+                first(&prices, &name, ProviderModel::price).is_some(),
+                "{name}"
+            );
+            let end = first(&prices, &name, ProviderModel::retirement);
+            assert!(end.is_none_or(|end| end.day.0 > written.0 + 365), "{name}");
+        }
+    }
+
+    /// The figures are those of the vendors' pages on prices.
+    #[test]
+    fn calls_cost_what_the_vendors_pages_say() {
+        const M: u64 = 1_000_000;
+        for (what, model, sent, cached, written, received, millionths) in [
+            ("plain", "anthropic/claude-sonnet-5-5", M, 0, 0, M, 12 * M),
+            ("cached", "anthropic/claude-sonnet-5-5", M, M, 0, 0, M / 10),
+            (
+                "written for 5 min",
+                "anthropic/claude-sonnet-5-5",
+                M,
+                0,
+                M,
+                0,
+                5 * M / 2,
+            ),
+            (
+                "written for 5 min",
+                "anthropic/claude-opus-4-6",
+                M,
+                0,
+                M,
+                0,
+                25 * M / 4,
+            ),
+            ("not 15/75", "anthropic/claude-opus-4-7", M, 0, 0, M, 30 * M),
+            (
+                "at 100k",
+                "anthropic/claude-haiku-5-5",
+                100_000,
+                0,
+                0,
+                0,
+                10_000,
+            ),
+            (
+                "above 100k",
+                "anthropic/claude-haiku-5-5",
+                200_000,
+                0,
+                100_000,
+                100_000,
+                362_500,
+            ),
+            (
+                "at 272k",
+                "openai/gpt-6.1-terra",
+                272_000,
+                0,
+                0,
+                M,
+                5_272_000,
+            ),
+            (
+                "above 272k",
+                "openai/gpt-6.1-terra",
+                300_000,
+                100_000,
+                100_000,
+                M,
+                7_960_000,
+            ),
+            ("written", "openai/gpt-5.6", 100_000, 0, 100_000, 0, 500_000),
+            (
+                "at 200k",
+                "gemini/gemini-2.5-pro",
+                200_000,
+                0,
+                0,
+                M,
+                10_250_000,
+            ),
+            (
+                "above 200k",
+                "gemini/gemini-2.5-pro",
+                400_000,
+                0,
+                0,
+                M,
+                16_000_000,
+            ),
+            (
+                "above 200k, cached",
+                "gemini/gemini-3.1-pro-preview",
+                400_000,
+                400_000,
+                0,
+                0,
+                160_000,
+            ),
+            (
+                "third tier",
+                "dashscope/qwen3-max",
+                130_000,
+                0,
+                0,
+                0,
+                390_000,
+            ),
+            (
+                "as its vendor",
+                "openrouter/anthropic/claude-sonnet-5.5",
+                M,
+                0,
+                0,
+                M,
+                12 * M,
+            ),
+            ("free", "ollama/anything:7b", M, 0, 0, M, 0),
+        ] {
+            let price = first(&Prices::builtin(), model, ProviderModel::price).unwrap();
+            let usage = Usage {
+                input_tokens: sent,
+                cached_tokens: cached,
+                cache_write_tokens: written,
+                output_tokens: received,
+                ..Usage::default()
+            };
+            assert_eq!(price.of(&usage).0, millionths * 1_000, "{model} {what}");
+        }
+    }
+
+    #[test]
+    fn facts_of_known_models_are_listed() {
+        let prices = Prices::builtin();
+        let facts = |model: &str| {
+            let sampling = first(&prices, model, |one| one.sampling);
+            let forced = first(&prices, model, |one| one.forced_tools);
+            (
+                sampling,
+                forced,
+                first(&prices, model, |one| one.always_thinks),
+            )
+        };
+        for (model, expected) in [
+            (
+                "anthropic/claude-opus-5-5",
+                (Some(false), Some(false), Some(true)),
+            ),
+            (
+                "anthropic/claude-haiku-5-5",
+                (Some(false), Some(true), None),
+            ),
+            ("anthropic/claude-haiku-4-5", (None, None, None)),
+            ("openai/gpt-6.1-sol", (Some(false), None, None)),
+            ("openai/gpt-5.4", (None, None, None)),
+            ("unknown/x", (None, None, None)),
+        ] {
+            assert_eq!(facts(model), expected, "{model}");
+        }
+        let end = first(
+            &prices,
+            "anthropic/claude-sonnet-4-5",
+            ProviderModel::retirement,
+        );
+        let end = end.unwrap();
+        assert_eq!(end.day.to_string(), "2026-11-30");
+        assert_eq!(
+            end.successor.as_deref(),
+            Some("anthropic/claude-sonnet-5-5")
+        );
+    }
+
+    #[test]
+    fn names_match_exactly_then_by_star_then_without_date() {
+        let list = "[[price]]\nmodel = 'a/b*'\ninput = 2\noutput = 2\n\
+                    [[price]]\nmodel = 'a/b-1'\ninput = 1\noutput = 1\n\
+                    [[price]]\nmodel = 'a/c-5'\ninput = 3\noutput = 3\n";
+        let prices = Prices::parse(list, "own.toml").unwrap();
+        for (model, price) in [
+            ("a/b-1", Some(1_000)),
+            ("a/b-2", Some(2_000)),
+            ("a/b-1-20260901", Some(2_000)),
+            ("a/c-5", Some(3_000)),
+            ("a/c-5-20260901", Some(3_000)),
+            ("a/c-5-2026-09-01", Some(3_000)),
+            ("a/c-5@20260901", Some(3_000)),
+            ("a/c-5-09-2026", Some(3_000)),
+            ("a/c-5-0901", Some(3_000)),
+            ("a/c-5-1", None),
+            ("a/c-5-preview", None),
+            ("a/c-520260901", None),
+            ("a/c-6-20260901", None),
+            ("a/é5-0901", None),
+            ("5", None),
+        ] {
+            assert_eq!(of(&prices, model).map(|rates| rates[0]), price, "{model}");
+        }
+        let builtin = Prices::builtin();
+        let new = "anthropic/claude-sonnet-5-5-20260901";
+        assert_eq!(
+            of(&builtin, new),
+            of(&builtin, "anthropic/claude-sonnet-5-5")
+        );
+    }
+
+    #[test]
+    fn newer_table_comes_before_the_built_in_one() {
+        let line = "  { model = \"openai/gpt-6.1-terra\", input = 7, output = 8 },\n";
+        let table = |date: &str, lines: &str| format!("date = \"{date}\"\nprice = [\n{lines}]\n");
+        let newer = table("2999-01-01", line);
+        Prices::check_table(&newer, "new.toml").unwrap();
+        let prices = Prices::builtin().updated(newer);
+        assert_eq!(prices.date(), "2999-01-01");
+        let rates = of(&prices, "openai/gpt-6.1-terra");
+        assert_eq!(rates, Some([7_000, 7_000, 7_000, 8_000]));
+        // Facts and models that it lacks are those of the built-in one.
+        let window = first(&prices, "openai/gpt-6.1-terra", |one| one.context_window);
+        assert_eq!(window, Some(1_050_000));
+        assert!(of(&prices, "anthropic/claude-sonnet-5-5").is_some());
+        let older = Prices::builtin().updated(table("2025-01-01", line));
+        assert_eq!(older, Prices::builtin());
+        let many_lines = "  { model = \"a/b\", input = 7,\n    output = 8 },\n";
+        for (text, said) in [
+            (
+                "{\"gpt-4o\": {}}".to_owned(),
+                "is JSON: turn litellm's table into ours",
+            ),
+            ("not toml".to_owned(), "is invalid: "),
+            (
+                table("2025-01-01", line),
+                "is of 2025-01-01, and this program has one of",
+            ),
+            (table("2999-01-01", ""), "is no table of models"),
+            (table("soon", line), "is no table of models"),
+            (table("2999-01-01", many_lines), "is "),
+            (
+                "[[price]]\nmodel = 'a/b'\ninput = 1\noutput = 1\n".to_owned(),
+                "is no table",
+            ),
+            (
+                table("2999-01-01", "  { model = \"a/b\", input = 7 },\n"),
+                "missing field `output`",
+            ),
+            (
+                table("2999-01-01", "  { model = \"a/b\", retires = \"soon\" },\n"),
+                "`a/b`: `soon` is not a date",
+            ),
+        ] {
+            let error = Prices::check_table(&text, "new.toml")
+                .unwrap_err()
+                .to_string();
+            assert!(error.starts_with("price list `new.toml` "), "{error}");
+            assert!(error.contains(said), "{text}: {error}");
+        }
     }
 
     #[test]
@@ -591,8 +1031,8 @@ mod tests {
             ("b/b", None, None),
         ] {
             let got = (
-                prices.first(model, |entry| entry.context_window),
-                prices.first(model, |entry| entry.max_output_tokens),
+                first(&prices, model, |entry| entry.context_window),
+                first(&prices, model, |entry| entry.max_output_tokens),
             );
             assert_eq!(got, (window, reply), "{model}");
         }

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     access::KeyName,
     kernel::BasisPoints,
-    model::{ProfileName, TenantId, usage::usd},
+    model::{Day, ProfileName, TenantId, usage::usd},
 };
 
 /// The allowed values of a key.
@@ -309,6 +309,9 @@ pub(super) const INSTRUCTIONS: Form =
     });
 pub(super) const LINE: Form = form("1 to 200 characters on one line", |text| {
     !text.trim().is_empty() && text.chars().count() <= 200 && !text.chars().any(char::is_control)
+});
+pub(super) const DAY: Form = form("a date, such as \"2026-11-30\"", |text| {
+    Day::parse(text).is_some()
 });
 pub(super) const PROFILE: Form = form(
     "1 to 128 characters from A-Z a-z 0-9 . _ : -, but not \"oracle\", which the sections \

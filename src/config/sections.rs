@@ -261,12 +261,14 @@ tables! {
         /// Deadline of an attempt to connect.
         #[serde(with = "span::required")]
         connect_deadline: Duration = secs(10), Time(100, 300 * SECOND);
-        /// Deadline of the response headers, from the connection on.
-        #[serde(with = "span::required")]
-        headers_deadline: Duration = secs(60), Time(SECOND, HOUR);
-        /// Deadline of the first token, from the start of the attempt.
-        #[serde(with = "span::required")]
-        first_token_deadline: Duration = secs(60), Time(SECOND, HOUR);
+        /// Deadline of the response headers, from the connection on. If unset, a minute, and ten
+        /// minutes for a server on this machine or network.
+        #[serde(with = "span::optional")]
+        headers_deadline: Option<Duration> = None, Time(SECOND, HOUR);
+        /// Deadline of the first token, from the start of the attempt. If unset, as
+        /// `headers_deadline`.
+        #[serde(with = "span::optional")]
+        first_token_deadline: Option<Duration> = None, Time(SECOND, HOUR);
         /// Maximum time between two tokens.
         #[serde(with = "span::required")]
         idle_deadline: Duration = secs(60), Time(SECOND, HOUR);
@@ -428,8 +430,8 @@ tables! {
     Provider {
         /// Its name, as in `provider/model`.
         name: String = String::new(), Text(rule::PROVIDER);
-        /// The protocol of its API.
-        dialect: Dialect = Dialect::OpenAi, OneOf(&["openai", "anthropic"]);
+        /// The protocol of its API; by its host, if unset.
+        dialect: Option<Dialect> = None, OneOf(&["openai", "responses", "anthropic"]);
         /// The base URL of its API.
         base_url: String = String::new(), Text(rule::URL);
         /// The environment variable that holds the key.
@@ -472,6 +474,39 @@ tables! {
         max_output_tokens: Option<u64> = None, Whole(1, 10_000_000);
         /// Whether it takes images; by the provider's host, if unset.
         images: Option<bool> = None, Switch;
+        /// Whether it takes tools.
+        tools: Option<bool> = None, Switch;
+        /// Whether it takes a choice of tools that forces a call.
+        forced_tools: Option<bool> = None, Switch;
+        /// Whether it takes a temperature and other parameters of sampling.
+        sampling: Option<bool> = None, Switch;
+        /// Whether it thinks before every reply.
+        always_thinks: Option<bool> = None, Switch;
+        /// Price of a million tokens sent.
+        #[serde(with = "usd")]
+        input: Option<NanoUsd> = None, Rate;
+        /// Price of a million cached tokens sent; `input`, if unset.
+        #[serde(with = "usd")]
+        cached: Option<NanoUsd> = None, Rate;
+        /// Price of a million tokens written to the cache; `input`, if unset.
+        #[serde(with = "usd")]
+        cache_write: Option<NanoUsd> = None, Rate;
+        /// Price of a million tokens received.
+        #[serde(with = "usd")]
+        output: Option<NanoUsd> = None, Rate;
+        /// Prices of calls that send more.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tiers: Vec<PriceTier> = Vec::new(), List(PriceTier::KEYS);
+        /// The day on which its provider switches it off.
+        retires: Option<String> = None, Text(rule::DAY);
+        /// The model to use instead, as `provider/model`.
+        successor: Option<String> = None, Text(rule::LINE);
+    }
+
+    /// Prices that hold for all tokens of a call that sends more than a number of tokens.
+    PriceTier {
+        /// The number of tokens sent.
+        above: u64 = 0, Whole(1, 100_000_000);
         /// Price of a million tokens sent.
         #[serde(with = "usd")]
         input: Option<NanoUsd> = None, Rate;

@@ -155,8 +155,8 @@ struct ActiveSession {
     reason: Option<String>,
     /// Tokens of all queries.
     tokens: u64,
-    /// Cost of all queries.
-    cost: NanoUsd,
+    /// Cost of all queries; null if a price is unknown.
+    cost: Option<NanoUsd>,
     /// When the running query was accepted.
     since: Option<Timestamp>,
     /// When the last record was written.
@@ -181,7 +181,7 @@ impl ActiveSession {
             outcome: None,
             reason: None,
             tokens: 0,
-            cost: NanoUsd(0),
+            cost: None,
             since: None,
             updated,
             calls: 0,
@@ -208,7 +208,7 @@ impl ActiveSession {
             outcome: view.outcome,
             reason: view.quarantine.or(view.reason),
             tokens: view.total.total_tokens(),
-            cost: view.total.cost,
+            cost: view.total.known_cost(),
             since: view.since,
             updated,
             calls: view.calls.len(),
@@ -239,7 +239,7 @@ impl ActiveSession {
             && (wanted.profile.is_none() || wanted.profile == self.profile)
             && (wanted.outcome.is_none() || wanted.outcome == self.outcome)
             && (wanted.signal.is_none() || wanted.signal == self.signal)
-            && self.cost.0 >= wanted.min_cost
+            && self.cost.unwrap_or_default().0 >= wanted.min_cost
             && age.unwrap_or_default() >= Duration::from_secs(wanted.min_age)
     }
 }
@@ -248,7 +248,7 @@ fn sort(sessions: &mut [&ActiveSession], by: Order) {
     sessions.sort_by_cached_key(|&it| {
         let first = match by {
             Order::Urgency => u64::from(it.urgency()),
-            Order::Cost => u64::MAX - it.cost.0,
+            Order::Cost => u64::MAX - it.cost.unwrap_or_default().0,
             Order::Tokens => u64::MAX - it.tokens,
             Order::Age => it
                 .since

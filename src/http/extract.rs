@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use serde_path_to_error::{Path as FieldPath, Segment};
 
 use super::Problem;
-use crate::control::Verb;
+use crate::{control::Verb, llm::surrogates};
 
 /// Sorts after every field.
 const NO_FIELD: &str = "\u{10ffff}";
@@ -102,6 +102,7 @@ pub(super) fn only<'a>(
 }
 
 pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    let body = &*mended(body);
     is_object(body)?;
     let mut json = serde_json::Deserializer::from_slice(body);
     let read = serde_path_to_error::deserialize(&mut json);
@@ -111,6 +112,14 @@ pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     })?;
     json.end().map_err(|error| unreadable(&error))?;
     Ok(read)
+}
+
+/// Replaces halves of characters, where a client has cut a text.
+fn mended(body: &[u8]) -> Cow<'_, [u8]> {
+    match str::from_utf8(body).map(surrogates::mended) {
+        Ok(Cow::Owned(text)) => Cow::Owned(text.into_bytes()),
+        Ok(Cow::Borrowed(_)) | Err(_) => Cow::Borrowed(body),
+    }
 }
 
 /// Requires an object: serde would also accept a list of the fields' values.
@@ -126,6 +135,7 @@ fn is_object(body: &[u8]) -> Result<(), Problem> {
 
 pub(super) fn verb(headers: &HeaderMap, body: &[u8]) -> Result<Verb, Problem> {
     is_json(headers)?;
+    let body = &*mended(body);
     is_object(body)?;
     Verb::read(body).map_err(|why| {
         let fields = match serde_json::from_slice(body) {

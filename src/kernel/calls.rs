@@ -9,18 +9,21 @@ use super::{
     input::{Refusal, ReturnedResult},
     offer,
     phase::{CallState, ToolSlot},
-    schema::problem_of_arguments,
+    schema::{self, problem_of_arguments},
     turn_end,
 };
-use crate::model::{
-    AnswerOptions, By, CallId, Outcome, Part, StopReason, ToolCall, ToolResult, ToolSpec,
-    ToolStatus,
-    record::{
-        ApprovalAnswered, ApprovalFact, ApprovalGiven, ApprovalRequested, ApprovalVerdict,
-        CallStarted, ControlFact, HandedOver, RefusedWhy, Returned, ToolFact, ToolFinished,
-        ToolRefused, ToolRequested,
+use crate::{
+    model::{
+        AnswerOptions, By, CallId, Outcome, Part, StopReason, ToolCall, ToolResult, ToolSpec,
+        ToolStatus,
+        record::{
+            ApprovalAnswered, ApprovalFact, ApprovalGiven, ApprovalRequested, ApprovalVerdict,
+            CallStarted, ControlFact, HandedOver, RefusedWhy, Returned, ToolFact, ToolFinished,
+            ToolRefused, ToolRequested,
+        },
+        tool::{ToolApproval, ToolRepeat},
     },
-    tool::{ToolApproval, ToolRepeat},
+    signal::{self, ReplyReading},
 };
 
 /// Renames duplicate call ids within a reply, because some providers number all of them 0 and each
@@ -42,6 +45,62 @@ pub(super) fn with_unique_ids(mut parts: Vec<Part>) -> Vec<Part> {
             call.id = free;
         }
     }
+    parts
+}
+
+/// Mends calls that are right but odd, before they are recorded: the name, arguments that were
+/// encoded twice, and values of another type.
+pub(super) fn mend(parts: &mut [Part], tools: &[ToolSpec]) {
+    for part in parts {
+        if let Part::ToolCall(call) = part
+            && let Some(spec) = signal::meant(&call.name, tools)
+        {
+            spec.name.clone_into(&mut call.name);
+            call.decode_again();
+            if let Ok(mut arguments) = call.parsed()
+                && schema::mend(&spec.schema, &mut arguments)
+            {
+                call.arguments = arguments.to_string();
+            }
+        }
+    }
+}
+
+/// Replaces the calls that a reply has in its text by calls of its own.
+pub(super) fn with_written(
+    parts: Vec<Part>,
+    reading: &mut ReplyReading,
+    id: impl Fn(usize) -> CallId,
+) -> Vec<Part> {
+    let mut from = 0;
+    let mut cut = |part| {
+        let Part::Text { text } = part else {
+            return Some(part);
+        };
+        let mut kept = String::new();
+        let end = from + text.len();
+        let mut at = from;
+        for gone in reading
+            .cuts
+            .iter()
+            .filter(|gone| gone.end > from && gone.start < end)
+        {
+            kept.push_str(text.get(at - from..gone.start.max(at) - from).unwrap_or(""));
+            at = gone.end.min(end);
+        }
+        kept.push_str(text.get(at - from..).unwrap_or(""));
+        from = end;
+        let is_kept = at == end - text.len() || !kept.trim().is_empty();
+        is_kept.then(|| Part::text(kept))
+    };
+    let mut parts: Vec<Part> = parts.into_iter().filter_map(&mut cut).collect();
+    let calls = reading.calls.drain(..).zip(0..);
+    parts.extend(calls.map(|(call, number)| {
+        Part::ToolCall(ToolCall {
+            id: id(number),
+            ..call
+        })
+    }));
     parts
 }
 
@@ -114,7 +173,8 @@ fn refusal(draft: &Draft<'_>, call: &ToolCall, doomed: bool) -> Option<(RefusedW
         Ok(_) if spec.approval == ToolApproval::NotNeeded && client.is_none() => None,
         Ok(parsed) => {
             let problem = problem_of_arguments(&spec.schema, &parsed)?;
-            let content = guidance::invalid_arguments(&problem);
+            let approved = spec.approval == ToolApproval::Required;
+            let content = guidance::invalid_arguments(&problem, approved);
             Some((RefusedWhy::InvalidArguments, content))
         }
     }

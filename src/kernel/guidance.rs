@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::compaction;
 use crate::{
     model::{
-        ToolResult, ToolSpec,
+        Rejection, ToolResult, ToolSpec,
         record::ChildEnd,
         signal::{NeedCapability, Stuck},
     },
@@ -33,10 +33,15 @@ pub(super) fn last_turn(max_turns: u32) -> String {
     )
 }
 
-pub(super) fn rejected(reason: &str) -> String {
+/// Follows a rejected signal, or a call that was written as text.
+pub(super) fn rejected(rejection: &Rejection) -> String {
+    let reason = quote(&rejection.reason);
+    if !rejection.is_of_call() {
+        return format!("The signal in your last reply was not accepted: {reason}.");
+    }
     format!(
-        "The signal in your last reply was not accepted: {}.",
-        quote(reason)
+        "Your last reply was not accepted: {reason}. No tool was run. Call tools by the interface \
+         for tool calls, not in the text, and write nothing after the calls."
     )
 }
 
@@ -198,9 +203,13 @@ pub(super) fn broken_arguments(why: &serde_json::Error) -> String {
     format!("The arguments are not a JSON object ({why}). Send the call again with valid JSON.")
 }
 
-pub(super) fn invalid_arguments(problem: &str) -> String {
+pub(super) fn invalid_arguments(problem: &str, needs_approval: bool) -> String {
+    let asked = match needs_approval {
+        true => ", and nobody was asked to approve it",
+        false => "",
+    };
     format!(
-        "This call was not run, and nobody was asked to approve it: {}. Send it again with valid arguments.",
+        "This call was not run{asked}: {}. Send it again with valid arguments.",
         quote(problem)
     )
 }

@@ -67,6 +67,28 @@ impl Transcript {
         }
     }
 
+    /// How many messages to send without their opaque parts, after the provider has refused some:
+    /// those before the running query, or all if these have none. `None` if no message has any.
+    pub(super) fn refused(&self) -> Option<usize> {
+        let has = |message: &Arc<Message>| message.parts.iter().any(is_opaque);
+        let (earlier, current) = self.messages.split_at(self.query_start);
+        match (earlier.iter().any(has), current.iter().any(has)) {
+            (true, _) => Some(self.query_start),
+            (false, true) => Some(self.messages.len()),
+            (false, false) => None,
+        }
+    }
+
+    /// Drops the opaque parts of the first messages.
+    pub(super) fn drop_opaque(&mut self, count: usize) {
+        let first = Arc::make_mut(&mut self.messages).iter_mut().take(count);
+        for message in first.filter(|message| message.parts.iter().any(is_opaque)) {
+            self.chars -= chars(&message.parts);
+            Arc::make_mut(message).parts.retain(|part| !is_opaque(part));
+            self.chars += chars(&message.parts);
+        }
+    }
+
     fn push(&mut self, message: Message) {
         self.share(Arc::new(message));
     }
@@ -213,6 +235,10 @@ pub(super) fn content<'a>(tool: &str, result: &'a ToolResult) -> Cow<'a, str> {
 pub(super) fn chars_of(messages: impl IntoIterator<Item = impl AsRef<Message>>) -> usize {
     let messages = messages.into_iter();
     messages.map(|message| chars(&message.as_ref().parts)).sum()
+}
+
+const fn is_opaque(part: &Part) -> bool {
+    matches!(part, Part::Opaque(_))
 }
 
 pub(super) fn chars(parts: &[Part]) -> usize {

@@ -12,7 +12,7 @@ use super::{
     fallback::{FallbackClassifier, Heuristic},
     verdict::{DecisionTable, TurnPolicy},
 };
-use crate::model::{Capabilities, Limits, NanoUsd, Price, ProfileName, ToolSpec};
+use crate::model::{Capabilities, Limits, NanoUsd, Price, ProfileName, Retirement, ToolSpec};
 
 /// Shares of the budgets at which warnings are due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +79,8 @@ pub struct ModelChoice {
     pub max_output: Option<u64>,
     /// Price, if known. A cost that the provider reports takes precedence.
     pub price: Option<Price>,
+    /// When its provider switches it off, if known.
+    pub retirement: Option<Retirement>,
     /// What it takes besides text and tools.
     pub takes: Capabilities,
 }
@@ -91,6 +93,7 @@ impl ModelChoice {
             context_window: None,
             max_output: None,
             price: None,
+            retirement: None,
             takes: Capabilities::NONE,
         }
     }
@@ -277,9 +280,9 @@ impl Policy {
     }
 
     /// The price of a model, if known.
-    pub fn price(&self, model: &str) -> Option<Price> {
+    pub fn price(&self, model: &str) -> Option<&Price> {
         let mut asked = self.models.iter().filter(|choice| *choice.name == *model);
-        asked.find_map(|model| model.price)
+        asked.find_map(|model| model.price.as_ref())
     }
 
     /// The next model of the chain. A name that occurs twice counts once.

@@ -39,8 +39,12 @@ pub(super) struct CurrentTurn {
     pub calls: usize,
     pub text: Option<Arc<str>>,
     pub signal: Option<Arc<Signal>>,
-    /// Why the turn's signal was rejected.
+    /// What the model is told about the turn's rejected signal or call.
     pub rejection: Option<Arc<str>>,
+    /// Whether it was a call that was written as text.
+    pub missed_call: bool,
+    /// Whether the reply was nothing but reasoning.
+    pub reasoned: bool,
     pub stop: Option<StopReason>,
     /// Why the text was cut.
     pub cut: Option<Cut>,
@@ -153,6 +157,11 @@ pub(super) struct Inheritance {
 }
 
 impl Query {
+    /// Whether the reply goes on when it is sent back.
+    pub(super) fn is_paused(&self) -> bool {
+        self.current.stop == Some(StopReason::Paused)
+    }
+
     pub(super) fn new(id: QueryId, accepted: &Accepted, from: Option<&Inheritance>) -> Self {
         let mut query = Self {
             id,

@@ -15,8 +15,8 @@ use super::{
 use crate::model::{
     Attempt, Fault, FaultClass, FaultCode, Span, Timestamp, Usage,
     record::{
-        Admitted, Compacting, Failed, FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause,
-        TurnRestarted,
+        Admitted, Compacting, Failed, FailedOver, LlmFact, PrefixBroken, Retried, TurnFact,
+        TurnRestartCause, TurnRestarted,
     },
 };
 
@@ -30,6 +30,18 @@ pub(super) fn failed(
     let Step::Calling { tries, .. } = draft.query.step else {
         return Decision::nothing();
     };
+    if fault.code == FaultCode::ThinkingRefused
+        && let Some(messages) = draft.session.transcript().refused()
+    {
+        spent(&mut draft, token.attempt, fault.clone(), usage);
+        draft.emit(LlmFact::PrefixBroken(PrefixBroken {
+            attempt: token.attempt,
+            model: draft.query.model.to_string(),
+            fault,
+            messages,
+        }));
+        return due(draft, token);
+    }
     let plan = compaction::instead_of_failing(&draft, &fault);
     match plan.filter(|_| draft.query.kept.is_none()) {
         // The call will be found too long again when the session resumes.
@@ -164,8 +176,13 @@ pub(super) fn pause(draft: &Draft<'_>, model: &str, fault: &Fault, tries: u32) -
     let asked = class.after().filter(|_| !away);
     let waited = refusals.lasting(now.at, fault.is_outage());
     let refused = refusals.of(fault.is_outage()).count.saturating_add(1);
+    // A model that repeats itself once more will go on to do so.
+    let attempts = match fault.code {
+        FaultCode::Repetition => policy.retry.attempts.min(2),
+        _ => policy.retry.attempts,
+    };
     let (tries, waited) = match class {
-        FaultClass::Retryable { .. } if tries < policy.retry.attempts => (tries, Duration::ZERO),
+        FaultClass::Retryable { .. } if tries < attempts => (tries, Duration::ZERO),
         // Nothing was sent. A next model could be called at once; without one, patience limits the
         // wait, not the number of tries.
         FaultClass::Overloaded { .. } if alone => (refused, waited),

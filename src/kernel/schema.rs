@@ -18,6 +18,9 @@ const PATTERN_STEPS: usize = 1_000;
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 /// Maximum number of patterns in a schema.
 const MAX_PATTERNS: usize = 100;
+/// Maximum steps to mend arguments, and of the parts that a schema consists of.
+const MOST_MENDED: usize = 10_000;
+const MOST_PARTS: usize = 100;
 /// Maximum nesting of subschemas, references included.
 const MAX_DEPTH: usize = 300;
 
@@ -92,6 +95,74 @@ pub(super) fn problem_of_arguments(schema: &Value, arguments: &Value) -> Option<
 /// Describes the first problem of an answer.
 pub(super) fn problem_of_answer(schema: &Value, answer: &Value) -> Option<String> {
     Checker::new(schema, "field", false).problem(answer)
+}
+
+/// Turns values that are right but odd, such as `"5"` or `5.0` for an integer, into those that the
+/// schema asks for. Says whether it changed any.
+pub(super) fn mend(schema: &Value, arguments: &mut Value) -> bool {
+    mend_part(schema, schema, arguments, &mut MOST_MENDED.clone())
+}
+
+fn mend_part(root: &Value, schema: &Value, value: &mut Value, steps: &mut usize) -> bool {
+    let Some(left) = steps.checked_sub(1) else {
+        return false;
+    };
+    *steps = left;
+    // The schema and those that it consists of.
+    let mut parts = vec![schema];
+    let mut next = 0;
+    while let Some(part) = parts.get(next).filter(|_| parts.len() < MOST_PARTS) {
+        let target = part["$ref"].as_str().and_then(|name| resolved(root, name));
+        let all = ["allOf", "anyOf", "oneOf"].into_iter();
+        let all = all.flat_map(|keyword| list(part, keyword)).chain(target);
+        parts.append(&mut all.collect());
+        next += 1;
+    }
+    let types: Vec<&str> = parts.iter().flat_map(|part| types(part)).collect();
+    let fits = |value: &Value| types.iter().any(|name| is_of_type(value, name));
+    let mut is_changed = false;
+    if let Value::String(text) = &*value
+        && !types.is_empty()
+        && !fits(value)
+        // `True` is Python's.
+        && let text = text.trim()
+        && let word = ["true", "false"].iter().find(|word| word.eq_ignore_ascii_case(text))
+        && let Ok(meant) = serde_json::from_str(word.map_or(text, |word| *word))
+        && fits(&meant)
+    {
+        (*value, is_changed) = (meant, true);
+    }
+    if types.contains(&"integer")
+        && !types.contains(&"number")
+        && let Some(number) = value.as_f64().filter(|_| value.is_f64() && fits(value))
+        && let Ok(whole) = format!("{number:.0}").parse::<i64>()
+    {
+        (*value, is_changed) = (whole.into(), true);
+    }
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                for part in &parts {
+                    let known = part["properties"].get(name);
+                    if let Some(part) = known.or_else(|| part.get("additionalProperties")) {
+                        is_changed |= mend_part(root, part, field, steps);
+                    }
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                for part in &parts {
+                    let first = list(part, "prefixItems").get(index);
+                    if let Some(part) = first.or_else(|| part.get("items")) {
+                        is_changed |= mend_part(root, part, item, steps);
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+    is_changed
 }
 
 enum Failure {

@@ -422,6 +422,9 @@ impl Session {
             }
             self.transcript.reply(replied);
         }
+        if let Fact::Llm(LlmFact::PrefixBroken(broken)) = &record.fact {
+            self.transcript.drop_opaque(broken.messages);
+        }
         if let Fact::Budget(BudgetFact::ContextCompacted(compacted)) = &record.fact {
             let transcript = &mut self.transcript;
             transcript.compact(compacted.messages, &compacted.summary);

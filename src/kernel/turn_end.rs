@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     model::{
-        Attempt, Cut, FaultCode, ForcedBy, Message, Outcome, QueryType, Reply, Role, SignalFields,
-        SignalType, StopReason, Usage,
+        Attempt, CallId, Cut, FaultCode, ForcedBy, Message, Outcome, QueryType, Reply, Role,
+        SignalFields, SignalType, StopReason, Usage,
         record::{
             AgentFact, LoopDetected, LoopKind, Replied, SignalFact, SignalPresence, TurnFact,
             TurnMode,
@@ -29,23 +29,40 @@ const REJECTION_NOTES: u32 = 2;
 
 /// Adds the cost by the model's price, unless the provider reported it.
 pub(super) fn priced(draft: &Draft<'_>, model: &str, usage: Usage) -> Usage {
-    match draft.policy().price(model) {
-        Some(price) if usage.cost.0 == 0 => Usage {
-            cost: price.of(&usage),
-            ..usage
-        },
-        _ => usage,
-    }
+    usage.priced(draft.policy().price(model))
 }
 
 pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> Decision {
-    let message = Message {
+    let mut message = Message {
         role: Role::Assistant,
-        parts: calls::with_unique_ids(reply.parts),
+        parts: reply.parts,
     };
-    let reading = signal::read(&whole(&message), draft.now.at);
-    let cut = reply.stop == StopReason::MaxTokens;
-    let finding = if cut {
+    let tools = draft.query.tools(draft.policy());
+    let has_calls = message.calls().next().is_some();
+    let mut read = signal::read_reply(
+        &whole(&message),
+        if has_calls {
+            Arc::default()
+        } else {
+            Arc::clone(&tools)
+        },
+        draft.query.options().format.is_text(),
+        draft.now.at,
+    );
+    if !read.cuts.is_empty() {
+        let (query, turn) = (draft.query.id, draft.query.turn);
+        let id = |number| CallId::new(&format!("text_{}_{}_{number}", query.0, turn.0));
+        message.parts = calls::with_written(message.parts, &mut read, id);
+    }
+    message.parts = calls::with_unique_ids(message.parts);
+    calls::mend(&mut message.parts, &tools);
+    let reading = read.reading;
+    let has_written = !has_calls && message.calls().next().is_some();
+    let stop = match reply.stop {
+        StopReason::EndTurn if has_written => StopReason::ToolCalls,
+        stop => stop,
+    };
+    let finding = if matches!(reply.stop, StopReason::MaxTokens | StopReason::Paused) {
         Finding::Nothing
     } else {
         reading.finding
@@ -62,7 +79,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         message: Arc::new(message),
         text: text.into(),
         signal: presence,
-        stop: reply.stop,
+        stop,
         cut,
         usage: priced(&draft, &draft.query.model, reply.usage),
         estimated: draft.now.call.is_uncounted(),
@@ -154,8 +171,9 @@ fn apply(
     let rejection = draft.query.current.rejection.clone();
     let rejection = rejection.filter(|_| draft.query.rejections <= REJECTION_NOTES);
     let told_why = rejection.is_some();
-    notes.extend(rejection.map(|reason| guidance::rejected(&reason)));
+    notes.extend(rejection.map(|told| told.to_string()));
     let verdict = match draft.query.options().is_task {
+        true if draft.query.is_paused() => verdict,
         true if draft.query.texts.is_empty() => Verdict::EmptyAnswer,
         true => Verdict::Answered,
         false => verdict,
@@ -168,10 +186,10 @@ fn apply(
             let outcome = outcome(&draft, verdict);
             draft.finish(outcome)
         }
-        Verdict::EmptyAnswer => draft.fail(
-            FaultCode::EmptyAnswer,
-            "the model returned no text for the answer: ask again, or use another model",
-        ),
+        Verdict::EmptyAnswer => {
+            let detail = empty(&draft);
+            draft.fail(FaultCode::EmptyAnswer, detail)
+        }
         Verdict::ForcedByBudget => guard::force_by_turns(draft),
         Verdict::ForcedByLoop => {
             if let Some(looped) = looped {
@@ -208,14 +226,35 @@ fn apply(
     }
 }
 
-/// Replaces a verdict by another turn: a truncated reply is no answer, and pending steering
-/// precedes a missing signal.
+/// Why there is no answer, and what helps.
+fn empty(draft: &Draft<'_>) -> &'static str {
+    let current = &draft.query.current;
+    match current.stop {
+        Some(StopReason::MaxTokens) if current.reasoned => {
+            "the whole reply was reasoning, up to the output limit: set a higher \
+             `max_output_tokens` for the model, or ask for less reasoning effort"
+        }
+        _ if current.reasoned => {
+            "the whole reply was reasoning, without text for the answer: ask for less reasoning \
+             effort, check the server's parser of reasoning, or use another model"
+        }
+        _ => "the model returned no text for the answer: ask again, or use another model",
+    }
+}
+
+/// Replaces a verdict by another turn: a paused reply goes on, a truncated one is no answer, nor is
+/// one with a call that was written as text, and pending steering precedes a missing signal.
 fn deferred(draft: &Draft<'_>, verdict: Verdict) -> Verdict {
     let cut = draft.query.current.stop == Some(StopReason::MaxTokens);
     let normal = draft.query.mode == TurnMode::Normal;
     let steered = !draft.query.steers.is_empty();
+    let current = &draft.query.current;
+    let told = current.rejection.is_some() && draft.query.rejections <= REJECTION_NOTES;
+    let missed = told && current.missed_call;
     match verdict {
-        Verdict::Answered if cut && normal => Verdict::Next,
+        _ if draft.query.is_paused() && normal => Verdict::Next,
+        Verdict::Answered if (cut || missed) && normal => Verdict::Next,
+        Verdict::AskForSignal if missed => Verdict::Next,
         Verdict::AskForSignal if cut || steered => Verdict::Next,
         other => other,
     }

@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Delta, Request, estimate_usage};
-use crate::model::{CallId, Fault, Message, NanoUsd, OpaquePart, Part, Reply, StopReason, Usage};
+use crate::model::{CallId, Fault, Message, OpaquePart, Part, Reply, StopReason, Usage};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
@@ -56,7 +56,7 @@ impl Tokens {
             cached_tokens,
             cache_write_tokens: kept.min(input_tokens - cached_tokens),
             output_tokens,
-            cost: NanoUsd(0),
+            ..Usage::default()
         }
     }
 
@@ -94,6 +94,7 @@ impl Context {
     pub(super) fn opaque(&self, body: String) -> Part {
         Part::Opaque(OpaquePart {
             provider: self.provider.to_string(),
+            model: self.request.model.to_string(),
             body,
         })
     }
@@ -240,7 +241,7 @@ pub(super) mod tests {
             cached_tokens,
             cache_write_tokens: 4.min(input_tokens - cached_tokens),
             output_tokens,
-            cost: NanoUsd(0),
+            ..Usage::default()
         };
         let (input, output) = (estimate.input_tokens, estimate.output_tokens);
         assert_eq!((input, output), (49, 3));

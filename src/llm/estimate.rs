@@ -116,6 +116,7 @@ mod tests {
             .into(),
             tool_choice: ToolChoice::Auto,
             options: None,
+            instead_of: None,
         };
         let used = estimate_usage(&request, &[Part::text("six ch"), Part::text("six ch")]);
         let expected = Usage {

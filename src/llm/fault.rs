@@ -6,13 +6,15 @@
 
 use std::{error::Error, fmt::Write as _};
 
-use reqwest::header::HeaderMap;
+use reqwest::header::{DATE, HeaderMap};
 
+use super::lenient::mended;
 use crate::model::{Fault, FaultClass, FaultCode as Code};
 
 mod delay;
 mod message;
 mod transport;
+mod words;
 
 pub(super) use delay::limits;
 use message::Message;
@@ -53,25 +55,35 @@ pub(super) fn bad_stream(error: &serde_json::Error) -> Fault {
     Fault::retryable(Code::BadStream, detail)
 }
 
+pub(super) fn encoded(encoding: &str) -> Fault {
+    let detail = format!(
+        "the provider's response has the encoding `{encoding}`, which was not requested and cannot \
+         be read: turn off compression in the server, or in the proxy before it"
+    );
+    Fault::permanent(Code::BadStream, detail)
+}
+
+/// An error in place of a reply or in its course.
 pub(super) fn in_reply(json: &str) -> Fault {
     let message = Message::read(json.as_bytes());
-    let code = message.code();
-    let code = code.or_else(|| message.status().map(code_of_status));
     let what = "the provider ended the reply with an error";
-    let mut fault = fault(code.unwrap_or(Code::ServerError), what, &message, None);
-    // The reply had begun, so this is an ordinary failed attempt.
-    if let FaultClass::Unavailable { after_ms } = fault.class {
-        fault.class = FaultClass::Retryable { after_ms };
-    }
-    fault
+    let code = message.code(None).unwrap_or(Code::ServerError);
+    fault(code, what, &message, message.retry_ms(None))
+}
+
+/// What an answer says that is no reply and no known form of an error, if it says anything.
+pub(super) fn instead_of_reply(json: &str) -> Option<Fault> {
+    let message = Message::of(&serde_json::from_str(&mended(json)).ok()?);
+    let code = message.code(None).unwrap_or(Code::EmptyReply);
+    let what = empty_reply().detail;
+    let told = !message.text.is_empty();
+    told.then(|| fault(code, &what, &message, message.retry_ms(None)))
 }
 
 pub(super) fn of_answer(status: u16, headers: &HeaderMap, body: &[u8]) -> Fault {
     let message = Message::read(body);
-    // Some statuses have several meanings, which only the body distinguishes.
-    let own = message.code().filter(|code| overrides(code, status));
-    let code = own.unwrap_or_else(|| code_of_status(status));
-    let after_ms = delay::minimum(headers, status).or_else(|| message.retry_ms());
+    let code = message.code(Some(status)).unwrap_or(Code::ServerError);
+    let after_ms = delay::minimum(headers, status).or_else(|| message.retry_ms(headers.get(DATE)));
     let what = format!("the provider responded with status {status}");
     let mut fault = fault(code, &what, &message, after_ms);
     match (delay::should_retry(headers), fault.class) {
@@ -108,7 +120,7 @@ const fn code_of_status(status: u16) -> Code {
 /// Whether the code in the body is more precise than the status.
 fn overrides(code: &Code, status: u16) -> bool {
     match code {
-        Code::Context | Code::Quota => true,
+        Code::Quota => true,
         Code::ModelNotFound => matches!(status, 400 | 403 | 404),
         Code::Unauthorized => status == 400,
         Code::Overloaded => status >= 429,
@@ -118,10 +130,12 @@ fn overrides(code: &Code, status: u16) -> bool {
 
 fn fault(code: Code, what: &str, message: &Message, after_ms: Option<u64>) -> Fault {
     let class = match code {
-        Code::RequestTimeout | Code::Conflict | Code::ServerError => {
+        Code::RequestTimeout | Code::Conflict | Code::ServerError | Code::EmptyReply => {
             FaultClass::Retryable { after_ms }
         }
         Code::RateLimited | Code::Overloaded => FaultClass::Unavailable { after_ms },
+        // Worth a wait only until a reset that the provider announces.
+        Code::Quota if after_ms.is_some() => FaultClass::Unavailable { after_ms },
         _ => FaultClass::Permanent,
     };
     let mut detail = what.to_owned();

@@ -13,13 +13,13 @@ use std::{iter, net::IpAddr, time::Duration};
 use percent_encoding::percent_decode_str;
 use reqwest::{
     Client, ClientBuilder, Url,
-    header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
 use rustls::ClientConfig;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Dialect, ProviderSettings, anthropic, secrets::Secrets};
+use super::{ProviderSettings, secrets::Secrets};
 
 mod trust;
 
@@ -174,6 +174,8 @@ pub(crate) fn node_client() -> Result<Client, String> {
     let builder = Client::builder()
         .tls_backend_preconfigured(trust::plain()?)
         .user_agent(USER_AGENT)
+        .no_gzip()
+        .no_deflate()
         .no_proxy()
         .redirect(redirect::Policy::none())
         .connect_timeout(NODE)
@@ -217,16 +219,13 @@ fn is_here(base: &Url) -> bool {
 fn headers(settings: &ProviderSettings) -> Result<HeaderMap, SetupError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if settings.dialect == Dialect::Anthropic {
-        let version = HeaderValue::from_static(anthropic::VERSION);
-        headers.insert("anthropic-version", version);
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    let protocol = settings.dialect.protocol();
+    for (name, value) in protocol.headers() {
+        headers.insert(*name, HeaderValue::from_static(value));
     }
     if let Some(key) = &settings.key {
-        let key = key.expose_secret().trim();
-        let (name, value) = match settings.dialect {
-            Dialect::OpenAi | Dialect::Responses => (AUTHORIZATION, format!("Bearer {key}")),
-            Dialect::Anthropic => (HeaderName::from_static("x-api-key"), key.to_owned()),
-        };
+        let (name, value) = protocol.key(key.expose_secret().trim());
         let value = sensitive(&value).ok_or_else(|| SetupError::Key {
             provider: settings.name.clone(),
         })?;

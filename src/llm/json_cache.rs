@@ -17,7 +17,7 @@ const MOST: usize = 32;
 pub(super) struct JsonCache {
     prompts: Texts<str>,
     tools: Texts<[ToolSpec]>,
-    pub(super) openai: Prefixes<()>,
+    pub(super) plain: Prefixes<()>,
     pub(super) anthropic: Prefixes<Places>,
 }
 

@@ -1,17 +1,137 @@
-//! JSON as servers send it, not as they document it: fields of another type count as absent.
+//! JSON as servers send it, not as they document it: fields of another type count as absent, and
+//! what clients in Python and JavaScript read is read.
 //!
-//! Parsing is one pass that borrows where possible. Lists are bounded, so that a small text cannot
-//! become a large value.
+//! Parsing is one pass that borrows where possible. Only a text that it refuses is [`mended`] and
+//! parsed again. Lists are bounded, so that a small text cannot become a large value.
 
-use std::{borrow::Cow, fmt, marker::PhantomData};
+use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer,
     de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
+use serde_json::{Value, value::RawValue};
+
+use super::surrogates;
 
 /// Bound on the elements of a list.
 pub(super) const MOST: usize = 256;
+/// Bound on the depth, that of `serde_json`.
+const DEPTH: usize = 128;
+
+/// Parses a text; a text that needs mending is mended in `space`.
+pub(super) fn parse<'a, T: Deserialize<'a>>(
+    json: &'a str,
+    space: &'a mut String,
+) -> serde_json::Result<T> {
+    let is_whole = matches!(surrogates::mended(json), Cow::Borrowed(_));
+    if is_whole && let Ok(read) = serde_json::from_str(json) {
+        return Ok(read);
+    }
+    *space = mended(json);
+    serde_json::from_str(space)
+}
+
+/// Parses a text of which the outermost value should be an object.
+pub(super) fn parse_object<'a, T: Deserialize<'a> + Default>(
+    json: &'a str,
+    space: &'a mut String,
+) -> serde_json::Result<T> {
+    parse::<Object<T>>(json, space).map(|read| read.0.unwrap_or_default())
+}
+
+/// Rewrites what only other languages read: of a repeated key, the last value that is not `null`
+/// counts; numbers that are none and a byte order mark go, halves of characters are replaced.
+/// Other values stay byte for byte.
+pub(crate) fn mended(json: &str) -> String {
+    let json = without_words(surrogates::mended(json).trim_start_matches('\u{feff}'));
+    let mut merged = String::with_capacity(json.len());
+    match merge_keys(&json, DEPTH, &mut merged) {
+        Ok(()) => merged,
+        Err(_) => json,
+    }
+}
+
+/// Replaces the numbers of Python and JavaScript that JSON does not have.
+fn without_words(json: &str) -> String {
+    let (mut text, mut quoted, mut escaped) = (String::with_capacity(json.len()), false, false);
+    for c in json.chars() {
+        text.push(c);
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = quoted,
+            '"' => quoted = !quoted,
+            'N' | 'y' if !quoted => {
+                let words = ["-Infinity", "Infinity", "NaN"];
+                let left = words.iter().find_map(|word| text.strip_suffix(word));
+                if let Some(left) = left.map(str::len) {
+                    text.truncate(left);
+                    text.push_str("null");
+                }
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+fn merge_keys(json: &str, depth: usize, out: &mut String) -> serde_json::Result<()> {
+    let below = depth.saturating_sub(1);
+    let closes = match json.trim_start().as_bytes().first() {
+        Some(b'{') if depth > 0 => {
+            out.push('{');
+            for (key, value) in serde_json::from_str::<Members<'_>>(json)?.0 {
+                out.extend([&*Value::from(key).to_string(), ":"]);
+                merge_keys(value.get(), below, out)?;
+                out.push(',');
+            }
+            '}'
+        }
+        Some(b'[') if depth > 0 => {
+            out.push('[');
+            for value in serde_json::from_str::<Vec<&RawValue>>(json)? {
+                merge_keys(value.get(), below, out)?;
+                out.push(',');
+            }
+            ']'
+        }
+        _ => {
+            out.push_str(json);
+            return Ok(());
+        }
+    };
+    // A value never ends with a comma.
+    out.truncate(out.trim_end_matches(',').len());
+    out.push(closes);
+    Ok(())
+}
+
+/// An object's members.
+#[derive(Default)]
+pub(super) struct Members<'a>(pub(super) BTreeMap<String, &'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Self::default())
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for Members<'a> {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
+        while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
+            if value.get() != "null" || !self.0.contains_key(&key) {
+                self.0.insert(key, value);
+            }
+        }
+        Ok(self)
+    }
+}
 
 /// Reads values of other types as absent.
 macro_rules! absent {
@@ -147,26 +267,26 @@ impl<'de> Visitor<'de> for CountVisitor {
     }
 }
 
-/// A list of at most [`MOST`] elements; empty if absent.
+/// A list of at most `N` elements; empty if absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Few<T>(pub(super) Vec<T>);
+pub(super) struct Few<T, const N: usize = MOST>(pub(super) Vec<T>);
 
-impl<T> Default for Few<T> {
+impl<T, const N: usize> Default for Few<T, N> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
+impl<'de, T: Deserialize<'de>, const N: usize> Deserialize<'de> for Few<T, N> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let visitor = ListVisitor(PhantomData);
+        let visitor = ListVisitor::<T, N>(PhantomData);
         deserializer.deserialize_any(visitor).map(Self)
     }
 }
 
-struct ListVisitor<T>(PhantomData<T>);
+struct ListVisitor<T, const N: usize>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for ListVisitor<T, N> {
     type Value = Vec<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -177,8 +297,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
         let mut elements = Vec::new();
         while let Some(element) = list.next_element()? {
             elements.push(element);
-            if elements.len() > MOST {
-                return Err(A::Error::custom(format_args!("more than {MOST} elements")));
+            if elements.len() > N {
+                return Err(A::Error::custom(format_args!("more than {N} elements")));
             }
         }
         Ok(elements)

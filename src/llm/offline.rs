@@ -45,6 +45,17 @@ const SHORTEST_NAME: usize = 24;
 const HINT: &str = "This is a search without a language model. For an explanation, set \
      `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`, start Ollama, or use `--model`.";
 
+/// The hint of an answer in place of a model that failed.
+fn hint(request: &Request) -> String {
+    match &request.instead_of {
+        None => HINT.to_owned(),
+        Some(model) => format!(
+            "This is a search without a language model, because `{}` failed. `oracle doctor` tests it.",
+            inert(model)
+        ),
+    }
+}
+
 const NO_ANSWER: &str = "the project's files do not answer the question; ask in other words";
 
 /// What models without a network take: parameters that only concern sampling.
@@ -90,7 +101,10 @@ fn reply(request: &Request) -> Reply {
         (vec![query.searching(), query.call()], StopReason::ToolCalls)
     } else {
         let result = query.results.last().copied();
-        (vec![answer(result, has_tool)], StopReason::EndTurn)
+        (
+            vec![answer(result, has_tool, &hint(request))],
+            StopReason::EndTurn,
+        )
     };
     Reply {
         usage: estimate_usage(request, &parts),
@@ -150,10 +164,10 @@ impl<'a> Query<'a> {
     }
 }
 
-fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
+fn answer(result: Option<&ToolResult>, has_tool: bool, hint: &str) -> Part {
     let failed = |why: &str| {
         let why = format!("The search failed: {why}");
-        stuck(&why, &why)
+        stuck(&why, &why, hint)
     };
     let Some(result) = result else {
         let missing = "there was no search and no language model to answer with";
@@ -163,7 +177,7 @@ fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
             false => "this session has no search tool",
         };
         return Part::text(format!(
-            "I can only search files, and {why}.\n\n{HINT}\n\n{}",
+            "I can only search files, and {why}.\n\n{hint}\n\n{}",
             signal("partial_answer", &fields, 0.3)
         ));
     };
@@ -176,16 +190,16 @@ fn answer(result: Option<&ToolResult>, has_tool: bool) -> Part {
         Some(Ok(found)) => match found.places.split_first() {
             _ if !found.absent.is_empty() && found.absent.len() >= found.words => {
                 let absent = listed(&found.absent);
-                stuck(&format!("Nothing here mentions {absent}"), NO_ANSWER)
+                stuck(&format!("Nothing here mentions {absent}"), NO_ANSWER, hint)
             }
-            Some((best, more)) => places(best, more, &found),
-            None => stuck("Nothing in the files matches the question", NO_ANSWER),
+            Some((best, more)) => places(best, more, &found, hint),
+            None => stuck("Nothing in the files matches the question", NO_ANSWER, hint),
         },
         Some(Err(_)) | None => failed("its result has no places"),
     }
 }
 
-fn places(best: &Place, more: &[Place], found: &SearchData) -> Part {
+fn places(best: &Place, more: &[Place], found: &SearchData, hint: &str) -> Part {
     let excerpt = found.excerpt.as_ref().unwrap_or(best);
     let mut answer = match &*listed(&found.absent) {
         "" => String::new(),
@@ -221,7 +235,7 @@ fn places(best: &Place, more: &[Place], found: &SearchData) -> Part {
         let fields = [("missing", text(&missing))];
         signal("partial_answer", &fields, coverage.max(0.3))
     };
-    let _ = write!(answer, "\n\n{HINT}\n\n{signal}");
+    let _ = write!(answer, "\n\n{hint}\n\n{signal}");
     Part::text(answer)
 }
 
@@ -255,7 +269,7 @@ fn name(place: &Place, most: usize) -> String {
     }
 }
 
-fn stuck(answer: &str, blocker: &str) -> Part {
+fn stuck(answer: &str, blocker: &str, hint: &str) -> Part {
     let answer = shortened(&inert(answer), LONGEST_FIELD);
     let suggestions = [
         "use words that occur in the files",
@@ -267,7 +281,7 @@ fn stuck(answer: &str, blocker: &str) -> Part {
         ("suggestions", json!(suggestions).to_string()),
     ];
     let signal = signal("stuck", &fields, 0.9);
-    Part::text(format!("{answer}.\n\n{HINT}\n\n{signal}"))
+    Part::text(format!("{answer}.\n\n{hint}\n\n{signal}"))
 }
 
 fn quoted(path: &str, text: &str) -> String {

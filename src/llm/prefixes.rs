@@ -14,7 +14,7 @@ use std::{
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use super::Request;
+use super::{dialect::Outgoing, forms::Forms};
 use crate::model::Message;
 
 /// Maximum bytes in a generation. The cache has two generations.
@@ -48,9 +48,9 @@ struct Generations<M> {
     puts: usize,
 }
 
-/// The address of a conversation's first message, and the model. All else that affects the JSON is
-/// the same for all requests to the provider.
-type Key = (usize, Arc<str>);
+/// The address of a conversation's first message, the model, and what its server has refused. All
+/// else that affects the JSON is the same for all requests over the route.
+type Key = (usize, Arc<str>, Forms);
 
 /// The JSON of a conversation's first messages.
 #[derive(Debug)]
@@ -86,9 +86,10 @@ impl<M> Default for Prefixes<M> {
 impl<M> Prefixes<M> {
     /// Removes and returns the kept prefix, cut back to what the request still begins with. It is
     /// empty if there is none.
-    pub(super) fn take(&self, request: &Request) -> Prefix<M> {
+    pub(super) fn take(&self, call: &Outgoing<'_>) -> Prefix<M> {
+        let request = call.request;
         let found = request.messages.first().and_then(|first| {
-            let (key, mut kept) = (key(first, request), self.0.lock());
+            let (key, mut kept) = (key(first, call), self.0.lock());
             let found = kept.young.remove(&key);
             kept.bytes -= found.as_ref().map_or(0, Prefix::size);
             found.or_else(|| kept.old.remove(&key))
@@ -110,7 +111,8 @@ impl<M> Prefixes<M> {
     }
 
     /// Keeps the prefix up to its last cut, for the next request of the conversation.
-    pub(super) fn put(&self, mut prefix: Prefix<M>, request: &Request) {
+    pub(super) fn put(&self, mut prefix: Prefix<M>, call: &Outgoing<'_>) {
+        let request = call.request;
         let count = prefix.complete_messages();
         prefix.truncate_to_last_cut();
         let Some(first) = request.messages.first() else {
@@ -133,7 +135,7 @@ impl<M> Prefixes<M> {
             dropped = mem::replace(&mut kept.old, young);
         }
         kept.bytes += size;
-        if let Some(replaced) = kept.young.insert(key(first, request), prefix) {
+        if let Some(replaced) = kept.young.insert(key(first, call), prefix) {
             kept.bytes -= replaced.size();
         }
         kept.puts += 1;
@@ -187,8 +189,9 @@ impl<M> Prefix<M> {
     }
 }
 
-fn key(first: &Arc<Message>, request: &Request) -> Key {
-    (Arc::as_ptr(first).addr(), Arc::clone(&request.model))
+fn key(first: &Arc<Message>, call: &Outgoing<'_>) -> Key {
+    let model = Arc::clone(&call.request.model);
+    (Arc::as_ptr(first).addr(), model, call.forms)
 }
 
 #[cfg(test)]

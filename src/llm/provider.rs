@@ -1,49 +1,12 @@
 //! Settings of providers and their models.
 
-use std::{fmt, time::Duration};
+use std::{fmt, net::IpAddr, time::Duration};
 
+use reqwest::Url;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    anthropic,
-    decode::{Context, Decode},
-    http, openai,
-};
-use crate::model::{Capabilities, words};
-
-words! {
-    /// The protocol of a model server.
-    pub enum Dialect {
-        /// `POST {base}/chat/completions`, as at OpenAI and many others.
-        OpenAi = "openai",
-        /// `POST {base}/v1/messages`, as at Anthropic.
-        Anthropic = "anthropic",
-        /// `POST {base}/responses`, as at OpenAI.
-        Responses = "responses",
-    }
-}
-
-impl Dialect {
-    /// What the models behind this base URL take, as far as is known before the first call.
-    pub fn capabilities(self, base_url: &str) -> Capabilities {
-        let url = reqwest::Url::parse(base_url).ok();
-        let host = url.as_ref().and_then(|url| url.host_str());
-        match self {
-            Self::OpenAi | Self::Responses => {
-                openai::Host::of(host.unwrap_or_default()).capabilities()
-            }
-            Self::Anthropic => anthropic::CAPABILITIES,
-        }
-    }
-
-    pub(super) fn decoder(self, context: Context) -> Box<dyn Decode> {
-        match self {
-            Self::OpenAi | Self::Responses => Box::new(openai::OpenAiDecoder::new(context)),
-            Self::Anthropic => Box::new(anthropic::AnthropicDecoder::new(context)),
-        }
-    }
-}
+use super::{Dialect, http};
 
 /// Whether to request replies as streams.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +17,36 @@ pub enum Streaming {
     Always,
     /// For no call: for servers that cannot stream, and for comparisons.
     Never,
+}
+
+/// Whether a provider is Ollama, or has an address on this machine or in a private network.
+pub(crate) fn is_local(name: &str, base_url: &str) -> bool {
+    let url = Url::parse(base_url).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or(".");
+    let address = host
+        .trim_matches(['[', ']'])
+        .parse()
+        .map(|ip: IpAddr| ip.to_canonical());
+    name == "ollama"
+        || match address {
+            Ok(IpAddr::V4(ip)) => {
+                ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified()
+            }
+            Ok(IpAddr::V6(ip)) => {
+                ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local()
+            }
+            // A name without a domain is of this machine, or of a network of containers.
+            Err(_) => {
+                let domains = [
+                    ".localhost",
+                    ".local",
+                    ".lan",
+                    ".home.arpa",
+                    ".docker.internal",
+                ];
+                !host.contains('.') || domains.iter().any(|domain| host.ends_with(domain))
+            }
+        }
 }
 
 /// A model server. `Debug` shows no secrets, and no part of the URL that could hold one.
@@ -105,64 +98,47 @@ pub struct ModelSettings {
     pub max_output: Option<u64>,
     /// Whether it takes images, if the host does not tell.
     pub images: Option<bool>,
+    /// Whether it takes tools at all.
+    pub tools: Option<bool>,
+    /// Whether it takes a choice of tools that forces a call.
+    pub forced_tools: Option<bool>,
+    /// Whether it takes a temperature and other parameters of sampling.
+    pub sampling: Option<bool>,
+    /// Whether it thinks before every reply.
+    pub always_thinks: Option<bool>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Parameter;
 
     #[test]
-    fn capabilities_follow_from_dialect_and_host() {
-        let others = "temperature top_p presence_penalty frequency_penalty seed logit_bias \
-                      reasoning_effort";
-        let all = format!("{others} verbosity");
-        let (openai, anthropic) = (Dialect::OpenAi, Dialect::Anthropic);
-        for (dialect, url, parameters, images, schemas) in [
-            (openai, "https://api.openai.com/v1", &*all, true, true),
-            (
-                openai,
-                "https://x.openai.azure.com/openai/v1?a=b",
-                &all,
-                true,
-                true,
-            ),
-            (
-                openai,
-                "https://api.mistral.ai/v1",
-                "temperature top_p presence_penalty frequency_penalty",
-                false,
-                true,
-            ),
-            (openai, "http://127.0.0.1:11434/v1", others, false, false),
-            (
-                openai,
-                "https://openai.com.example.org",
-                others,
-                false,
-                false,
-            ),
-            (
-                anthropic,
-                "https://api.anthropic.com",
-                "temperature top_p",
-                true,
-                false,
-            ),
-            (
-                anthropic,
-                "http://localhost",
-                "temperature top_p",
-                true,
-                false,
-            ),
+    fn servers_on_this_machine_or_network_are_local() {
+        for (url, local) in [
+            ("http://127.0.0.1:8080/v1", true),
+            ("http://localhost:1234/v1", true),
+            ("http://[::1]:8080", true),
+            ("http://[::ffff:192.168.1.7]:8080", true),
+            ("http://[fd12::7]/v1", true),
+            ("http://[fe80::7]/v1", true),
+            ("http://0.0.0.0:11434", true),
+            ("http://10.1.2.3/v1", true),
+            ("http://172.16.0.1/v1", true),
+            ("http://172.31.255.1/v1", true),
+            ("http://192.168.1.20:1234/v1", true),
+            ("http://169.254.7.7/v1", true),
+            ("http://gpu.local:8000/v1", true),
+            ("http://host.docker.internal:11434/v1", true),
+            ("http://vllm:8000/v1", true),
+            ("https://api.openai.com/v1", false),
+            ("https://localhost.example.com/v1", false),
+            ("http://172.32.0.1/v1", false),
+            ("http://11.0.0.1/v1", false),
+            ("http://[2001:db8::1]/v1", false),
+            ("no address", false),
         ] {
-            let takes = dialect.capabilities(url);
-            let words: Vec<&str> = takes.parameters.iter().map(|one| one.as_str()).collect();
-            let got = (&*words.join(" "), takes.images, takes.schemas);
-            assert_eq!(got, (parameters, images, schemas), "{url}");
-            let hot = takes.takes(Parameter::Temperature, &1.5.into());
-            assert_eq!(hot, dialect == openai, "{url}");
+            assert_eq!(is_local("some", url), local, "{url}");
         }
+        assert!(is_local("ollama", "https://ollama.example.com"));
     }
 }

@@ -12,12 +12,15 @@ use super::{
     fault,
     sse::{Parser, TooLong},
 };
-use crate::model::{Fault, FaultCode, Reply};
+use crate::model::{Fault, FaultClass, FaultCode, Reply};
 
 /// Byte limit of an answer.
 pub(super) const REPLY_LIMIT: usize = 32 << 20;
 /// Byte limit of an event.
 pub(super) const EVENT_LIMIT: usize = 4 << 20;
+
+/// Bytes of an event that may be an error without a known form.
+const SHORT: usize = 8 << 10;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
@@ -39,6 +42,10 @@ pub(super) struct Reading {
     form: ReplyForm,
     bytes: usize,
     bounds: Bounds,
+    /// Whether content has arrived.
+    begun: bool,
+    /// The last event before any content, which may be an error in disguise.
+    last: String,
 }
 
 enum ReplyForm {
@@ -60,11 +67,38 @@ impl Reading {
             form: ReplyForm::Unknown,
             bytes: 0,
             bounds,
+            begun: false,
+            last: String::new(),
         }
     }
 
     /// Takes the next bytes.
     pub(super) fn feed(&mut self, chunk: &[u8], out: &mut Vec<Delta>) -> Result<Flow, Fault> {
+        let fed = self.take(chunk, out);
+        self.judged(fed, out)
+    }
+
+    /// After the first content, an error is an ordinary failed attempt, whose server is neither
+    /// away nor refuses calls.
+    fn judged<T>(&mut self, taken: Result<T, Fault>, out: &[Delta]) -> Result<T, Fault> {
+        let content = |delta: &Delta| {
+            matches!(
+                delta,
+                Delta::Text(_) | Delta::Reasoning(_) | Delta::Progress
+            )
+        };
+        self.begun = self.begun || out.iter().any(content);
+        taken.map_err(|mut fault| {
+            if let FaultClass::Unavailable { after_ms } = fault.class
+                && self.begun
+            {
+                fault.class = FaultClass::Retryable { after_ms };
+            }
+            fault
+        })
+    }
+
+    fn take(&mut self, chunk: &[u8], out: &mut Vec<Delta>) -> Result<Flow, Fault> {
         self.bytes = self.bytes.saturating_add(chunk.len());
         if self.bytes > self.bounds.reply {
             let limit = self.bounds.reply;
@@ -86,6 +120,10 @@ impl Reading {
                 while let Some(event) = parser.next(&mut rest)? {
                     if self.decoder.event(&event.name, &event.data, out)? == Flow::End {
                         return Ok(Flow::End);
+                    }
+                    if !self.begun && event.data.len() < SHORT {
+                        self.last.clear();
+                        self.last.push_str(&event.data);
                     }
                 }
                 Ok(Flow::More)
@@ -111,9 +149,11 @@ impl Reading {
             return Ok(&[]);
         };
         let rest = &chunk[start..];
-        self.form = match rest[0] {
-            b'{' | b'[' => ReplyForm::Whole(Vec::new()),
-            b'<' => {
+        self.form = match rest {
+            [b'{' | b'[', ..] => ReplyForm::Whole(Vec::new()),
+            [0x1F, 0x8B, ..] => return Err(fault::encoded("gzip")),
+            [0x28, 0xB5, 0x2F, 0xFD, ..] => return Err(fault::encoded("zstd")),
+            [b'<', ..] => {
                 let detail = "received an HTML page instead of a reply: check the base URL";
                 return Err(Fault::permanent(FaultCode::BadStream, detail));
             }
@@ -124,21 +164,34 @@ impl Reading {
 
     /// Finishes the reply at its end mark or at the end of the bytes.
     pub(super) fn end(&mut self, flow: Flow, out: &mut Vec<Delta>) -> Result<Reply, Fault> {
+        let ended = self.finish(flow, out).map_err(|fault| match fault.code {
+            FaultCode::EmptyReply | FaultCode::Cut if !self.begun => {
+                fault::instead_of_reply(&self.last).unwrap_or(fault)
+            }
+            _ => fault,
+        });
+        self.judged(ended, out)
+    }
+
+    fn finish(&mut self, flow: Flow, out: &mut Vec<Delta>) -> Result<Reply, Fault> {
         match (flow, std::mem::replace(&mut self.form, ReplyForm::Unknown)) {
             (Flow::End, _) | (Flow::More, ReplyForm::Unknown) => {}
             (Flow::More, ReplyForm::Whole(body)) => {
-                self.decoder.whole(&String::from_utf8_lossy(&body), out)?;
+                self.last = String::from_utf8_lossy(&body).into_owned();
+                self.decoder.whole(&self.last, out)?;
             }
             (Flow::More, ReplyForm::Events(mut parser)) => {
-                let event = parser.finish()?;
-                let taken = event.map(|event| self.decoder.event(&event.name, &event.data, out));
-                match taken.transpose() {
-                    // Half an event at the end is ignored: the reply is complete without it, or cut
-                    // off.
-                    Err(fault) if !matches!(fault.code, FaultCode::BadStream | FaultCode::Cut) => {
-                        return Err(fault);
+                while let Some(event) = parser.finish()? {
+                    match self.decoder.event(&event.name, &event.data, out) {
+                        // Half an event at the end is ignored: the reply is complete without it, or
+                        // cut off.
+                        Err(fault)
+                            if !matches!(fault.code, FaultCode::BadStream | FaultCode::Cut) =>
+                        {
+                            return Err(fault);
+                        }
+                        Ok(_) | Err(_) => {}
                     }
-                    Ok(_) | Err(_) => {}
                 }
             }
         }
@@ -158,7 +211,7 @@ pub(crate) fn decode<'a>(
         request,
         seed: || "seed".to_owned(),
     };
-    let mut reading = Reading::new(dialect.decoder(context), Bounds::default());
+    let mut reading = Reading::new(dialect.protocol().decoder(context), Bounds::default());
     let mut deltas = Vec::new();
     for chunk in chunks {
         match reading.feed(chunk, &mut deltas) {

@@ -1,7 +1,8 @@
 //! A provider reached over HTTP: makes one attempt of a call, in its dialect.
 //!
 //! The gateway owns retries, queues and the reply's deadline; here are only the deadlines of
-//! connection and headers. Dropping a stream closes its connection.
+//! connection and headers, and the second try of a call that the server takes in another form
+//! ([`Forms`](super::forms::Forms)). Dropping a stream closes its connection.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -11,11 +12,14 @@ use reqwest::{
 };
 
 use super::{
-    Backend, DeltaStream, Dialect, ModelSettings, ProviderSettings, Request, Streaming, anthropic,
+    Backend, DeltaStream, Dialect, ModelSettings, ProviderSettings, Request, Streaming,
     decode::{Context, Decode},
+    dialect::{Outgoing, Protocol},
+    forms::{Forms, Learned},
     http::{Connection, SetupError},
     json_cache::JsonCache,
-    openai::{self, Host},
+    openai::Host,
+    provider::is_local,
 };
 use crate::model::{Capabilities, Fault};
 
@@ -30,16 +34,38 @@ pub struct Remote(Arc<Shared>);
 
 struct Shared {
     name: Arc<str>,
-    dialect: Dialect,
     streaming: Streaming,
     models: Vec<ModelSettings>,
     patience: Duration,
+    local: bool,
     host: Host,
     capabilities: Capabilities,
     connection: Connection,
-    endpoint: Url,
+    main: Route,
+    other: Option<Route>,
     headers: HeaderMap,
+    learned: Learned,
+}
+
+/// A dialect at its URL.
+struct Route {
+    dialect: Dialect,
+    endpoint: Url,
     json_cache: JsonCache,
+}
+
+impl Route {
+    fn new(dialect: Dialect, connection: &Connection) -> Self {
+        Self {
+            dialect,
+            endpoint: dialect.protocol().endpoint(connection),
+            json_cache: JsonCache::default(),
+        }
+    }
+
+    fn protocol(&self) -> &'static dyn Protocol {
+        self.dialect.protocol()
+    }
 }
 
 impl Remote {
@@ -49,10 +75,8 @@ impl Remote {
     /// When no call can be made with these settings.
     pub fn new(settings: ProviderSettings) -> Result<Self, SetupError> {
         let connection = Connection::new(&settings)?;
-        let endpoint = match settings.dialect {
-            Dialect::OpenAi | Dialect::Responses => connection.url(&["chat", "completions"]),
-            Dialect::Anthropic => connection.versioned_url("v1", "messages"),
-        };
+        let main = Route::new(settings.dialect, &connection);
+        let other = main.protocol().other();
         let accept = HeaderValue::from_static(match settings.streaming {
             Streaming::Always => "text/event-stream",
             Streaming::Never => "application/json",
@@ -64,17 +88,18 @@ impl Remote {
             capabilities.schemas = schemas;
         }
         Ok(Self(Arc::new(Shared {
+            local: is_local(&settings.name, &settings.base_url),
             name: settings.name.into(),
-            dialect: settings.dialect,
             streaming: settings.streaming,
             models: settings.models,
             patience: settings.connect.saturating_add(settings.first_byte),
             host: Host::of(connection.host()),
             capabilities,
+            other: other.map(|dialect| Route::new(dialect, &connection)),
+            main,
             connection,
-            endpoint,
             headers,
-            json_cache: JsonCache::default(),
+            learned: Learned::default(),
         })))
     }
 
@@ -86,13 +111,25 @@ impl Remote {
         let listed = listing::list(&self.0).await;
         listed.map_err(|fault| self.0.connection.secrets.clean_fault(fault))
     }
+
+    /// Whether the server has said of this model that it takes no tools; calls then have none.
+    pub fn refuses_tools(&self, model: &str) -> bool {
+        self.0.learned.of(model).no_tools
+    }
+
+    /// The dialect in which the server takes the model's calls, if a refusal has shown that it is
+    /// not the configured one.
+    pub fn other_dialect(&self, model: &str) -> Option<Dialect> {
+        let route = self.0.route(self.0.learned.of(model));
+        (route.dialect != self.0.main.dialect).then_some(route.dialect)
+    }
 }
 
 impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Remote")
             .field("name", &self.0.name)
-            .field("dialect", &self.0.dialect)
+            .field("dialect", &self.0.main.dialect)
             .field("place", &self.0.connection.place)
             .finish_non_exhaustive()
     }
@@ -107,6 +144,10 @@ impl Backend for Remote {
         self.0.capabilities_of(model)
     }
 
+    fn is_local(&self) -> bool {
+        self.0.local
+    }
+
     fn call(&self, request: Request) -> DeltaStream {
         exchange::stream(Arc::clone(&self.0), request)
     }
@@ -117,10 +158,17 @@ impl Shared {
         matches!(self.streaming, Streaming::Always)
     }
 
-    fn ask(&self, request: &Request) -> serde_json::Result<reqwest::Request> {
-        let mut asked = reqwest::Request::new(Method::POST, self.endpoint.clone());
+    /// The route of calls in this form.
+    fn route(&self, forms: Forms) -> &Route {
+        let other = self.other.as_ref().filter(|_| forms.other_route);
+        other.unwrap_or(&self.main)
+    }
+
+    fn ask(&self, request: &Request, forms: Forms) -> serde_json::Result<reqwest::Request> {
+        let route = self.route(forms);
+        let mut asked = reqwest::Request::new(Method::POST, route.endpoint.clone());
         *asked.headers_mut() = self.headers.clone();
-        *asked.body_mut() = Some(self.body(request)?.into());
+        *asked.body_mut() = Some(self.body(request, forms)?.into());
         Ok(asked)
     }
 
@@ -129,30 +177,36 @@ impl Shared {
     }
 
     fn capabilities_of(&self, model: &str) -> Capabilities {
-        let known = self.model(model).and_then(|known| known.images);
+        let Some(known) = self.model(model) else {
+            return self.capabilities;
+        };
+        let all = self.capabilities;
         Capabilities {
-            images: known.unwrap_or(self.capabilities.images),
-            ..self.capabilities
+            images: known.images.unwrap_or(all.images),
+            sampling: known.sampling.unwrap_or(all.sampling),
+            forced_tools: known.forced_tools.unwrap_or(all.forced_tools),
+            ..all
         }
     }
 
-    fn body(&self, request: &Request) -> serde_json::Result<Vec<u8>> {
+    fn body(&self, request: &Request, forms: Forms) -> serde_json::Result<Vec<u8>> {
+        let route = self.route(forms);
         let known = self.model(&request.model);
-        let max_output = known.and_then(|model| model.max_output);
-        let takes = self.capabilities_of(&request.model);
-        let (name, cache, stream) = (&*self.name, &self.json_cache, self.streams());
-        match self.dialect {
-            Dialect::OpenAi | Dialect::Responses => {
-                openai::body(request, cache, name, self.host, takes, max_output, stream)
-            }
-            Dialect::Anthropic => {
-                anthropic::body(request, cache, name, takes.images, max_output, stream)
-            }
-        }
+        route.protocol().body(&Outgoing {
+            request: &forms.of(request),
+            provider: &self.name,
+            host: self.host,
+            takes: self.capabilities_of(&request.model),
+            max_output: known.and_then(|model| model.max_output),
+            window: known.and_then(|model| model.context_window),
+            stream: self.streams(),
+            forms,
+            cache: &route.json_cache,
+        })
     }
 
-    fn decoder(&self, request: Request) -> Box<dyn Decode> {
-        self.dialect.decoder(Context {
+    fn decoder(&self, request: Request, forms: Forms) -> Box<dyn Decode> {
+        self.route(forms).protocol().decoder(Context {
             provider: Arc::clone(&self.name),
             request,
             // The random half, because ids with this prefix have to stay short.

@@ -74,13 +74,13 @@ impl Parser {
         Ok(None)
     }
 
-    /// Ends the input: an incomplete event counts as complete.
+    /// Ends the input: an incomplete event counts as complete. Called until it returns `None`.
     pub(crate) fn finish(&mut self) -> Result<Option<Event>, TooLong> {
         let line = mem::take(&mut self.line);
-        if !line.is_empty() {
-            self.end_of_line(&line)?;
+        match line.is_empty() {
+            true => Ok(self.event()),
+            false => Ok(self.end_of_line(&line)?.or_else(|| self.event())),
         }
-        Ok(self.event())
     }
 
     #[cfg(test)]
@@ -117,6 +117,12 @@ impl Parser {
             None => (line, &b""[..]),
         };
         let value = value.strip_prefix(b" ").unwrap_or(value);
+        // Some servers forget the blank line between events. Within one JSON text, no line that ends
+        // a value is followed by one that begins another.
+        let begins =
+            field == b"event" || (field == b"data" && matches!(value.first(), Some(b'{' | b'[')));
+        let ended = begins && matches!(self.data.trim_ascii_end().last(), Some(b'}' | b']'));
+        let before = ended.then(|| self.event()).flatten();
         match field {
             b"data" => {
                 self.room_for(value.len() + 1)?;
@@ -135,7 +141,7 @@ impl Parser {
             // Comments have an empty name; `id`, `retry` and unknown fields are ignored.
             _ => {}
         }
-        Ok(None)
+        Ok(before)
     }
 
     fn event(&mut self) -> Option<Event> {

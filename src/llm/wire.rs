@@ -1,4 +1,4 @@
-//! Makes a conversation acceptable to servers of both dialects.
+//! Makes a conversation acceptable to servers of all dialects.
 //!
 //! A server that rejects one part of the history rejects every later call. So a malformed name or
 //! malformed arguments from a model go back in a form that all servers accept.
@@ -13,8 +13,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::Request;
-use crate::model::{Message, Part, ToolCall, ToolResult, hex};
+use super::{Request, dialect::Outgoing};
+use crate::{
+    model::{Message, OpaquePart, Part, ToolCall, ToolResult, hex},
+    signal,
+};
 
 /// Longest tool name that servers accept.
 const NAME: usize = 64;
@@ -28,6 +31,19 @@ pub(super) fn caller_limit(request: &Request) -> Option<u64> {
     Some(most.saturating_add(SIGNAL))
 }
 
+/// The smaller limit of the caller's and the model's.
+pub(super) fn output_limit(call: &Outgoing<'_>) -> Option<u64> {
+    let limits = [caller_limit(call.request), call.max_output];
+    limits.into_iter().flatten().min()
+}
+
+/// Whether the model of this call can read the part. What a version before 0.2 recorded names no
+/// model.
+pub(super) fn reads(call: &Outgoing<'_>, opaque: &OpaquePart) -> bool {
+    let model = &*opaque.model;
+    opaque.provider == call.provider && (model.is_empty() || *model == *call.request.model)
+}
+
 /// Estimates the bytes of the messages' JSON, so that the buffer is allocated only once.
 pub(super) fn estimated_bytes(messages: &[Arc<Message>]) -> usize {
     // Escaped line ends and quotes take two bytes each; roles and names take a few.
@@ -36,15 +52,19 @@ pub(super) fn estimated_bytes(messages: &[Arc<Message>]) -> usize {
     said.sum()
 }
 
-/// Builds a request's body: the JSON object `fields`, which has at least one field, with `messages`
-/// added. The pieces are joined without change; each message in them ends with a comma.
-pub(super) fn body(fields: &impl Serialize, pieces: &[&[u8]]) -> serde_json::Result<Vec<u8>> {
+/// Builds a request's body: the JSON object `fields`, which has at least one field, with the list
+/// `name` added. The pieces are joined without change; each element in them ends with a comma.
+pub(super) fn body(
+    fields: &impl Serialize,
+    name: &str,
+    pieces: &[&[u8]],
+) -> serde_json::Result<Vec<u8>> {
     let mut body = serde_json::to_vec(fields)?;
     let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
     body.reserve(bytes + 16);
     // Removes the closing brace.
     body.pop();
-    body.extend_from_slice(b",\"messages\":[");
+    body.extend_from_slice(format!(",\"{name}\":[").as_bytes());
     pieces
         .iter()
         .for_each(|piece| body.extend_from_slice(piece));
@@ -144,25 +164,6 @@ pub(super) fn result_text(result: &ToolResult, takes_images: bool) -> Cow<'_, st
     }
 }
 
-/// Tokens of chat templates without their first character, besides `<|…|>`.
-const TOKENS: [&str; 15] = [
-    "<SYS>>",
-    "</SYS>>",
-    "start_of_turn>",
-    "end_of_turn>",
-    "INST]",
-    "/INST]",
-    "SYSTEM_PROMPT]",
-    "/SYSTEM_PROMPT]",
-    "AVAILABLE_TOOLS]",
-    "/AVAILABLE_TOOLS]",
-    "TOOL_CALLS]",
-    "/TOOL_CALLS]",
-    "TOOL_RESULTS]",
-    "/TOOL_RESULTS]",
-    "TOOL_CONTENT]",
-];
-
 /// The messages, with a space after the first character of each template token in them.
 pub(super) fn without_tokens(messages: &[Arc<Message>]) -> Cow<'_, [Arc<Message>]> {
     let mut all = Cow::Borrowed(messages);
@@ -195,27 +196,12 @@ fn without_tokens_in(part: &Part) -> Option<Part> {
 fn spaced(text: &str) -> Option<String> {
     let (mut spaced, mut done) = (String::new(), 0);
     let begins = memchr2_iter(b'<', b'[', text.as_bytes());
-    for at in begins.filter(|at| begins_token(&text[at + 1..])) {
+    for at in begins.filter(|at| signal::begins_token(&text[*at..])) {
         spaced.push_str(&text[done..=at]);
         spaced.push(' ');
         done = at + 1;
     }
     (done > 0).then(|| spaced + &text[done..])
-}
-
-fn begins_token(after: &str) -> bool {
-    // DeepSeek's templates have full-width bars.
-    let bars = ['|', '\u{ff5c}'];
-    let Some(name) = after.strip_prefix(bars) else {
-        let first = after.as_bytes().first();
-        let alike = |token: &&&str| token.as_bytes().first() == first;
-        let mut alike = TOKENS.iter().filter(alike);
-        return alike.any(|token| after.starts_with(token));
-    };
-    let ends = |c: char| c.is_whitespace() || bars.contains(&c) || matches!(c, '<' | '>');
-    let end = name.find(ends).unwrap_or(0);
-    let rest = name[end..].strip_prefix(bars);
-    end > 0 && rest.is_some_and(|rest| rest.starts_with('>'))
 }
 
 #[cfg(test)]

@@ -505,6 +505,7 @@ impl Messages<'_> {
             (Some(FaultKind::FinishStop), _) | (_, StopReason::EndTurn) => "end_turn",
             (_, StopReason::ToolCalls) => "tool_use",
             (_, StopReason::MaxTokens) => "max_tokens",
+            (_, StopReason::Paused) => "pause_turn",
             (_, StopReason::Refusal | StopReason::ContentFilter) => "refusal",
         })
     }

@@ -281,9 +281,8 @@ impl Chat<'_> {
         let reason = match (self.0.fault, self.0.said.stop) {
             (Some(FaultKind::FinishMissing), _) => return choice,
             (Some(FaultKind::FinishEmpty), _) => "",
-            (Some(FaultKind::FinishStop), _) | (_, StopReason::EndTurn | StopReason::Refusal) => {
-                "stop"
-            }
+            (Some(FaultKind::FinishStop), _)
+            | (_, StopReason::EndTurn | StopReason::Paused | StopReason::Refusal) => "stop",
             (_, StopReason::ToolCalls) => "tool_calls",
             (_, StopReason::MaxTokens) => "length",
             (_, StopReason::ContentFilter) => "content_filter",

@@ -27,6 +27,25 @@ impl Day {
     pub const fn start(self) -> Timestamp {
         Timestamp::from_millis(self.0.saturating_mul(MILLIS))
     }
+
+    /// Parses a date, such as `2026-11-30`.
+    pub fn parse(date: &str) -> Option<Self> {
+        let date = date.parse::<jiff::civil::Date>().ok()?;
+        let start = date.to_zoned(TimeZone::UTC).ok()?.timestamp();
+        Some(Self(start.as_millisecond().div_euclid(MILLIS)))
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            self.start()
+                .to_string()
+                .split('T')
+                .next()
+                .unwrap_or_default(),
+        )
+    }
 }
 
 words! {

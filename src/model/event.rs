@@ -171,6 +171,7 @@ impl Fact {
             | Self::Llm(
                 LlmFact::Retried(_)
                 | LlmFact::FailedOver(_)
+                | LlmFact::PrefixBroken(_)
                 | LlmFact::Failed(_)
                 | LlmFact::CircuitOpened(_)
                 | LlmFact::RateLimited(_),

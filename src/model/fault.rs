@@ -114,8 +114,14 @@ fault_codes! {
     Overloaded = "overloaded",
     /// The conversation does not fit the model.
     Context = "context",
-    /// The account has no credit.
+    /// The account has no credit, or its quota of a day or longer is used up.
     Quota = "quota",
+    /// The server refused thinking, signatures or reasoning items of earlier turns.
+    ThinkingRefused = "thinking_refused",
+    /// The server does not serve the model, or anything, on this route of its API.
+    WrongRoute = "wrong_route",
+    /// The model or the server takes no tools.
+    ToolsUnsupported = "tools_unsupported",
     /// The reply broke off.
     Cut = "cut",
     /// The reply cannot be read.
@@ -126,6 +132,8 @@ fault_codes! {
     EmptyReply = "empty_reply",
     /// Progress stopped.
     Stall = "stall",
+    /// The model repeated itself without end.
+    Repetition = "repetition",
     /// The reply was not complete in time.
     TotalTimeout = "total_timeout",
     /// The gateway's queue is full.
@@ -229,9 +237,10 @@ impl Fault {
         Self::new(FaultClass::Unavailable { after_ms: None }, code, detail)
     }
 
-    /// Whether the server is unavailable, rather than limiting the rate.
+    /// Whether the server is unavailable, rather than limiting the rate or the quota.
     pub fn is_outage(&self) -> bool {
-        matches!(self.class, FaultClass::Unavailable { .. }) && self.code != FaultCode::RateLimited
+        matches!(self.class, FaultClass::Unavailable { .. })
+            && !matches!(self.code, FaultCode::RateLimited | FaultCode::Quota)
     }
 
     /// Whether the provider may have charged for the request, because its reply broke off, was late
@@ -242,6 +251,7 @@ impl Fault {
             self.code,
             Code::Cut
                 | Code::Stall
+                | Code::Repetition
                 | Code::TotalTimeout
                 | Code::HeadersTimeout
                 | Code::HungUp

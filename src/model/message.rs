@@ -29,6 +29,9 @@ pub enum Role {
 pub struct OpaquePart {
     /// The provider that sent it; no other one receives it.
     pub provider: String,
+    /// The model that sent it, without the provider; empty if unknown. No other one receives it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
     /// The bytes, as JSON text.
     pub body: String,
 }

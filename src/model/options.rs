@@ -52,6 +52,10 @@ pub struct Capabilities {
     pub images: bool,
     /// Whether its provider takes `response_format` and enforces it. Such a reply has no signal.
     pub schemas: bool,
+    /// Whether it takes those of the parameters that control sampling.
+    pub sampling: bool,
+    /// Whether it takes a choice of tools that forces a call.
+    pub forced_tools: bool,
 }
 
 impl Capabilities {
@@ -61,13 +65,24 @@ impl Capabilities {
         max_temperature: 2,
         images: false,
         schemas: false,
+        sampling: true,
+        forced_tools: true,
     };
 
     /// Whether the model takes this parameter with this value, which must be in OpenAI's range.
     pub fn takes(&self, parameter: Parameter, value: &Value) -> bool {
+        use Parameter::{FrequencyPenalty, LogitBias, PresencePenalty, Temperature, TopP};
+        let samples = [
+            Temperature,
+            TopP,
+            PresencePenalty,
+            FrequencyPenalty,
+            LogitBias,
+        ];
         let is_too_high = |value: f64| value > f64::from(self.max_temperature);
         self.parameters.contains(&parameter)
-            && (parameter != Parameter::Temperature || !value.as_f64().is_some_and(is_too_high))
+            && (self.sampling || !samples.contains(&parameter))
+            && (parameter != Temperature || !value.as_f64().is_some_and(is_too_high))
     }
 }
 

@@ -35,7 +35,7 @@ pub use control::{
     Steered, ToolApproved, ToolAttached,
 };
 pub use llm::{
-    Admitted, CircuitClosed, CircuitOpened, Failed, FailedOver, LlmFact, ModelUsage,
+    Admitted, CircuitClosed, CircuitOpened, Failed, FailedOver, LlmFact, ModelUsage, PrefixBroken,
     RateLimitCleared, RateLimited, Retried, WaitReason, Waiting,
 };
 pub use query::{

@@ -14,6 +14,8 @@ pub enum StopReason {
     ToolCalls,
     /// The output limit cut the reply: it has no signal, and its calls are not run.
     MaxTokens,
+    /// The provider paused between calls of its own tools: sent back as it is, the reply goes on.
+    Paused,
     /// The model refused.
     Refusal,
     /// The provider's content filter cut the reply.

@@ -223,6 +223,14 @@ impl Signal {
 pub struct Rejection {
     /// The problem, in a sentence that names the field.
     pub reason: String,
-    /// The block as received.
+    /// The block, or the call written as text, as received.
     pub raw_xml: String,
+}
+
+impl Rejection {
+    /// Whether it is of a call that was written as text, not of a signal.
+    pub fn is_of_call(&self) -> bool {
+        let tag = self.raw_xml.get(..7).unwrap_or_default();
+        !tag.eq_ignore_ascii_case("<signal")
+    }
 }

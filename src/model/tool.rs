@@ -169,20 +169,40 @@ pub struct ToolCall {
     pub id: CallId,
     /// The tool's name.
     pub name: String,
-    /// The arguments as received. A call runs only if they are a JSON object.
+    /// The arguments as received, unless they were mended. A call runs only if they are a JSON
+    /// object.
     pub arguments: String,
 }
 
 impl ToolCall {
-    /// Parses the arguments; blank ones as `{}`, which several providers send for tools without
-    /// arguments.
+    /// The arguments as JSON text: `{}` if they are blank, as several providers send them for tools
+    /// without arguments.
+    pub fn json(&self) -> &str {
+        match self.arguments.trim() {
+            "" => "{}",
+            _ => &self.arguments,
+        }
+    }
+
+    /// Replaces arguments that were encoded more than once, as a JSON text in a JSON text.
+    pub(crate) fn decode_again(&mut self) {
+        let mut call = self.clone();
+        while let Ok(text) = serde_json::from_str(&call.arguments) {
+            call.arguments = text;
+            if call.parsed().is_ok() {
+                *self = call;
+                return;
+            }
+        }
+    }
+
+    /// Parses the arguments; blank ones as `{}`.
     ///
     /// # Errors
     /// When the text is not a JSON object.
     pub fn parsed(&self) -> Result<Value, serde_json::Error> {
-        let text = self.arguments.trim();
-        let text = if text.is_empty() { "{}" } else { text };
-        serde_json::from_str::<serde_json::Map<String, Value>>(text).map(Value::Object)
+        serde_json::from_str::<serde_json::Map<String, Value>>(self.json().trim())
+            .map(Value::Object)
     }
 
     /// The id under which a call of the caller's own tool is handed over: unlike that of the model,

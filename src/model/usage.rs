@@ -4,6 +4,8 @@ use std::{fmt, iter::Sum, ops::AddAssign};
 
 use serde::{Deserialize, Serialize};
 
+use super::price::Price;
+
 /// Billionths of a US dollar.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
@@ -21,25 +23,90 @@ impl fmt::Display for NanoUsd {
 /// Tokens and cost of model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
-#[serde(default)]
+#[serde(from = "WrittenUsage", into = "WrittenUsage")]
 pub struct Usage {
     /// Tokens sent, cached ones included.
     pub input_tokens: u64,
     /// Cached tokens sent.
     pub cached_tokens: u64,
     /// Tokens written to the cache.
-    #[serde(skip_serializing_if = "super::is_default")]
     pub cache_write_tokens: u64,
     /// Tokens received, reasoning included.
     pub output_tokens: u64,
-    /// Cost by the configured prices; 0 without prices.
+    /// Cost by the configured prices; null if a price is unknown. `known_cost` is then the cost of
+    /// the calls whose price is known.
+    #[cfg_attr(feature = "server", schema(value_type = Option<NanoUsd>))]
     pub cost: NanoUsd,
+    /// Whether it includes a call whose price is unknown, so that `cost` is only a part.
+    #[cfg_attr(feature = "server", schema(ignore))]
+    pub unpriced: bool,
+}
+
+/// Usage in JSON: an unknown cost is null, never 0.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct WrittenUsage {
+    input_tokens: u64,
+    cached_tokens: u64,
+    #[serde(skip_serializing_if = "super::is_default")]
+    cache_write_tokens: u64,
+    output_tokens: u64,
+    cost: Option<NanoUsd>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known_cost: Option<NanoUsd>,
+}
+
+impl From<WrittenUsage> for Usage {
+    fn from(written: WrittenUsage) -> Self {
+        Self {
+            input_tokens: written.input_tokens,
+            cached_tokens: written.cached_tokens,
+            cache_write_tokens: written.cache_write_tokens,
+            output_tokens: written.output_tokens,
+            cost: written.cost.or(written.known_cost).unwrap_or_default(),
+            unpriced: written.known_cost.is_some(),
+        }
+    }
+}
+
+impl From<Usage> for WrittenUsage {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            cached_tokens: usage.cached_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
+            output_tokens: usage.output_tokens,
+            cost: usage.known_cost(),
+            known_cost: usage.unpriced.then_some(usage.cost),
+        }
+    }
 }
 
 impl Usage {
     /// Tokens sent and received, as token budgets count.
     pub const fn total_tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// The cost, unless a part of it is unknown.
+    pub fn known_cost(&self) -> Option<NanoUsd> {
+        (!self.unpriced).then_some(self.cost)
+    }
+
+    /// This usage with its cost by the model's price, unless the provider reported it.
+    #[must_use]
+    pub fn priced(self, price: Option<&Price>) -> Self {
+        match price {
+            _ if self.cost.0 > 0 || self.total_tokens() == 0 => self,
+            Some(price) => Self {
+                cost: price.of(&self),
+                ..self
+            },
+            None => Self {
+                unpriced: true,
+                ..self
+            },
+        }
     }
 
     /// Whether it is zero.
@@ -60,6 +127,7 @@ impl Usage {
             cache_write_tokens: each(self.cache_write_tokens, other.cache_write_tokens),
             output_tokens: each(self.output_tokens, other.output_tokens),
             cost: NanoUsd(each(self.cost.0, other.cost.0)),
+            unpriced: self.unpriced || other.unpriced,
         }
     }
 }
@@ -115,5 +183,52 @@ pub(crate) mod usd {
         let text = decimal::digits(deserializer)?;
         let price = parse(&text).ok_or_else(|| de::Error::custom(allowed));
         price.map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_cost_is_null_in_json_and_stays_unknown_in_sums() {
+        let call = Usage {
+            input_tokens: 10,
+            output_tokens: 5,
+            ..Usage::default()
+        };
+        let dear = Price {
+            input: NanoUsd(1_000_000),
+            ..Price::FREE
+        };
+        let (known, free) = (call.priced(Some(&dear)), call.priced(Some(&Price::FREE)));
+        let unknown = call.priced(None);
+        let reported = Usage {
+            cost: NanoUsd(7),
+            ..call
+        };
+        for (what, usage, cost) in [
+            ("known", known, r#""cost":10"#),
+            ("free", free, r#""cost":0"#),
+            ("unknown", unknown, r#""cost":null,"known_cost":0"#),
+            ("reported", reported.priced(None), r#""cost":7"#),
+            ("nothing used", Usage::default().priced(None), r#""cost":0"#),
+            (
+                "a part is unknown",
+                [known, unknown].into_iter().sum(),
+                r#""cost":null,"known_cost":10"#,
+            ),
+        ] {
+            let json = serde_json::to_string(&usage).unwrap();
+            assert!(json.ends_with(&format!("{cost}}}")), "{what}: {json}");
+            assert_eq!(
+                serde_json::from_str::<Usage>(&json).unwrap(),
+                usage,
+                "{what}"
+            );
+        }
+        let old = r#"{"input_tokens":3,"cached_tokens":0,"output_tokens":1,"cost":2}"#;
+        let old: Usage = serde_json::from_str(old).unwrap();
+        assert_eq!(old.known_cost(), Some(NanoUsd(2)));
     }
 }

@@ -3,17 +3,20 @@
 //! **Invariants:** tokens are shown in order, each at most once; no token is shown while a signal
 //! tag before it is open, or while it is in a fence that may be the reply's signal.
 
-use memchr::memchr;
+use memchr::memchr3;
 
 use super::{
     block::{Block, BlockNesting, NearMiss},
     fields,
     lone::{LoneFence, Rejected, check_blank},
-    scan::{Scanner, Token, TokenKind},
+    read,
+    scan::{Offer, Scanner, Token, TokenKind},
     tag,
     tidy::WhitespaceNormalizer,
     view::{Span, View, WindowEnd, visit},
+    written::Written,
 };
+use crate::model::signal::SignalClass;
 
 #[derive(Debug, Default)]
 pub(super) struct SignalFilter {
@@ -26,12 +29,29 @@ pub(super) struct SignalFilter {
     near_misses: Vec<usize>,
     /// The latest fence that may be the signal, and the index of its first pending token.
     fence: Option<(usize, LoneFence)>,
-    block: Option<Block>,
-    near_miss: Option<NearMiss>,
+    pub(super) block: Option<Block>,
+    /// Whether the block's signal is terminal.
+    is_end: bool,
+    pub(super) near_miss: Option<NearMiss>,
+    pub(super) written: Vec<Written>,
+    pub(super) verdict: Verdict,
+    /// Length of the text that was shown before a thought without an opening tag ended.
+    pub(super) thought: usize,
     /// Whether a reasoning tag has occurred.
     thoughts_seen: bool,
     /// End of the text that was shown before its token was complete.
     shown: usize,
+}
+
+/// What the written calls of a reply are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Part of the text.
+    #[default]
+    Text,
+    Calls,
+    /// Neither: calls that cannot be read, or that text follows.
+    NearMiss,
 }
 
 #[derive(Debug)]
@@ -42,10 +62,17 @@ struct PendingToken {
 }
 
 impl SignalFilter {
+    pub(super) fn new(offer: Offer) -> Self {
+        Self {
+            scanner: Scanner::new(0, offer),
+            ..Self::default()
+        }
+    }
+
     /// Reads the new part of the window and appends visible text to `out`.
     pub(super) fn feed(&mut self, view: View<'_>, out: &mut String) {
         while let Some(token) = self.scanner.next(view) {
-            self.check_fence(token, view);
+            let token = self.check_fence(token, view);
             if !self.is_holding() {
                 self.release(view, out);
             }
@@ -65,12 +92,14 @@ impl SignalFilter {
             .map_or(self.scanner.position(), |pending| pending.token.span.start)
     }
 
-    pub(super) fn into_parts(self) -> (Option<Block>, Option<NearMiss>) {
-        (self.block, self.near_miss)
+    /// Where the reply ended before its text did.
+    pub(super) const fn over(&self) -> Option<usize> {
+        self.scanner.over()
     }
 
     const fn is_holding(&self) -> bool {
-        !self.open.is_empty() || !self.near_misses.is_empty() || self.fence.is_some()
+        let is_open = !self.open.is_empty() || !self.near_misses.is_empty();
+        is_open || self.fence.is_some() || !self.written.is_empty()
     }
 
     fn take(&mut self, token: Token, view: View<'_>, out: &mut String) {
@@ -89,14 +118,17 @@ impl SignalFilter {
             TokenKind::Thought => self.thoughts_seen = true,
             // The opening tag was in the prompt, so everything before was reasoning, though already
             // shown.
-            TokenKind::ThoughtEnd => {
-                if !self.is_holding() && !std::mem::replace(&mut self.thoughts_seen, true) {
-                    (self.block, self.near_miss) = (None, None);
-                }
+            TokenKind::ThoughtEnd if self.is_holding() => self.push_pending(token),
+            TokenKind::ThoughtEnd => self.end_thought(out),
+            TokenKind::Hidden => {}
+            TokenKind::Call => {
+                self.written.extend(self.scanner.take_written());
+                self.push_pending(token);
             }
             TokenKind::FenceOpen => {
                 if self.block.is_none() {
-                    self.fence = Some((self.pending.len(), LoneFence::new(token.span.end)));
+                    let offer = self.scanner.offer().clone();
+                    self.fence = Some((self.pending.len(), LoneFence::new(token.span.end, offer)));
                 }
                 self.push_or_emit(token, view, out);
             }
@@ -108,21 +140,50 @@ impl SignalFilter {
         }
     }
 
-    /// Gives the fence up if it contains, or precedes, anything but one block.
-    fn check_fence(&mut self, token: Token, view: View<'_>) {
+    fn end_thought(&mut self, out: &str) {
+        if !std::mem::replace(&mut self.thoughts_seen, true) {
+            (self.block, self.near_miss, self.is_end) = (None, None, false);
+            self.thought = out.len();
+        }
+    }
+
+    /// Gives the fence up if it contains, or precedes, anything but one block or call. Returns the
+    /// token, or that of the call.
+    fn check_fence(&mut self, token: Token, view: View<'_>) -> Token {
         let Some((_, fence)) = &mut self.fence else {
-            return;
+            return token;
         };
         let checked = match token.kind {
             TokenKind::FenceBody => fence.feed(view.until(token.span.end, WindowEnd::MayGrow)),
             TokenKind::FenceClose => fence.feed(view.until(token.span.start, WindowEnd::None)),
             TokenKind::Text => check_blank(token, view),
-            TokenKind::Thought => Ok(()),
+            TokenKind::Thought | TokenKind::Hidden => Ok(()),
             _anything_else => Err(Rejected),
         };
         if checked.is_err() {
             self.fence = None;
         }
+        match token.kind {
+            TokenKind::FenceClose => self.fenced_call(token.span.end).unwrap_or(token),
+            _ => token,
+        }
+    }
+
+    /// The call that fills the fence, which ends at `end`.
+    fn fenced_call(&mut self, end: usize) -> Option<Token> {
+        let (first, fence) = self.fence.as_mut()?;
+        let written = fence.take_written()?;
+        let start = self.pending[*first].token.span.start;
+        self.pending.truncate(*first);
+        self.fence = None;
+        let span = Span::new(start, end);
+        self.written.push(Written {
+            span,
+            is_marked: false,
+            ..written
+        });
+        let kind = TokenKind::Call;
+        Some(Token { kind, span })
     }
 
     /// `</signal>` matches an opening tag, else a near miss; `</signals>` only a near miss. A stray
@@ -142,7 +203,7 @@ impl SignalFilter {
             self.pending[opening].mate = Some(self.pending.len());
             self.push_pending(token);
             if block.is_some() && self.open.is_empty() {
-                self.record_block(opening);
+                self.record_block(opening, view);
             }
             if !self.is_holding() {
                 self.release(view, out);
@@ -153,11 +214,17 @@ impl SignalFilter {
     }
 
     /// Keeps the first complete block.
-    fn record_block(&mut self, opening: usize) {
+    fn record_block(&mut self, opening: usize, view: View<'_>) {
         if self.block.is_none() {
             let mut nest = BlockNesting::default();
             let mut tokens = self.pending[opening..].iter().map(|pending| pending.token);
             self.block = tokens.find_map(|token| nest.take(token));
+            let kind = self
+                .block
+                .as_ref()
+                .map(|block| read::kind(view.slice(block.opening)));
+            let class = kind.and_then(Result::ok).map(|kind| kind.class());
+            self.is_end = class == Some(SignalClass::Terminal);
         }
     }
 
@@ -181,11 +248,15 @@ impl SignalFilter {
         {
             self.fence = None;
         }
+        if let Some(call) = self.fenced_call(view.end()) {
+            self.push_pending(call);
+        }
+        self.finish_thought(out);
         let opens_block = |pending: &PendingToken| {
             pending.token.kind == TokenKind::Open && pending.mate.is_some()
         };
         if let Some(opening) = self.pending.iter().position(opens_block) {
-            self.record_block(opening);
+            self.record_block(opening, view);
         }
         if self.block.is_some() {
             self.fence = None;
@@ -196,7 +267,7 @@ impl SignalFilter {
             self.block = fence.into_block();
         }
         let end = pending.last().map_or(0, |pending| pending.token.span.end);
-        let mut next = 0;
+        let (mut next, mut shown) = (0, Vec::new());
         while let Some(PendingToken { token, mate }) = pending.get(next) {
             next += 1;
             match (token.kind, mate) {
@@ -211,8 +282,61 @@ impl SignalFilter {
                     }
                 }
                 (TokenKind::Close | TokenKind::ClosePlural | TokenKind::Cut, None) => {}
-                (_text, None) => self.emit(token.span, view, out),
+                (TokenKind::ThoughtEnd, None) => {}
+                (_text, None) => shown.push(*token),
             }
+        }
+        self.verdict = self.judge(&shown, view);
+        for token in shown {
+            if token.kind != TokenKind::Call || self.verdict == Verdict::Text {
+                self.emit(token.span, view, out);
+            }
+        }
+    }
+
+    /// Drops what was held back before the end of a thought without an opening tag.
+    fn finish_thought(&mut self, out: &str) {
+        let mut next = 0;
+        while let Some(PendingToken { token, mate }) = self.pending.get(next) {
+            if token.kind == TokenKind::ThoughtEnd && !self.thoughts_seen {
+                let end = token.span.end;
+                self.end_thought(out);
+                self.pending.drain(..=next);
+                if let Some((first, _)) = &mut self.fence {
+                    *first -= next + 1;
+                }
+                self.pending
+                    .iter_mut()
+                    .filter_map(|pending| pending.mate.as_mut())
+                    .for_each(|mate| *mate -= next + 1);
+                self.written.retain(|written| written.span.start >= end);
+                return;
+            }
+            next = mate.unwrap_or(next) + 1;
+        }
+    }
+
+    /// Calls count if only signals follow them. With a terminal signal, a text that has calls is an
+    /// answer about them.
+    fn judge(&self, shown: &[Token], view: View<'_>) -> Verdict {
+        let Some(last) = self.written.last() else {
+            return Verdict::Text;
+        };
+        let is_text = |token: &&Token| {
+            token.kind != TokenKind::Call && !view.slice(token.span).trim().is_empty()
+        };
+        let is_followed = |token: &Token| token.span.start >= last.span.end;
+        let is_followed = shown.iter().filter(is_text).any(is_followed);
+        let has_text = self.tidy.has_begun() || shown.iter().any(|token| is_text(&token));
+        let mut written = self.written.iter();
+        if self.is_end && has_text {
+            Verdict::Text
+        } else if !is_followed && written.all(|written| written.calls.is_ok()) {
+            Verdict::Calls
+        } else if !is_followed || self.written.iter().any(|written| written.is_marked) {
+            Verdict::NearMiss
+        } else {
+            Verdict::Text
         }
     }
 
@@ -225,13 +349,14 @@ impl SignalFilter {
         let mut to = from;
         loop {
             let rest = view.bytes_from(to);
-            let found = memchr(b'<', rest);
+            let found = memchr3(b'<', b'[', 0xE2, rest);
             visit(found.unwrap_or(rest.len()) + 1);
             match found {
                 None => to = view.end(),
                 Some(offset) => {
                     to += offset;
-                    if !tag::may_begin(&rest[offset + 1..]) {
+                    let is_tag = rest[offset] == b'<' && tag::may_begin(&rest[offset + 1..]);
+                    if !is_tag && !self.scanner.may_mark(to, view) {
                         to += 1;
                         continue;
                     }

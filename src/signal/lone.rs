@@ -1,9 +1,11 @@
-//! A code fence that may be the reply's signal: one complete block and nothing else.
+//! A code fence that may be the reply's signal or call: one complete block or a call, and nothing
+//! else.
 
 use super::{
     block::{Block, BlockNesting},
-    scan::{Scanner, Token, TokenKind},
+    scan::{Offer, Scanner, Token, TokenKind},
     view::{View, visit},
+    written::Written,
 };
 
 #[derive(Debug)]
@@ -11,6 +13,7 @@ pub(super) struct LoneFence {
     inner: Scanner,
     nesting: BlockNesting,
     block: Option<Block>,
+    written: Option<Written>,
     has_ended: bool,
 }
 
@@ -19,9 +22,10 @@ pub(super) struct LoneFence {
 pub(super) struct Rejected;
 
 impl LoneFence {
-    pub(super) fn new(start: usize) -> Self {
+    pub(super) fn new(start: usize, offer: Offer) -> Self {
         Self {
-            inner: Scanner::new(start),
+            inner: Scanner::new(start, offer),
+            written: None,
             nesting: BlockNesting::default(),
             block: None,
             has_ended: false,
@@ -37,7 +41,7 @@ impl LoneFence {
             self.take(token, content)?;
         }
         self.has_ended = content.is_last();
-        match self.block.is_none() && self.has_ended {
+        match self.block.is_none() && self.written.is_none() && self.has_ended {
             true => Err(Rejected),
             false => Ok(()),
         }
@@ -45,6 +49,10 @@ impl LoneFence {
 
     pub(super) fn into_block(self) -> Option<Block> {
         self.block
+    }
+
+    pub(super) const fn take_written(&mut self) -> Option<Written> {
+        self.written.take()
     }
 
     fn take(&mut self, token: Token, view: View<'_>) -> Result<(), Rejected> {
@@ -55,6 +63,10 @@ impl LoneFence {
         }
         match token.kind {
             TokenKind::Text => check_blank(token, view),
+            TokenKind::Call if self.block.is_none() && self.written.is_none() => {
+                self.written = self.inner.take_written();
+                Ok(())
+            }
             _anything_else => Err(Rejected),
         }
     }

@@ -2,15 +2,19 @@
 //!
 //! Call it only on the model's own reply: signals in any other text must not be obeyed.
 
+use std::{ops::Range, sync::Arc};
+
 use super::{
     block::Block,
     fields::{self, Field},
-    filter::SignalFilter,
+    filter::{SignalFilter, Verdict},
+    scan::Offer,
     schema::{self, FieldError, quoted},
     tag,
     view::{View, visit},
+    written::Written,
 };
-use crate::model::{Rejection, Signal, SignalType, Timestamp};
+use crate::model::{Rejection, Signal, SignalType, Timestamp, ToolCall, ToolSpec};
 
 /// Confidence of a signal that states none.
 const DEFAULT_CONFIDENCE: f64 = 0.5;
@@ -53,23 +57,78 @@ impl Finding {
     }
 }
 
+/// A reply that may call tools in its text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReplyReading {
+    /// Signal and visible text.
+    pub reading: Reading,
+    /// The calls in the text, without ids.
+    pub calls: Vec<ToolCall>,
+    /// The parts of the text that are no part of the reply: its calls, and what follows its end.
+    pub cuts: Vec<Range<usize>>,
+}
+
 /// Reads a reply that was complete at `at`.
 pub fn read(reply: &str, at: Timestamp) -> Reading {
+    read_with(reply, Offer::default(), at).reading
+}
+
+/// Reads a reply that may call these tools in its text, because servers do not recognize the calls
+/// of all models. `is_text` says that the answer is text, not JSON.
+pub fn read_reply(
+    reply: &str,
+    tools: Arc<[ToolSpec]>,
+    is_text: bool,
+    at: Timestamp,
+) -> ReplyReading {
+    let is_json = !is_text;
+    read_with(reply, Offer { tools, is_json }, at)
+}
+
+fn read_with(reply: &str, offer: Offer, at: Timestamp) -> ReplyReading {
     let view = View::whole(reply);
     let mut text = String::with_capacity(reply.len());
-    let mut filter = SignalFilter::default();
+    let mut filter = SignalFilter::new(offer);
     filter.feed(view, &mut text);
-    let finding = match filter.into_parts() {
-        (Some(block), _) => interpret(&block, view, at),
-        (None, Some(near_miss)) => {
-            let raw_xml = view.slice(near_miss.whole).to_owned();
-            visit(raw_xml.len());
-            let reason = tag::fault(view.slice(near_miss.tag));
-            Finding::Rejection(Rejection { reason, raw_xml })
-        }
-        (None, None) => Finding::Nothing,
+    let (verdict, over) = (filter.verdict, filter.over());
+    if filter.thought > 0 {
+        text = text[filter.thought..].trim_start().to_owned();
+    }
+    let rejected = |reason, span| {
+        let raw_xml = view.slice(span).to_owned();
+        visit(raw_xml.len());
+        Finding::Rejection(Rejection { reason, raw_xml })
     };
-    Reading { finding, text }
+    let finding = match (filter.block, filter.near_miss, filter.written.first()) {
+        (_, _, Some(written)) if verdict == Verdict::NearMiss => {
+            rejected(fault(written), written.span)
+        }
+        (Some(block), ..) => interpret(&block, view, at),
+        (None, Some(near), _) => rejected(tag::fault(view.slice(near.tag)), near.whole),
+        (None, None, _) => Finding::Nothing,
+    };
+    let written = filter.written.into_iter();
+    let written: Vec<_> = written.filter(|_| verdict == Verdict::Calls).collect();
+    let spans = written
+        .iter()
+        .map(|written| written.span.start..written.span.end);
+    ReplyReading {
+        reading: Reading { finding, text },
+        cuts: spans.chain(over.map(|over| over..reply.len())).collect(),
+        calls: written
+            .into_iter()
+            .filter_map(|written| written.calls.ok())
+            .flatten()
+            .collect(),
+    }
+}
+
+/// Why written calls do not count.
+fn fault(written: &Written) -> String {
+    match &written.calls {
+        Err(tool) => format!("the call of `{tool}` in its text cannot be read"),
+        Ok(_) => "its text has a call of a tool, and goes on after it".to_owned(),
+    }
 }
 
 fn interpret(block: &Block, view: View<'_>, at: Timestamp) -> Finding {
@@ -102,7 +161,7 @@ fn interpret(block: &Block, view: View<'_>, at: Timestamp) -> Finding {
     }
 }
 
-fn kind(opening: &str) -> Result<SignalType, FieldError> {
+pub(super) fn kind(opening: &str) -> Result<SignalType, FieldError> {
     let allowed = || SignalType::ALL.map(SignalType::as_str).join(", ");
     let name = attribute(opening, "type")
         .ok_or_else(|| format!("the signal has no `type`; use one of {}", allowed()))?

@@ -1,16 +1,21 @@
 //! The visible text of a reply while it streams in.
 
+use std::sync::Arc;
+
 use super::{
     filter::SignalFilter,
+    scan::Offer,
     view::{View, WindowEnd},
 };
+use crate::model::ToolSpec;
 
 /// Extracts a reply's visible text chunk by chunk. The pieces add up to the text of
-/// [`read`](super::read), however the chunks are cut.
+/// [`read`](super::read), however the chunks are cut, after a thought without an opening tag: that
+/// is shown before its end is known.
 ///
 /// Signal blocks and inline reasoning are never shown. Text is held back only after an incomplete
 /// or open tag or a near miss, in a fence that may be the signal, on a line of undecided backticks,
-/// and for white space that may be trimmed.
+/// and for white space that may be trimmed; with tools, from a mark of a call to the end.
 #[derive(Debug, Default)]
 pub struct Stripper {
     filter: SignalFilter,
@@ -23,6 +28,17 @@ impl Stripper {
     /// Creates a stripper for the start of a reply.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Creates a stripper for a reply that may call these tools in its text, as
+    /// [`read_reply`](super::read_reply) reads it.
+    pub fn for_tools(tools: Arc<[ToolSpec]>, is_text: bool) -> Self {
+        let is_json = !is_text;
+        let offer = Offer { tools, is_json };
+        Self {
+            filter: SignalFilter::new(offer),
+            ..Self::default()
+        }
     }
 
     /// Adds a chunk and returns the text that it makes visible.

@@ -21,6 +21,11 @@ pub(super) struct WhitespaceNormalizer {
 }
 
 impl WhitespaceNormalizer {
+    /// Whether text was written.
+    pub(super) const fn has_begun(&self) -> bool {
+        self.begun
+    }
+
     /// Adds a piece and appends to `out` what can be shown.
     pub(super) fn push(&mut self, piece: &str, out: &mut String) {
         let text = piece.trim_start();

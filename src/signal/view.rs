@@ -65,6 +65,11 @@ impl<'a> View<'a> {
         &self.text.as_bytes()[at - self.base..]
     }
 
+    /// The text from a position where a character begins.
+    pub(super) fn text_from(self, at: usize) -> &'a str {
+        &self.text[at - self.base..]
+    }
+
     pub(super) fn slice(self, span: Span) -> &'a str {
         &self.text[span.start - self.base..span.end - self.base]
     }

@@ -169,7 +169,7 @@ fn check_calls(request: &Request, reply: &Reply) -> Result<(), String> {
     let (calls, stop) = (message.calls().count(), reply.stop);
     let fits = match stop {
         StopReason::ToolCalls => calls > 0,
-        StopReason::EndTurn => calls == 0,
+        StopReason::EndTurn | StopReason::Paused => calls == 0,
         StopReason::MaxTokens | StopReason::Refusal | StopReason::ContentFilter => true,
     };
     match fits {
@@ -201,6 +201,7 @@ pub fn request(scenario: Scenario) -> Request {
         tools: [code_search()].into(),
         tool_choice,
         options: None,
+        instead_of: None,
     }
 }
 

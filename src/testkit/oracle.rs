@@ -11,7 +11,7 @@ use crate::{
     journal::{Journal, Memory},
     kernel::{ModelChoice, Policy},
     llm::Backend,
-    model::{ProfileName, SessionKey, SessionName, Timestamp},
+    model::{Price, ProfileName, SessionKey, SessionName, Timestamp},
     prompt::{self, Composer, Prompts, Variables},
     query::{Classifier, Lexicon, Weights},
     tool::{Registry, Tool},
@@ -38,6 +38,7 @@ impl TestOracle {
     /// Creates a builder with one model, named `test`.
     pub fn new(backend: impl Backend) -> Self {
         let model = ModelChoice {
+            price: Some(Price::FREE),
             takes: backend.capabilities("test"),
             ..ModelChoice::new(&format!("{}/test", backend.provider()))
         };

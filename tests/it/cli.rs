@@ -38,6 +38,7 @@ mod descriptors;
 mod doctor;
 #[cfg(unix)]
 mod draining;
+mod failover;
 #[cfg(target_os = "linux")]
 mod folders;
 mod forced;

@@ -36,9 +36,9 @@ pub(crate) const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/m
 pub(crate) const LOOKS: usize = 1_000;
 
 /// Every tool of the scripted server that only reads.
-const READING: [&str; 11] = [
+const READING: [&str; 13] = [
     "answer", "fail", "refuse", "die", "garbage", "nonsense", "huge", "hang", "freeze", "progress",
-    "change",
+    "change", "odd", "broken",
 ];
 
 /// A folder of the scripted server, which is also the data directory.
@@ -199,6 +199,11 @@ async fn whatever_a_server_does_the_call_ends_clearly_and_the_next_one_works() {
         ("answer", Ok("fine")),
         ("hang", Err("did not answer within 3s")),
         ("nonsense", Err("did not answer")),
+        ("odd", Ok("cut \u{fffd}")),
+        (
+            "broken",
+            Err("cannot be read: whether the call had an effect is unknown"),
+        ),
         ("answer", Ok("fine")),
     ] {
         let got = call(&system, name).await;
@@ -245,6 +250,25 @@ async fn cancelled_call_tells_the_server_and_calls_are_concurrent() {
     assert_eq!(lines(folder.path(), "starts"), 1);
     system.abort().await;
     none_left(folder.path());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn response_that_cannot_be_read_ends_its_own_call_alone() {
+    let folder = folder();
+    let system = start(folder.path()).await;
+    let hanging = call(&system, "hang");
+    let broken = async {
+        eventually("the other call is made", async || {
+            lines(folder.path(), "calls") == 1
+        })
+        .await;
+        call(&system, "broken").await
+    };
+    let (hanging, broken) = tokio::join!(hanging, broken);
+    assert!(broken.unwrap_err().contains("cannot be read"));
+    let why = hanging.unwrap_err();
+    assert!(why.contains("did not answer within 3s"), "{why}");
+    system.shut_down(Duration::ZERO).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

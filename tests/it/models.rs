@@ -16,6 +16,7 @@ use serde_json::json;
 
 mod caching;
 mod canary;
+mod cases;
 mod cuts;
 mod faults;
 mod hang_up;
@@ -45,6 +46,7 @@ fn request(messages: &[Arc<Message>]) -> Request {
         tools: [code_search()].into(),
         tool_choice: ToolChoice::Auto,
         options: None,
+        instead_of: None,
     }
 }
 

@@ -34,3 +34,4 @@ mod supervision;
 mod tools;
 pub(crate) mod trees;
 mod turn;
+mod written;

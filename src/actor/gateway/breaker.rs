@@ -178,7 +178,10 @@ pub(super) fn judge(end: &CallEnd) -> (Health, Health) {
         | Code::TooLarge
         | Code::RateLimited
         | Code::Context
-        | Code::Quota => (Fine, Unknown),
+        | Code::Quota
+        | Code::ThinkingRefused
+        | Code::WrongRoute
+        | Code::ToolsUnsupported => (Fine, Unknown),
         _ => (Unknown, Unknown),
     }
 }

@@ -9,7 +9,7 @@ use std::{pin::pin, sync::Arc};
 use futures_util::StreamExt;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Failed, GatewayArgs, GatewayMsg, Ticket};
+use super::{Failed, GatewayArgs, GatewayMsg, Ticket, repetition::RepetitionDetector};
 use crate::{
     actor::{
         bus::{BusHandle, Frame, Notice},
@@ -17,7 +17,7 @@ use crate::{
         mailbox::Mailbox,
     },
     kernel::CallToken,
-    llm::Delta,
+    llm::{Delta, Request},
     model::{Fault, FaultCode, Reply, SessionKey, Usage},
     signal::{Stripper, TextLimit},
 };
@@ -77,13 +77,16 @@ impl TextPublisher {
         bus: BusHandle,
         session: SessionKey,
         token: CallToken,
-        limit: TextLimit,
+        request: &Request,
     ) -> Self {
+        let options = request.options.as_deref();
+        let is_text = options.is_none_or(|options| options.format.is_text());
+        let limit = options.map(TextLimit::new).unwrap_or_default();
         Self {
             bus,
             session,
             token,
-            stripper: Stripper::default(),
+            stripper: Stripper::for_tools(Arc::clone(&request.tools), is_text),
             limit,
             unread: String::new(),
             shown: 0,
@@ -197,7 +200,13 @@ impl CallContext {
         // The first piece has a fixed deadline, whatever precedes it; each later piece renews the
         // deadline.
         let mut begun = false;
-        let mut deadline = start + settings.first_token;
+        let local = self.args.backend.is_local();
+        let first_token = match local {
+            true => settings.local_first_token,
+            false => settings.first_token,
+        };
+        let mut deadline = start + first_token;
+        let mut detector = RepetitionDetector::default();
         // One timer for all pieces: if it fires and the deadline has moved, it is set again.
         let mut alarm = pin!(sleep_until(total.min(deadline)));
         loop {
@@ -222,17 +231,31 @@ impl CallContext {
                     continue;
                 }
                 None if total <= deadline => {
-                    let detail = format!("the model's reply was not complete within {whole:?}");
-                    Err(Fault::retryable(FaultCode::TotalTimeout, detail))
+                    // Permanent, because another attempt would last as long.
+                    let first = if begun {
+                        ""
+                    } else {
+                        "`model.first_token_deadline` and "
+                    };
+                    let detail = format!(
+                        "the model's reply was not complete within {whole:?}; if it needs longer, \
+                         raise {first}`model.total_deadline`"
+                    );
+                    Err(Fault::permanent(FaultCode::TotalTimeout, detail))
                 }
                 None if begun => {
                     let detail = format!("the model sent no data for {:?}", settings.idle);
                     Err(Fault::retryable(FaultCode::Stall, detail))
                 }
                 None => {
-                    let most = settings.first_token;
-                    let detail = format!("the model did not start to reply within {most:?}");
-                    Err(Fault::retryable(FaultCode::Stall, detail))
+                    let detail = format!(
+                        "the model did not start to reply within {first_token:?}; if it needs \
+                         longer, raise `model.first_token_deadline`"
+                    );
+                    Err(match local {
+                        true => Fault::permanent(FaultCode::Stall, detail),
+                        false => Fault::retryable(FaultCode::Stall, detail),
+                    })
                 }
             };
             let piece = piece.map_err(|fault| Failed { fault, usage })?;
@@ -249,6 +272,13 @@ impl CallContext {
             }
             if begun {
                 deadline = Instant::now() + settings.idle;
+            }
+            if let Delta::Text(text) | Delta::Reasoning(text) = &piece
+                && let Some(part) = detector.push(text)
+            {
+                let what = "the model repeated itself without end, so its reply was cut";
+                let fault = Fault::retryable(FaultCode::Repetition, format!("{what}: {part:?}"));
+                return Err(Failed { fault, usage });
             }
             match piece {
                 Delta::Text(text) => show.iter_mut().for_each(|show| show.push(&text)),

@@ -105,7 +105,7 @@ impl GatewayState {
         let model_queue = &self.model_queues[model];
         let held = model_queue.limiter.held_for(now);
         if held > self.patience(&ticket) {
-            return refuse_held(*ticket, held);
+            return refuse_held(*ticket, held, &model_queue.trouble);
         }
         let tokens = model_queue.weigh(&ticket.request);
         let free = closed.is_ok() && model_queue.queue.is_empty() && self.has_capacity();
@@ -181,6 +181,7 @@ impl GatewayState {
                 running,
                 entropy: self.args.clock.moment().entropy,
             };
+            model_queue.trouble.clone_from(&fault.detail);
             if let Some(hold) = model_queue.limiter.refused(now, refused) {
                 let most = model_queue.limiter.aimd.limit();
                 self.args.log_rate_limited(&model_queue.model, hold, most);
@@ -444,7 +445,7 @@ pub(super) struct ModelQueue {
     pub limiter: RateLimiter,
     pub breaker: Breaker,
     pub running: usize,
-    /// Detail of the last fault that counted against a circuit.
+    /// Detail of the last fault since a reply that counted against a circuit or was a 429.
     pub trouble: String,
     reply: u64,
 }
@@ -495,6 +496,7 @@ impl ModelQueue {
     pub(super) fn answered(&mut self, started: Duration, usage: &Usage) -> bool {
         let before = self.limiter.aimd.limit();
         self.limiter.answered(started);
+        self.trouble.clear();
         self.reply = (self.reply * 7 + usage.output_tokens.min(LONGEST)) / 8;
         before != self.limiter.aimd.limit()
     }

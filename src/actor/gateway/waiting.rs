@@ -55,8 +55,8 @@ impl GatewayState {
         if news == WaiterEvent::TimedOut {
             let (waited, after) = (now.saturating_sub(waiter.since), self.hint(model, now));
             let (waited, ticket) = (Span(waited), waiter.ticket);
-            let model = &ticket.model;
-            let detail = format!("the call waited {waited} in the queue of `{model}`");
+            let (model, last) = (&ticket.model, last_words(&self.model_queues[model].trouble));
+            let detail = format!("the call waited {waited} in the queue of `{model}`{last}");
             ticket.refuse_until(FaultCode::QueueTimeout, after, detail);
         }
         self.dispatch();
@@ -165,10 +165,11 @@ impl GatewayState {
         let longest = self.args.settings.queue_deadline;
         let model_queue = &mut self.model_queues[model];
         let held = model_queue.limiter.held_for(now);
+        let trouble = model_queue.trouble.clone();
         let late = |waiter: &Waiter| held > waiter.ticket.patience.min(longest);
         for waiter in model_queue.queue.take_if(late) {
             self.record_dequeue(&waiter.ticket);
-            refuse_held(*waiter.ticket, held);
+            refuse_held(*waiter.ticket, held, &trouble);
         }
     }
 
@@ -196,21 +197,28 @@ impl GatewayState {
     }
 }
 
-pub(super) fn refuse_held(ticket: Ticket, held: Duration) {
-    let (model, wait) = (&ticket.model, Span(held));
+fn last_words(trouble: &str) -> String {
+    match trouble {
+        "" => String::new(),
+        trouble => format!("; last error: {trouble}"),
+    }
+}
+
+pub(super) fn refuse_held(ticket: Ticket, held: Duration, trouble: &str) {
+    let (model, wait, last) = (&ticket.model, Span(held), last_words(trouble));
     let detail = format!(
         "the provider of `{model}` requires a wait of {wait}, which exceeds the longest wait in the \
-         queue"
+         queue{last}"
     );
     ticket.refuse_until(FaultCode::QueueTimeout, held, detail);
 }
 
 fn refuse_away(ticket: Ticket, away: Duration, trouble: &str) {
     let detail = format!(
-        "`{}` has been unavailable for {}; last error: {}; run `oracle doctor` for the cause",
+        "`{}` has been unavailable for {}{}; run `oracle doctor` for the cause",
         ticket.model,
         Span(away),
-        if trouble.is_empty() { "none" } else { trouble }
+        last_words(trouble)
     );
     ticket.refuse(Fault::permanent(FaultCode::Unavailable, detail));
 }

@@ -177,6 +177,16 @@ impl AnswerText {
     }
 
     fn replied(&mut self, writer: (Turn, Attempt), text: &str) -> Option<Piece> {
+        // A thought without an opening tag is shown before its end is known, and is no part of the
+        // reply.
+        if self.writer == Some(writer)
+            && let Some((turn, begin)) = self.begins.last_mut()
+            && *turn == writer.0
+            && let Some(shown) = self.text.get(*begin..*begin + self.written)
+            && let Some(thought) = shown.strip_suffix(text)
+        {
+            *begin += thought.len();
+        }
         self.written = 0;
         let piece = self.add(writer, 0, text, true);
         self.complete = self.text.len();
@@ -498,6 +508,23 @@ mod tests {
         assert_eq!(text.next(&frame(0, 3, 0, "Ein Satz")), None);
         let whole = text.replied((Turn(0), Attempt(3)), "Ein Satz").unwrap();
         assert_eq!((whole.text.as_str(), whole.replaces), ("Ein Satz", true));
+    }
+
+    #[test]
+    fn thought_that_was_shown_is_no_part_of_the_answer() {
+        let mut text = AnswerText::default();
+        text.next(&frame(0, 1, 0, "Hm. Maybe. It is here."));
+        assert_eq!(text.replied((Turn(0), Attempt(1)), "It is here."), None);
+        let answered = Answer {
+            outcome: Outcome::Answered,
+            text: "It is here.".to_owned(),
+            ..forced("")
+        };
+        let (from, rest) = text.end(&answered).unwrap();
+        assert_eq!(
+            (from, rest.text.as_str(), rest.replaces),
+            (Turn(0), "", false)
+        );
     }
 
     #[test]

@@ -49,6 +49,7 @@ impl SessionShell {
             options: Arc::clone(options),
             offered: Arc::clone(&tools),
         });
+        let first = policy.models.first().map(|first| &first.name);
         let request = Request {
             model: name_of(&model),
             system: Arc::default(),
@@ -56,6 +57,7 @@ impl SessionShell {
             tools,
             tool_choice: choice(query, mode),
             options: query.shared_options().cloned(),
+            instead_of: first.filter(|first| **first != model).cloned(),
         };
         let is_task = query.options().is_task;
         let format = kernel::instruction(&query.options().format);
@@ -131,6 +133,7 @@ impl SessionShell {
             tools: Arc::default(),
             tool_choice: ToolChoice::None,
             options: None,
+            instead_of: None,
         };
         let (ticket, call) = self.ticket(me, token, model, tokens, request, report)?;
         send(ticket, &self.services.gateways);
@@ -171,7 +174,7 @@ impl SessionShell {
             token,
             model: Arc::clone(&model),
             tokens,
-            price: policy.price(&model),
+            price: policy.price(&model).cloned(),
         });
         let ticket = Ticket {
             sid,

@@ -128,10 +128,7 @@ impl SessionShell {
             if let QueryFact::Finished(finished) = fact
                 && let Some(trace) = self.traces.remove(&query)
             {
-                let cost = finished.usage.cost;
-                let mut models = self.session.policy().models.iter();
-                let is_known = cost.0 > 0 || models.all(|model| model.price.is_some());
-                trace.end(finished, is_known.then_some(cost), record.at);
+                trace.end(finished, finished.usage.known_cost(), record.at);
             }
         }
     }

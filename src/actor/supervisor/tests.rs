@@ -177,6 +177,7 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Waits) {
         tools: Arc::default(),
         tool_choice: ToolChoice::None,
         options: None,
+        instead_of: None,
     };
     let token = CallToken {
         query: QueryId(1),

@@ -2,7 +2,7 @@
 //! a remedy for each failure.
 //!
 //! Local checks come first and make no requests. Each model of the chain then gets a few short
-//! questions through its [`Backend`], within a deadline; these cost a little.
+//! questions through its [`Remote`], within a deadline; these cost a little.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{CommandContext, FoundConfig, find, ollama::with_local_model, run::on_runtime};
 use crate::{
+    actor::Clock,
     app::{self, BuildError, providers::Providers},
     cli::{
         Args, CliError,
@@ -17,8 +18,8 @@ use crate::{
         models::key_source,
     },
     config::{Config, Provider},
-    llm::{Backend, Remote, nearest, scripted::Scripts},
-    model::{Fault, FaultCode, Price, QueryType},
+    llm::{Dialect, Remote, nearest, scripted::Scripts},
+    model::{Day, Fault, FaultCode, Price, QueryType},
     prompt::ComposeInput,
 };
 
@@ -40,7 +41,7 @@ pub(super) fn doctor(context: CommandContext<'_>) -> Result<u8, CliError> {
     local::check(args, loaded, file.as_deref(), environment, &mut report)?;
     // Calls cost money, so they need valid prices and prompts; `local::check` has reported any
     // problem.
-    let (Ok(facts), Ok(prompt)) = (app::prices(config), prompt(args, config)) else {
+    let (Ok(facts), Ok(prompt)) = (app::prices(config, environment), prompt(args, config)) else {
         return report.finish();
     };
     let providers = Providers::new(config, environment, &facts);
@@ -92,6 +93,11 @@ impl ProviderChecks<'_> {
             }
             name => self.providers.find(name),
         };
+        let choice = self.providers.choice(name, model);
+        let today = Day::of(Clock::system().now());
+        if let Some([seen, mend]) = choice.retirement.and_then(|one| one.warning(full, today)) {
+            self.report.add(Finding::warn("model", seen, mend))?;
+        }
         let provider = match provider {
             Ok(Some(provider)) => provider,
             Ok(None) => {
@@ -116,8 +122,8 @@ impl ProviderChecks<'_> {
         if !self.connect(&remote, &provider, model).await? {
             return Ok(());
         }
-        let price = self.providers.choice(name, model).price;
-        self.talk(&remote, &provider, model, price).await
+        self.talk(&remote, &provider, model, choice.price.as_ref())
+            .await
     }
 
     fn report_error(
@@ -173,16 +179,16 @@ impl ProviderChecks<'_> {
 
     async fn talk(
         &mut self,
-        backend: &dyn Backend,
+        remote: &Remote,
         provider: &Provider,
         model: &str,
-        price: Option<Price>,
+        price: Option<&Price>,
     ) -> Result<(), CliError> {
         let longest = self.config.model.total_deadline.min(LONGEST);
         let report = &mut self.report;
         let ask = async |report: &mut Report<'_>, what: &str, request| {
             report.waiting(what);
-            let probe_reply = probe::call(backend, request, longest, price).await;
+            let probe_reply = probe::call(remote, request, longest, price).await;
             report.used(probe_reply.used);
             probe_reply
         };
@@ -196,15 +202,33 @@ impl ProviderChecks<'_> {
             return Ok(());
         }
         let probe_reply = ask(report, "a tool call", probe::calling(model)).await;
-        report.add(probe::of_call(&probe_reply, provider))?;
+        report.add(probe::of_call(
+            &probe_reply,
+            provider,
+            remote.refuses_tools(model),
+        ))?;
         if let Some(request) = probe::answering(model, &probe_reply) {
             let probe_reply = ask(report, "the tool's result", request).await;
             report.add(probe::of_answer(&probe_reply, provider))?;
         }
         let asking = probe::asking(model, Arc::clone(&self.prompt));
         let probe_reply = ask(report, "the signal protocol", asking).await;
-        report.add(probe::of_signal(&probe_reply, provider))
+        report.add(probe::of_signal(&probe_reply, provider))?;
+        match remote.other_dialect(model) {
+            Some(other) => report.add(other_dialect(provider, other)),
+            None => Ok(()),
+        }
     }
+}
+
+fn other_dialect(provider: &Provider, other: Dialect) -> Finding {
+    let usual = provider.dialect();
+    let seen = format!("the server takes these calls in the dialect `{other}`, not in `{usual}`");
+    let mend = format!(
+        "it is asked so from its first refusal on; `dialect = \"{other}\"` in `[[providers]]` saves \
+         that request after each start"
+    );
+    Finding::warn("dialect", seen, mend)
 }
 
 const LEFT_OUT: &str = "the remaining checks were skipped";

@@ -1,19 +1,21 @@
 //! `oracle models`: lists the models of all providers, concurrently.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, fmt::Display, fs, path::Path, time::Duration};
 
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use super::{CommandContext, run::on_runtime};
 use crate::{
-    app::providers::Providers,
+    actor::Clock,
+    app::{BuildError, TABLE, providers::Providers},
     cli::{
         CliError, Environment,
         models::{self, Listed, ListedModel, Overview},
     },
-    config::{Config, ModelChoice, Preset, Provider},
+    config::{Config, ModelChoice, Preset, Prices, Provider},
     llm::{ModelSettings, Remote},
+    model::Day,
 };
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,7 +25,7 @@ const LOCAL: &str = "ollama";
 pub(super) fn models(mut context: CommandContext<'_>) -> Result<(), CliError> {
     let loaded = context.load_with_local_model()?;
     let (environment, terminal) = (context.environment, context.terminal);
-    let facts = crate::app::prices(&loaded.config)?;
+    let facts = crate::app::prices(&loaded.config, environment)?;
     let providers = Providers::new(&loaded.config, environment, &facts);
     let asking = ModelLister {
         providers: &providers,
@@ -41,19 +43,62 @@ pub(super) fn models(mut context: CommandContext<'_>) -> Result<(), CliError> {
     let nobody = listed.iter().all(|provider| provider.problem.is_some());
     listed.push(asking.offline());
     let is_offline = loaded.choice.chain.models() == ["offline/offline"];
+    let mut advice = (nobody && is_offline).then(advice).unwrap_or_default();
+    let today = Day::of(Clock::system().now());
+    for model in loaded.choice.chain.models() {
+        let (provider, name) = model.split_once('/').unwrap_or((model, ""));
+        let end = providers.choice(provider, name).retirement;
+        let warning = end.and_then(|end| end.warning(model, today));
+        advice.extend(warning.map(|warning| warning.join(": ")));
+    }
     let overview = Overview {
         chain: loaded.choice.chain.models().to_vec(),
         because: loaded.model_choice_reason(),
         providers: listed,
-        advice: (nobody && is_offline).then(advice).unwrap_or_default(),
+        advice,
+        table: format!("{} of {}", facts.source(), facts.date()),
     };
     models::print(&overview, terminal)
+}
+
+/// Stores a table of models where a start looks for one.
+pub(super) fn update(from: &Path, context: CommandContext<'_>) -> Result<(), CliError> {
+    const MOST: usize = 16 * 1024 * 1024;
+    let unreadable = |why: &dyn Display| {
+        CliError::usage(format_args!(
+            "cannot read the table `{}`: {why}",
+            from.display()
+        ))
+    };
+    let bytes = crate::app::bytes_of(from, MOST).map_err(|error| unreadable(&error))?;
+    if bytes.len() > MOST {
+        return Err(unreadable(&"it is larger than 16 MB"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| unreadable(&"it is not UTF-8"))?;
+    Prices::check_table(&text, &from.display().to_string()).map_err(BuildError::from)?;
+    let directory = context.directory()?;
+    let path = directory.join(TABLE);
+    // A process that starts meanwhile finds the old table or the new one.
+    let draft = directory.join("models.toml.new");
+    let mut private = fs::DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
+    let stored = private
+        .recursive(true)
+        .create(&directory)
+        .and_then(|()| fs::write(&draft, &text))
+        .and_then(|()| fs::rename(&draft, &path));
+    stored.map_err(|error| {
+        CliError::failed(format_args!("cannot write `{}`: {error}", path.display()))
+    })?;
+    let said = format!("stored the table in `{}`", path.display());
+    context.terminal.err.say(said);
+    Ok(())
 }
 
 /// The models that are known without a request: those of the chain, of configured providers and of
 /// providers whose key is set, and the built-in one.
 pub(super) fn known(config: &Config, environment: &Environment) -> Result<Vec<String>, CliError> {
-    let facts = crate::app::prices(config)?;
+    let facts = crate::app::prices(config, environment)?;
     let providers = Providers::new(config, environment, &facts);
     let mut known = config.choice(environment.pairs()).chain.models().to_vec();
     for name in providers.names() {
@@ -145,6 +190,10 @@ impl ModelLister<'_> {
             context_window: configured.or(window).or(choice.context_window),
             max_output: choice.max_output.or(output),
             price: choice.price,
+            retires: choice.retirement.as_ref().map(|end| end.day.to_string()),
+            successor: choice
+                .retirement
+                .and_then(|end| Some(end.successor?.to_string())),
             choice: self.place(provider, name),
         }
     }

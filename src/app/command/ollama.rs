@@ -50,7 +50,7 @@ pub(super) fn with_local_model(
 /// The chat model that changed last, as `ollama/NAME`. Errors are ignored: the user did not ask for
 /// Ollama.
 fn find_model(config: &Config, environment: &Environment) -> Option<String> {
-    let facts = app::prices(config).ok()?;
+    let facts = app::prices(config, environment).ok()?;
     let providers = Providers::new(config, environment, &facts);
     let provider = providers.find(NAME).ok()??;
     if !is_reachable(&provider.base_url) {

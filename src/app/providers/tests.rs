@@ -21,7 +21,7 @@ fn called(file: &str, variables: &[(&str, &str)], name: &str) -> Result<(String,
     let config = config(file);
     let pair = |&(name, value): &(&str, &str)| (name.into(), value.into());
     let environment = Environment::new(variables.iter().map(pair));
-    let facts = Prices::builtin().unwrap();
+    let facts = Prices::builtin();
     let providers = Providers::new(&config, &environment, &facts);
     let provider = providers.find(name).map_err(|error| error.to_string())?;
     let settings = providers.settings(&provider.unwrap(), &[]);
@@ -138,7 +138,7 @@ fn provider_is_addressed_by_file_or_variable() {
         let config = config(file);
         let pair = |&(name, value): &(&str, &str)| (name.into(), value.into());
         let environment = Environment::new(variables.iter().map(pair));
-        let facts = Prices::builtin().unwrap();
+        let facts = Prices::builtin();
         let providers = Providers::new(&config, &environment, &facts);
         assert_eq!(providers.is_addressed("ollama"), told, "{what}");
     }
@@ -230,14 +230,14 @@ fn configured_provider_reads_its_key_from_the_named_source() {
 fn model_sizes_and_prices_come_from_configuration_or_built_in_list() {
     let config = config(
         "[[providers]]\nname = 'openai'\ndialect = 'openai'\nbase_url = 'http://h'\n\
-         [[providers.models]]\nname = 'gpt-4.1'\ncontext_window = 1000\ninput = 1\noutput = 2\n\
+         [[providers.models]]\nname = 'gpt-6.1-terra'\ncontext_window = 1000\ninput = 1\noutput = 2\n\
          [[providers.models]]\nname = 'mine'\nmax_output_tokens = 10\nimages = true\n",
     );
-    let (environment, facts) = (Environment::default(), Prices::builtin().unwrap());
+    let (environment, facts) = (Environment::default(), Prices::builtin());
     let providers = Providers::new(&config, &environment, &facts);
     let provider = providers.find("openai").unwrap().unwrap();
     let settings = providers
-        .settings(&provider, &["gpt-4o", "gpt-4.1"])
+        .settings(&provider, &["gpt-6-luna", "gpt-6.1-terra"])
         .unwrap();
     let got: Vec<_> = settings
         .models
@@ -248,14 +248,15 @@ fn model_sizes_and_prices_come_from_configuration_or_built_in_list() {
         })
         .collect();
     let want = [
-        ("gpt-4.1", (Some(1_000), Some(32_768)), None),
-        ("gpt-4o", (Some(128_000), Some(16_384)), None),
+        ("gpt-6-luna", (Some(1_050_000), Some(128_000)), Some(true)),
+        // A reply must fit into the configured window.
+        ("gpt-6.1-terra", (Some(1_000), Some(1_000)), Some(true)),
         ("mine", (None, Some(10)), Some(true)),
     ];
     assert_eq!(got, want);
     for (model, window, input) in [
-        ("gpt-4.1", Some(1_000), Some(1_000_000_000)),
-        ("gpt-4o", Some(128_000), Some(2_500_000_000)),
+        ("gpt-6.1-terra", Some(1_000), Some(1_000_000_000)),
+        ("gpt-6-luna", Some(1_050_000), Some(100_000_000)),
         ("mine", None, None),
     ] {
         let choice = providers.choice("openai", model);
@@ -271,7 +272,7 @@ fn debug_output_of_a_provider_hides_secrets() {
          key_env = 'KEY'\nheader_env = { X-Token = 'KEY' }\nheaders = { X-Title = 'open' }\n",
     );
     let environment = Environment::from([("KEY", "sk-canary")]);
-    let facts = Prices::builtin().unwrap();
+    let facts = Prices::builtin();
     let providers = Providers::new(&config, &environment, &facts);
     let provider = providers.find("mine").unwrap().unwrap();
     let settings = providers.settings(&provider, &[]).unwrap();

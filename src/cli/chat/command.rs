@@ -218,8 +218,10 @@ mod tests {
             ("/cost", command(ChatCommand::Usage)),
             ("/model", command(ChatCommand::Model(None))),
             (
-                "/model openai/gpt-4.1, offline",
-                command(ChatCommand::Model(Some("openai/gpt-4.1, offline".into()))),
+                "/model openai/gpt-6.1-terra, offline",
+                command(ChatCommand::Model(Some(
+                    "openai/gpt-6.1-terra, offline".into(),
+                ))),
             ),
             ("/budget", command(ChatCommand::Budget(None))),
             ("/budget default", budget(None, None, None)),

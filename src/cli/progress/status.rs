@@ -116,6 +116,7 @@ fn doing(fact: &Fact, at: Timestamp) -> Option<Status> {
             return Some(Status::waiting(&waiting.model, waiting.reason, rest));
         }
         Fact::Llm(LlmFact::Admitted(_)) => "asking".to_owned(),
+        Fact::Llm(LlmFact::PrefixBroken(_)) => "asking without its earlier reasoning".to_owned(),
         Fact::Llm(LlmFact::FailedOver(failed)) => format!("asking {} instead", failed.to),
         Fact::Supervisor(SupervisorFact::Restarted(_)) => "restarted".to_owned(),
         _ => return None,

@@ -81,7 +81,7 @@ fn header(top: &Top) -> Paragraph<'static> {
         *states.entry(row.state()).or_default() += 1;
         used += row.view.as_ref().map(|view| view.total).unwrap_or_default();
     }
-    let (tokens, cost) = (grouped(used.total_tokens()), cost(used.cost));
+    let (tokens, cost) = (grouped(used.total_tokens()), cost(&used));
     let mut text = format!("{tokens} tokens, {cost}");
     for ((_, state), count) in states {
         text += &format!("  {state}: {count}");
@@ -115,7 +115,7 @@ fn cells(top: &Top, row: &Row) -> [String; 9] {
     };
     let turn = known(|view| Some(format!("{}/{}", view.turns, view.limits?.max_turns)));
     let tokens = known(|view| Some(grouped(view.total.total_tokens())));
-    let cost = known(|view| (view.total.cost.0 > 0).then(|| view.total.cost.to_string()));
+    let cost = known(|view| view.total.known_cost().map(|cost| cost.to_string()));
     let age = row.age(top.now).map(|age| Span(age).to_string());
     let age = age.unwrap_or_default().replace(' ', "");
     [

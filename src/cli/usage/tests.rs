@@ -23,9 +23,9 @@ fn usage_of(input_tokens: u64, output_tokens: u64, nano: u64) -> Usage {
     Usage {
         input_tokens,
         cached_tokens: input_tokens / 10,
-        cache_write_tokens: 0,
         output_tokens,
         cost: NanoUsd(nano),
+        ..Usage::default()
     }
 }
 

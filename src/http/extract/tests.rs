@@ -145,6 +145,16 @@ fn valid_bodies_deserialize_as_with_serde() {
 }
 
 #[test]
+fn half_a_character_is_replaced_and_other_broken_json_refused() {
+    let body = |text: &str| format!(r#"{{"name": "{text}"}}"#);
+    let read = |text: &str| read::<Outer>(body(text).as_bytes());
+    let want: Outer = serde_json::from_str(&body("a\\ufffd\\ud83d\\ude00")).unwrap();
+    assert_eq!(read("a\\ud83d\\ud83d\\ude00").unwrap(), want);
+    assert!(read("a\\ud8").is_err());
+    assert!(super::read::<Outer>(br#"{"name": "a", "list": [{"count": NaN}]}"#).is_err());
+}
+
+#[test]
 fn query_parameters_are_parsed_into_their_types() {
     let wanted = |encoded: &str| texts::<Wanted>(encoded, "query");
     let (limit, frames) = (Some(7), true);

@@ -15,7 +15,7 @@ use crate::{
     control::check_profile,
     http::{Caller, Host, Problem, extract::Path},
     kernel::ModelChoice,
-    model::{Parameter, Principal, ProfileName, ToolApproval, ToolSpec},
+    model::{ClientToolChoice, Parameter, Principal, ProfileName, ToolApproval, ToolSpec},
 };
 
 /// Lists the models.
@@ -91,7 +91,7 @@ impl Chosen {
         for (parameter, value) in &asked.options.parameters {
             let refuses = |model: &&ModelChoice| !model.takes.takes(*parameter, value);
             if let Some(model) = self.models.iter().find(refuses) {
-                let most = match model.takes.parameters.contains(parameter) {
+                let most = match model.takes.takes(*parameter, &0.into()) {
                     true => format!(" above {}", model.takes.max_temperature),
                     false => String::new(),
                 };
@@ -102,6 +102,18 @@ impl Chosen {
                 );
                 return Err(Problem::bad(field(*parameter), what));
             }
+        }
+        let unforced = self.models.iter().find(|model| !model.takes.forced_tools);
+        if let (true, Some(model)) = (
+            asked.options.tool_choice != ClientToolChoice::Auto,
+            unforced,
+        ) {
+            let what = format!(
+                "the model `{}` of the profile `{}` does not take a `tool_choice` that forces a \
+                 call: use `auto`, or another profile",
+                model.name, self.profile
+            );
+            return Err(Problem::bad("tool_choice", what));
         }
         self.check_images(asked.conversation.image_field.as_deref())
     }

@@ -64,7 +64,7 @@ pub(super) fn choice(part: &str, value: Value, finish_reason: Option<FinishReaso
 
 /// A call of one of the request's tools.
 pub(super) fn tool_call(call: &ToolCall) -> Value {
-    let function = json!({ "name": call.name, "arguments": call.arguments });
+    let function = json!({ "name": call.name, "arguments": call.json() });
     json!({ "id": call.id, "type": "function", "function": function })
 }
 

@@ -28,6 +28,9 @@ export function money(nanos) {
   return `$${dollars >= 0.01 ? dollars.toFixed(2) : dollars.toPrecision(2)}`;
 }
 
+/** The cost of calls; null if a price is unknown. */
+export const cost = (nanos) => (nanos === null ? "unknown" : money(nanos));
+
 /** 340 ms · 4.2 s · 3 min 12 s · 2 h 5 min · 3 d 4 h */
 export function duration(ms) {
   if (!Number.isFinite(ms)) return "–";

@@ -1,6 +1,6 @@
 // A conversation and its timeline, drawn from a model alone: no requests and no actions of its own.
 
-import { date, grouped, money, percent, totalTokens, visible, words } from "./format.js";
+import { cost, date, grouped, percent, totalTokens, visible, words } from "./format.js";
 import { Markdown } from "./markdown.js";
 import { EMPTY, extend, remainder } from "./timeline.js";
 import { Badge, html, Text, useEffect, useMemo, useRef, useState, When } from "./ui.js";
@@ -186,7 +186,7 @@ function Budget({ query, view }) {
   const meter = (label, name, value, show) => html`<${Meter} label=${label} value=${value} show=${show}
     limit=${limits?.[`max_${name}`]} warned=${query.warned[name]} />`;
   return html`<div class="budget">${meter("Turns", "turns", turns, grouped)}
-    ${meter("Tokens", "tokens", totalTokens(usage), grouped)} ${meter("Cost", "cost", usage.cost, money)}</div>`;
+    ${meter("Tokens", "tokens", totalTokens(usage), grouped)} ${meter("Cost", "cost", usage.cost, cost)}</div>`;
 }
 
 function Timeline({ model, query, onSelect, pointed, progress, view, act }) {

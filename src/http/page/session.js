@@ -142,7 +142,7 @@ function Header({ tenant, own, name, view, model }) {
       ${state && html`<${Badge} of=${state} />`}</div>
     <p class="soft">
       Profile ${view?.profile ?? model.profile ?? "unknown"}
-      ${spent > 0 && ` · ${grouped(spent)} tokens, ${total.cost ? money(total.cost) : "cost unknown"}`}
+      ${spent > 0 && ` · ${grouped(spent)} tokens, ${total.cost === null ? "cost unknown" : money(total.cost)}`}
       ${view?.waiting > 0 && ` · ${view.waiting} more in the inbox`}
       ${model.parent && html` · sub-agent of ${link(model.parent.session)}`}
       ${model.fork && html` · fork of ${link(model.fork)}`}

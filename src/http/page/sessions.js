@@ -1,7 +1,7 @@
 // The list of sessions: searched, filtered and sorted by the server, of which only what is in sight is read.
 
 import { control, get, queryString } from "./api.js";
-import { age, compact, grouped, money, sessionHref, words } from "./format.js";
+import { age, compact, cost, grouped, money, sessionHref, words } from "./format.js";
 import { Badge, Failure, html, Text, useEffect, useMemo, usePoll, useRef, useState } from "./ui.js";
 
 const PAGE = 100; // rows that are read at once
@@ -31,7 +31,7 @@ const COLUMNS = [
   ["Last signal", null, (s) => words(s.signal)],
   ["Last outcome", null, (s) => s.outcome && html`<${Badge} of=${s.outcome} title=${words(s.reason)} />`],
   ["Tokens", "tokens", (s) => compact(s.tokens)],
-  ["Cost", "cost", (s) => money(s.cost)],
+  ["Cost", "cost", (s) => cost(s.cost)],
   ["Age", "age", (s, _, now) => age(s.since ?? s.updated, now)],
 ];
 

@@ -8,7 +8,9 @@ const NO_USAGE = { input_tokens: 0, cached_tokens: 0, output_tokens: 0, cost: 0 
 /** The model of a log without events. */
 export const EMPTY = { first: 0, last: 0, profile: null, parent: null, fork: null, rows: [], queries: [] };
 
-const sum = (a, b) => Object.fromEntries(Object.keys(NO_USAGE).map((name) => [name, a[name] + b[name]]));
+// A cost is null where a price is unknown.
+const plus = (a, b) => (a === null || b === null ? null : a + b);
+const sum = (a, b) => Object.fromEntries(Object.keys(NO_USAGE).map((name) => [name, plus(a[name], b[name])]));
 const newQuery = ({ query, at }) => ({
   id: query, at, accepted: null, end: null, turns: 0, usage: NO_USAGE, warned: {}, items: [], children: [],
 });

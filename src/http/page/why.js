@@ -26,7 +26,7 @@ export function pretty(json) {
 
 function used(usage) {
   const cached = usage.cached_tokens ? ` (${grouped(usage.cached_tokens)} of them cached)` : "";
-  const cost = usage.cost ? money(usage.cost) : "cost unknown";
+  const cost = usage.cost === null ? "cost unknown" : money(usage.cost);
   return `${grouped(usage.input_tokens)} tokens sent${cached}, ${grouped(usage.output_tokens)} received, ${cost}`;
 }
 

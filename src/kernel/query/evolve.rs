@@ -5,12 +5,13 @@ use std::{mem, sync::Arc};
 use super::{Query, RefusalStreak};
 use crate::{
     kernel::{
+        guidance,
         phase::{CallState, ChildSlot, Pause, Step, ToolSlot},
         repetition::TurnDigest,
     },
     model::{
-        CallId, Fault, FaultClass, FaultCode, Record, SignalType, Timestamp, ToolCall, ToolResult,
-        ToolStatus, Turn,
+        CallId, Fault, FaultClass, FaultCode, Part, Record, SignalType, Timestamp, ToolCall,
+        ToolResult, ToolStatus, Turn,
         record::{
             AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
             FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact, Replied,
@@ -19,6 +20,9 @@ use crate::{
         },
     },
 };
+
+/// Tokens of an empty reply that must have been reasoning, whether or not the provider sent it.
+const REASONED: u64 = 8;
 
 impl Query {
     pub(in crate::kernel) fn evolve(&mut self, record: &Record) {
@@ -107,6 +111,12 @@ impl Query {
         self.current.stop = Some(replied.stop);
         self.current.cut = replied.cut;
         self.current.calls = replied.message.calls().count();
+        let message = &replied.message;
+        let opaque = |part: &Part| matches!(part, Part::Opaque(_));
+        let thought = message.texts().next().is_some() || message.parts.iter().any(opaque);
+        let spent = replied.usage.output_tokens >= REASONED;
+        let says_nothing = replied.text.is_empty() && self.current.calls == 0;
+        self.current.reasoned = says_nothing && (thought || spent);
         let silent = replied.signal == SignalPresence::Absent && self.mode != TurnMode::Signal;
         let empty = silent && replied.text.is_empty() && self.current.calls == 0;
         self.empty_replies = if empty { self.empty_replies + 1 } else { 0 };
@@ -135,7 +145,8 @@ impl Query {
             }
             SignalFact::Rejected(rejection) => {
                 self.rejections += 1;
-                self.current.rejection = Some(rejection.reason.as_str().into());
+                self.current.missed_call = rejection.is_of_call();
+                self.current.rejection = Some(guidance::rejected(rejection).into());
             }
         }
     }
@@ -362,6 +373,8 @@ impl Query {
                 }
                 self.pause_until(0, at, &failed.fault);
             }
+            // The call is repeated at once, or when the session resumes.
+            LlmFact::PrefixBroken(broken) => self.pause_until(self.tries(), at, &broken.fault),
             LlmFact::Failed(failed) => {
                 self.usage += failed.usage;
                 self.in_flight = false;

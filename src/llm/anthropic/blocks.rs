@@ -18,7 +18,7 @@ use crate::{
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct BlockDelta<'a> {
     #[serde(rename = "type")]
-    kind: Text<'a>,
+    pub(super) kind: Text<'a>,
     text: Text<'a>,
     thinking: Text<'a>,
     signature: Text<'a>,
@@ -42,7 +42,9 @@ pub(super) enum Block {
         text: String,
         signature: String,
     },
-    Opaque(String),
+    /// Goes back as it came, with the streamed input: sealed thinking, and what the provider's own
+    /// tools were asked and answered. Empty for a kind that requests never ask for.
+    Opaque(String, String),
 }
 
 impl Block {
@@ -51,13 +53,18 @@ impl Block {
         text: String::new(),
         signature: String::new(),
     };
-    /// The runtime refuses this call by its unknown name.
     const CALL: Self = Self::Call {
         id: String::new(),
         name: String::new(),
         arguments: String::new(),
         input: String::new(),
     };
+
+    /// Whether pieces for a block of this kind belong to it.
+    fn takes(&self, kind: &Self) -> bool {
+        let has_input = matches!(self, Self::Opaque(..)) && *kind == Self::CALL;
+        has_input || discriminant(self) == discriminant(kind)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -90,9 +97,12 @@ impl Blocks {
                 text: start.thinking.0.to_string(),
                 signature: start.signature.0.to_string(),
             },
-            "redacted_thinking" => Block::Opaque(raw.to_owned()),
-            // Ignores kinds of blocks that requests never ask for.
-            _ => return Ok(None),
+            kind => {
+                let kept = kind == "redacted_thinking"
+                    || kind.ends_with("_tool_use")
+                    || kind.ends_with("_tool_result");
+                Block::Opaque(if kept { raw } else { "" }.to_owned(), String::new())
+            }
         };
         let again = |placed: &Placed| {
             !placed.closed && placed.index == index && same_call(&placed.block, &block)
@@ -103,7 +113,7 @@ impl Blocks {
         let begins = match &block {
             Block::Text(text) => news(text, |text| Delta::Text(text.into())),
             Block::Thinking { text, .. } => news(text, |text| Delta::Reasoning(text.into())),
-            Block::Call { .. } | Block::Opaque(_) => Some(Delta::Progress),
+            Block::Call { .. } | Block::Opaque(..) => Some(Delta::Progress),
         };
         self.push(index, block)?;
         Ok(begins)
@@ -126,36 +136,29 @@ impl Blocks {
         index: Option<u64>,
         piece: &BlockDelta<'_>,
     ) -> Result<Option<Delta>, Fault> {
-        match &*piece.kind.0 {
-            "text_delta" => {
-                let text = &*piece.text.0;
-                if let Block::Text(so_far) = self.open(index, Block::TEXT)? {
-                    so_far.push_str(text);
-                }
-                Ok(news(text, |text| Delta::Text(text.into())))
+        let kind = match &*piece.kind.0 {
+            "text_delta" => Block::TEXT,
+            "thinking_delta" | "signature_delta" => Block::THINKING,
+            "input_json_delta" => Block::CALL,
+            _ => return Ok(None),
+        };
+        Ok(match self.open(index, kind)? {
+            Some(Block::Text(so_far)) => {
+                so_far.push_str(&piece.text.0);
+                news(&piece.text.0, |text| Delta::Text(text.into()))
             }
-            "thinking_delta" => {
-                let more = &*piece.thinking.0;
-                if let Block::Thinking { text, .. } = self.open(index, Block::THINKING)? {
-                    text.push_str(more);
-                }
-                Ok(news(more, |text| Delta::Reasoning(text.into())))
+            Some(Block::Thinking { text, signature }) => {
+                text.push_str(&piece.thinking.0);
+                signature.push_str(&piece.signature.0);
+                news(&piece.thinking.0, |text| Delta::Reasoning(text.into()))
+                    .or_else(|| news(&piece.signature.0, |_| Delta::Progress))
             }
-            "signature_delta" => {
-                if let Block::Thinking { signature, .. } = self.open(index, Block::THINKING)? {
-                    signature.push_str(&piece.signature.0);
-                }
-                Ok(news(&piece.signature.0, |_| Delta::Progress))
+            Some(Block::Call { arguments, .. } | Block::Opaque(_, arguments)) => {
+                arguments.push_str(&piece.partial_json.0);
+                news(&piece.partial_json.0, |_| Delta::Progress)
             }
-            "input_json_delta" => {
-                let more = &*piece.partial_json.0;
-                if let Block::Call { arguments, .. } = self.open(index, Block::CALL)? {
-                    arguments.push_str(more);
-                }
-                Ok(news(more, |_| Delta::Progress))
-            }
-            _ => Ok(None),
-        }
+            None => None,
+        })
     }
 
     pub(super) fn close(&mut self, index: Option<u64>) {
@@ -165,22 +168,33 @@ impl Blocks {
         }
     }
 
-    /// Returns the open block at the index; begins this one if there is none of its kind.
-    fn open(&mut self, index: Option<u64>, begun: Block) -> Result<&mut Block, Fault> {
-        let is_open = |placed: &Placed| !placed.closed && placed.index == index;
-        let found = self.0.iter().rposition(is_open);
-        let found = found.filter(|at| discriminant(&self.0[*at].block) == discriminant(&begun));
+    /// Returns the block that pieces of this kind belong to: the latest at the index, or one that was
+    /// closed too early. Without one, a text or thought begins, but no call, which would have no
+    /// name; and nothing within a block of another kind that is not read.
+    fn open(&mut self, index: Option<u64>, kind: Block) -> Result<Option<&mut Block>, Fault> {
+        let late =
+            |placed: &Placed| placed.index == index && placed.closed && placed.block.takes(&kind);
+        let latest = self.0.iter().rposition(|placed| placed.index == index);
+        let found = match latest.map(|at| &self.0[at].block) {
+            Some(block) if block.takes(&kind) => latest,
+            Some(Block::Opaque(..)) => return Ok(None),
+            Some(_) | None => self.0.iter().rposition(late),
+        };
+        if found.is_none() && kind == Block::CALL {
+            return Ok(None);
+        }
         if found.is_none() {
-            self.push(index, begun)?;
+            self.push(index, kind)?;
         }
         let at = found.unwrap_or(self.0.len() - 1);
-        Ok(&mut self.0[at].block)
+        Ok(Some(&mut self.0[at].block))
     }
 
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         let held = |placed: &Placed| match &placed.block {
-            Block::Text(text) | Block::Opaque(text) => text.len(),
+            Block::Text(text) => text.len(),
+            Block::Opaque(raw, input) => raw.len() + input.len(),
             Block::Thinking { text, signature } => text.len() + signature.len(),
             Block::Call {
                 id,
@@ -200,7 +214,8 @@ impl Blocks {
 
 fn same_call(one: &Block, other: &Block) -> bool {
     match (one, other) {
-        (Block::Call { id, .. }, Block::Call { id: other, .. }) => id == other,
+        (Block::Call { id, .. }, Block::Call { id: other, .. })
+        | (Block::Opaque(id, _), Block::Opaque(other, _)) => id == other,
         _ => discriminant(one) == discriminant(other),
     }
 }

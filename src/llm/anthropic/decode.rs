@@ -12,8 +12,7 @@ use crate::{
         Delta,
         decode::{Context, Decode, Flow, Tokens},
         fault,
-        lenient::{Count, Few, Object, Text},
-        surrogates::mended,
+        lenient::{Count, Few, Members, Object, Text, parse_object},
     },
     model::{Fault, Part, Reply, StopReason, ToolCall},
 };
@@ -129,10 +128,9 @@ impl AnthropicDecoder {
         raw: &RawValue,
         out: &mut Vec<Delta>,
     ) -> Result<(), Fault> {
-        let start: Object<BlockDelta<'_>> = parsed(raw.get())?;
-        if let Some(start) = start.0 {
-            out.extend(self.blocks.start(index, &start, raw.get())?);
-        }
+        let mut space = String::new();
+        let start: BlockDelta<'_> = parsed(raw.get(), &mut space)?;
+        out.extend(self.blocks.start(index, &start, raw.get())?);
         Ok(())
     }
 
@@ -181,15 +179,30 @@ impl AnthropicDecoder {
                     );
                     self.context.opaque(body)
                 }
-                Block::Opaque(body) => self.context.opaque(body),
+                Block::Opaque(raw, _) if raw.is_empty() => return None,
+                Block::Opaque(raw, input) => {
+                    let body = with_input(&raw, &input);
+                    self.context.opaque(body.unwrap_or(raw))
+                }
             })
         });
         (parts.collect(), calls)
     }
 }
 
-fn parsed<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
-    serde_json::from_str(json).map_err(|error| fault::bad_stream(&error))
+fn parsed<'a, T: Deserialize<'a> + Default>(
+    json: &'a str,
+    space: &'a mut String,
+) -> Result<T, Fault> {
+    parse_object(json, space).map_err(|error| fault::bad_stream(&error))
+}
+
+/// A block with the input that came in pieces; `None` if there is none.
+fn with_input(raw: &str, input: &str) -> Option<String> {
+    let mut block: Members<'_> = serde_json::from_str(raw).ok()?;
+    let input = serde_json::from_str(input).ok()?;
+    block.0.insert("input".to_owned(), input);
+    serde_json::to_string(&block.0).ok()
 }
 
 impl AnthropicUsage {
@@ -236,8 +249,12 @@ impl Decode for AnthropicDecoder {
         if name == "error" && !data.starts_with('{') {
             return Err(fault::in_reply(data));
         }
-        let data = &*mended(data);
-        let event: StreamEvent<'_> = parsed(data)?;
+        let mut space = String::new();
+        let event: StreamEvent<'_> = match parsed(data, &mut space) {
+            // The reply is complete, and a broken event after it does not undo it.
+            Err(_) if !self.stop.is_empty() => return Ok(Flow::More),
+            parsed => parsed?,
+        };
         if name == "error" {
             return Err(fault::in_reply(event.error.map_or(data, RawValue::get)));
         }
@@ -245,8 +262,8 @@ impl Decode for AnthropicDecoder {
     }
 
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
-        let body = &*mended(body);
-        let message: WholeMessage<'_> = parsed(body)?;
+        let mut space = String::new();
+        let message: WholeMessage<'_> = parsed(body, &mut space)?;
         if let Some(error) = message.error {
             return Err(fault::in_reply(error.get()));
         }
@@ -276,8 +293,9 @@ impl Decode for AnthropicDecoder {
         let stop = match &*self.stop {
             "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
             "refusal" => StopReason::Refusal,
-            // `end_turn`, `tool_use`, `stop_sequence`, `pause_turn` and unknown reasons.
+            // `end_turn`, `tool_use`, `stop_sequence` and unknown reasons.
             _ if calls => StopReason::ToolCalls,
+            "pause_turn" => StopReason::Paused,
             _ => StopReason::EndTurn,
         };
         Ok(self.context.finish(parts, stop, self.used.tokens()))

@@ -9,13 +9,14 @@ use std::collections::BTreeSet;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json, value::RawValue};
 
+use super::blocks::BlockDelta;
 use crate::{
-    llm::{Request, ToolChoice, json_cache::JsonCache, prefixes::Prefix, wire},
+    llm::{ToolChoice, dialect::Outgoing, prefixes::Prefix, wire},
     model::{Image, Message, Parameter, Part, Role, ToolCall, ToolResult, ToolSpec, ToolStatus},
 };
 
 /// Output limit for unknown models; all models of recent years accept it.
-const MAX_TOKENS: u64 = 8192;
+const MAX_TOKENS: u64 = 32_000;
 
 /// Content of a failed tool call without output.
 const SILENT: &str = "(no output)";
@@ -26,14 +27,8 @@ const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 /// User message before a conversation that would begin with the assistant.
 const BEGIN: &str = "(The conversation continues.)";
 
-pub(in crate::llm) fn body(
-    request: &Request,
-    kept: &JsonCache,
-    provider: &str,
-    images: bool,
-    max_output: Option<u64>,
-    stream: bool,
-) -> serde_json::Result<Vec<u8>> {
+pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
+    let (request, kept) = (call.request, call.cache);
     let prompt = kept.prompt(&request.system)?;
     let tools = kept.tools(&request.tools, |tools| {
         tools.iter().map(AnthropicTool::of).collect::<Vec<_>>()
@@ -45,7 +40,9 @@ pub(in crate::llm) fn body(
     });
     let options = request.options.as_deref();
     let parameter = |parameter| options?.parameters.get(&parameter);
-    let most = max_output.unwrap_or(MAX_TOKENS);
+    // The default for unknown models must fit into a small window.
+    let small = call.window.map(|window| window / 2);
+    let most = call.max_output.unwrap_or(MAX_TOKENS.min(small.unwrap_or(u64::MAX)));
     let has_tools = !request.tools.is_empty();
     let single_call = options.is_some_and(|options| options.single_call);
     let fields = MessagesRequest {
@@ -56,10 +53,10 @@ pub(in crate::llm) fn body(
         tools: has_tools.then_some(&*tools),
         tool_choice: tool_choice(&request.tool_choice, single_call).filter(|_| has_tools),
         system: system.into_iter().collect(),
-        stream,
+        stream: call.stream,
     };
-    let mut written = kept.anthropic.take(request);
-    let last = write(&mut written, request, provider, images)?;
+    let mut written = kept.anthropic.take(call);
+    let last = write(&mut written, call)?;
     let places = written.cuts.iter().map(|cut| cut.data).chain([last]);
     let (mut pieces, mut from) = (Vec::new(), 0);
     for place in marks(&places.collect::<Vec<_>>()) {
@@ -67,8 +64,8 @@ pub(in crate::llm) fn body(
         from = place;
     }
     pieces.push(&written.json[from..]);
-    let body = wire::body(&fields, &pieces)?;
-    kept.anthropic.put(written, request);
+    let body = wire::body(&fields, "messages", &pieces)?;
+    kept.anthropic.put(written, call);
     Ok(body)
 }
 
@@ -195,12 +192,8 @@ fn contents(text: &str, images: &[Image]) -> Vec<Value> {
 }
 
 /// Appends the messages that the prefix lacks. Returns the places of the last turn.
-fn write(
-    prefix: &mut Prefix<Places>,
-    request: &Request,
-    provider: &str,
-    images: bool,
-) -> serde_json::Result<Places> {
+fn write(prefix: &mut Prefix<Places>, call: &Outgoing<'_>) -> serde_json::Result<Places> {
+    let request = call.request;
     let begun = prefix.complete_messages();
     let new = request.messages.get(begun..).unwrap_or_default();
     prefix.json.reserve(wire::estimated_bytes(new));
@@ -214,7 +207,7 @@ fn write(
             Role::Assistant => Side::Assistant,
             Role::System | Role::User | Role::Tool | Role::Guidance => Side::User,
         };
-        let blocks = blocks(message, provider, images);
+        let blocks = blocks(message, call);
         if blocks.is_empty() {
             continue;
         }
@@ -287,7 +280,7 @@ fn marks(turns: &[Places]) -> BTreeSet<usize> {
     places.into_iter().flatten().collect()
 }
 
-fn blocks<'a>(message: &'a Message, provider: &str, images: bool) -> Vec<Block<'a>> {
+fn blocks<'a>(message: &'a Message, call: &Outgoing<'_>) -> Vec<Block<'a>> {
     let blocks = message.parts.iter().filter_map(|part| match part {
         Part::Text { text } if text.trim().is_empty() => None,
         Part::Text { text } => Some(match message.role {
@@ -295,17 +288,21 @@ fn blocks<'a>(message: &'a Message, provider: &str, images: bool) -> Vec<Block<'
             Role::User | Role::Assistant | Role::Tool => Block::Said(text),
         }),
         Part::ToolCall(call) => Some(Block::Call(call)),
-        Part::ToolResult(result) => Some(Block::Result(result, images)),
-        Part::Opaque(opaque) if opaque.provider == provider => {
+        Part::ToolResult(result) => Some(Block::Result(result, call.takes.images)),
+        Part::Opaque(opaque) if wire::reads(call, opaque) => {
             serde_json::from_str(&opaque.body).ok().map(Block::Opaque)
         }
         Part::Image(image) => Some(Block::Image(image)),
         Part::Opaque(_) => None,
     });
     let mut blocks: Vec<Block<'_>> = blocks.collect();
-    let is_opaque = |block: &Block<'_>| matches!(block, Block::Opaque(_));
+    let is_thought = |block: &Block<'_>| match block {
+        Block::Opaque(raw) => serde_json::from_str::<BlockDelta<'_>>(raw.get())
+            .is_ok_and(|block| block.kind.0.ends_with("thinking")),
+        _ => false,
+    };
     // Reasoning alone is no valid message.
-    if blocks.iter().all(is_opaque) {
+    if blocks.iter().all(is_thought) {
         blocks.clear();
     }
     blocks

@@ -39,7 +39,30 @@ pub(super) fn minimum(headers: &HeaderMap, status: u16) -> Option<u64> {
         reset(headers, told)
     };
     let wait = exact().or_else(usual).or_else(used_up).or_else(plain)?;
+    millis(wait)
+}
+
+pub(super) fn millis(wait: Duration) -> Option<u64> {
     u64::try_from(wait.min(LONGEST).as_millis()).ok()
+}
+
+/// `Please try again in 6m0s.`, `retry after 26 seconds`.
+pub(super) fn in_words(text: &str) -> Option<Duration> {
+    let text = text.get(..2_000).unwrap_or(text).to_lowercase();
+    let begins = ["try again in ", "retry in ", "retry after ", "resets in "];
+    let (_, rest) = begins.iter().find_map(|begin| text.split_once(begin))?;
+    let mut words = rest
+        .split_whitespace()
+        .map(|word| word.trim_end_matches(['.', ',']));
+    let figure = words.next()?;
+    let unit = words.next().unwrap_or_default();
+    let scale = match unit.get(..3).unwrap_or(unit) {
+        "ms" | "mil" => "ms",
+        "min" => "m",
+        "hou" => "h",
+        _ => "s",
+    };
+    span(figure).or_else(|| span(&format!("{figure}{scale}")))
 }
 
 pub(in crate::llm) fn limits(headers: &HeaderMap) -> Option<RateLimits> {

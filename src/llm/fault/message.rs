@@ -1,81 +1,37 @@
 //! Parses error bodies in the forms that servers use.
 //!
 //! The usual form is `{"error": {"message", "type", "code"}}`. Others have a text as `error`,
-//! top-level fields, `detail`, or a list around everything. Anything but JSON is taken as text.
+//! top-level fields under other names, or a list around everything. Anything but JSON is taken as
+//! text. A gateway's error may hold that of the server behind it, as `metadata.raw`.
 
+use std::time::Duration;
+
+use reqwest::header::{DATE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
-use super::Code;
+use super::{
+    Code, delay,
+    words::{self, Words},
+};
+use crate::llm::lenient::mended;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) text: String,
-    /// `type`, `code` and `status`, unless they are numbers.
+    /// Codes, types and status, unless they are numbers.
     names: Vec<String>,
-    number: Option<u64>,
-    retry_ms: Option<u64>,
+    number: Option<u16>,
+    /// Headers of the server behind a gateway.
+    headers: HeaderMap,
+    delay: Option<Duration>,
 }
-
-/// Codes and types of all known servers.
-const NAMES: &[(&str, Code)] = &[
-    ("context_length_exceeded", Code::Context),
-    ("context_window_exceeded", Code::Context),
-    ("exceed_context_size_error", Code::Context),
-    ("model_context_window_exceeded", Code::Context),
-    ("insufficient_quota", Code::Quota),
-    ("billing_error", Code::Quota),
-    ("billing_hard_limit_reached", Code::Quota),
-    ("billing_not_active", Code::Quota),
-    ("insufficient_balance", Code::Quota),
-    ("model_not_found", Code::ModelNotFound),
-    ("invalid_api_key", Code::Unauthorized),
-    ("authentication_error", Code::Unauthorized),
-    ("unauthenticated", Code::Unauthorized),
-    ("permission_error", Code::Forbidden),
-    ("permission_denied", Code::Forbidden),
-    ("not_found_error", Code::ModelNotFound),
-    ("notfounderror", Code::ModelNotFound),
-    ("not_found", Code::ModelNotFound),
-    ("request_too_large", Code::TooLarge),
-    ("overloaded_error", Code::Overloaded),
-    ("overloaded", Code::Overloaded),
-    ("engine_overloaded", Code::Overloaded),
-    ("service_unavailable", Code::Overloaded),
-    ("unavailable", Code::Overloaded),
-    ("rate_limit_exceeded", Code::RateLimited),
-    ("rate_limit_error", Code::RateLimited),
-    ("rate_limited", Code::RateLimited),
-    ("resource_exhausted", Code::RateLimited),
-    ("too_many_requests", Code::RateLimited),
-    ("timeout_error", Code::RequestTimeout),
-    ("deadline_exceeded", Code::RequestTimeout),
-    ("invalid_request_error", Code::BadRequest),
-    ("badrequesterror", Code::BadRequest),
-    ("invalid_argument", Code::BadRequest),
-    ("api_error", Code::ServerError),
-    ("server_error", Code::ServerError),
-    ("internal_server_error", Code::ServerError),
-    ("internal", Code::ServerError),
-];
-
-/// Lower-case messages of servers that report a full context without a code.
-const CONTEXT: &[&str] = &[
-    "maximum context length",
-    "context length exceeded",
-    "context window",
-    "prompt is too long",
-    "input is too long",
-    "exceeds the available context size",
-    "exceeds the maximum number of tokens",
-    "exceed context limit",
-    "maximum prompt length",
-];
 
 impl Message {
     pub(super) fn read(body: &[u8]) -> Self {
-        match serde_json::from_slice::<Value>(body) {
+        let text = String::from_utf8_lossy(body);
+        match serde_json::from_str::<Value>(&mended(&text)) {
             Ok(value) => Self::of(&value),
-            Err(_) => Self::of_text(&String::from_utf8_lossy(body)),
+            Err(_) => Self::of_text(&text),
         }
     }
 
@@ -86,76 +42,107 @@ impl Message {
         }
     }
 
-    fn of(value: &Value) -> Self {
+    pub(super) fn of(value: &Value) -> Self {
         match value {
             Value::Array(list) => list.first().map_or_else(Self::default, Self::of),
             Value::String(text) => Self::of_text(text),
-            Value::Object(object) => match object.get("error") {
-                Some(error @ (Value::Object(_) | Value::Array(_))) => Self::of(error),
-                Some(Value::String(text)) if !object.contains_key("message") => Self {
-                    text: text.clone(),
-                    ..Self::of_fields(object)
-                },
-                Some(_) | None => Self::of_fields(object),
-            },
+            Value::Object(object) => {
+                let inner = ["error", "errors", "base_resp"].into_iter();
+                let mut inner = inner.filter_map(|field| object.get(field));
+                match inner.find(|inner| inner.is_object() || inner.is_array()) {
+                    Some(inner) => Self::of(inner),
+                    None => Self::of_fields(object),
+                }
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => Self::default(),
         }
     }
 
     fn of_fields(object: &Map<String, Value>) -> Self {
-        let texts = ["message", "detail"].into_iter();
-        let told = texts
-            .filter_map(|field| object.get(field))
-            .find_map(|told| match told {
-                Value::String(text) => Some(text.clone()),
-                Value::Array(_) | Value::Object(_) => Some(told.to_string()),
-                Value::Null | Value::Bool(_) | Value::Number(_) => None,
-            });
-        let words = ["code", "type", "status"]
-            .into_iter()
-            .filter_map(|field| object.get(field)?.as_str())
-            .filter(|word| !word.is_empty() && word.parse::<u64>().is_err());
-        let code = object.get("code");
-        let number = code.and_then(|code| match code {
-            Value::Number(number) => number.as_u64(),
-            Value::String(text) => text.parse().ok(),
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        const TEXTS: &str = "message|msg|error_msg|error_message|errorMessage|status_msg|detail|\
+                             error|error_description|title";
+        const CODES: &str = "code|error_code|errcode|type|error_type|status|status_code|http_code";
+        let fields = |names: &'static str| names.split('|').filter_map(|name| object.get(name));
+        let text = fields(TEXTS).find_map(|told| told.as_str().map(str::to_owned));
+        let text = text.or_else(|| {
+            let told = object.get("detail");
+            told.filter(|told| told.is_array() || told.is_object())
+                .map(Value::to_string)
         });
-        Self {
-            text: told.unwrap_or_default(),
+        let number = |code: &Value| match code {
+            Value::String(text) => text.parse().ok(),
+            code => code.as_u64(),
+        };
+        let words = fields(CODES).filter(|code| number(code).is_none());
+        let words = words
+            .filter_map(Value::as_str)
+            .filter(|word| !word.is_empty());
+        let status = |code| u16::try_from(number(code)?).ok();
+        let metadata = |field| object.get("metadata")?.get(field);
+        let mut message = Self {
+            text: text.unwrap_or_default(),
             names: words.map(str::to_lowercase).collect(),
-            number,
-            retry_ms: object.get("details").and_then(retry_info),
-        }
-    }
-
-    pub(super) fn code(&self) -> Option<Code> {
-        let known = |name: &String| NAMES.iter().find(|(known, _)| known == name);
-        // The code is narrower than the type and comes first.
-        let first = self.names.iter().find_map(known);
-        let first = first.map(|(_, code)| code.clone());
-        match first {
-            None | Some(Code::BadRequest | Code::ServerError | Code::TooLarge)
-                if self.is_full() =>
-            {
-                Some(Code::Context)
+            number: fields(CODES)
+                .filter_map(status)
+                .find(|code| (400..600).contains(code)),
+            headers: metadata("headers").map(headers).unwrap_or_default(),
+            delay: fields("retry_after|retry_after_seconds")
+                .find_map(|told| Duration::try_from_secs_f64(told.as_f64()?).ok()),
+        };
+        match object.get("details") {
+            // The delay of a day's quota is too short.
+            Some(details) if details.to_string().contains("PerDay") => {
+                message.names.push("quota per day".to_owned());
             }
-            None | Some(_) => first,
+            details => {
+                let told = details.and_then(retry_info).or(message.delay);
+                message.delay = told.or_else(|| delay::in_words(&message.text));
+            }
         }
+        if let (Some(limit), Some(asked)) = (object.get("limit"), object.get("requested")) {
+            message
+                .names
+                .push(format!("limit {limit} requested {asked}"));
+        }
+        let raw = metadata("raw").map(|raw| match raw {
+            Value::String(text) => Self::read(text.as_bytes()),
+            raw => Self::of(raw),
+        });
+        if let Some(raw) = raw
+            && !raw.text.is_empty()
+        {
+            message.text = format!("{}: {}", message.text, raw.text);
+            message.names.extend(raw.names);
+            message.delay = message.delay.or(raw.delay);
+        }
+        message
     }
 
-    fn is_full(&self) -> bool {
-        let text = self.text.to_lowercase();
-        CONTEXT.iter().any(|pattern| text.contains(pattern))
+    /// The code that the message gives by name or, if none is known otherwise, by number; made more
+    /// precise by its words.
+    pub(super) fn code(&self, status: Option<u16>) -> Option<Code> {
+        // The code is narrower than the type and comes first.
+        let named = self.names.iter().find_map(|name| words::named(name));
+        let named = named.filter(|code| status.is_none_or(|status| super::overrides(code, status)));
+        let code = named.or_else(|| status.or(self.number).map(super::code_of_status));
+        let words = self.words();
+        let lost = matches!(status, Some(404 | 405)) && !words.has("model");
+        let lost = lost.then_some(Code::WrongRoute);
+        words.refine(code.as_ref()).or(lost).or(code)
     }
 
-    pub(super) fn status(&self) -> Option<u16> {
-        let number = self.number.and_then(|number| u16::try_from(number).ok());
-        number.filter(|number| (400..600).contains(number))
+    fn words(&self) -> Words {
+        let names = self.names.join(" ").replace('_', " ");
+        Words::new(&format!("{} . {names}", self.text))
     }
 
-    pub(super) const fn retry_ms(&self) -> Option<u64> {
-        self.retry_ms
+    /// The delay that the message asks for; `date` is the time of the answer.
+    pub(super) fn retry_ms(&self, date: Option<&HeaderValue>) -> Option<u64> {
+        let mut headers = self.headers.clone();
+        if let Some(date) = date {
+            headers.insert(DATE, date.clone());
+        }
+        delay::minimum(&headers, 429).or_else(|| self.delay.and_then(delay::millis))
     }
 
     pub(super) fn name(&self) -> Option<&str> {
@@ -164,8 +151,19 @@ impl Message {
 }
 
 /// `google.rpc.RetryInfo` in the details: `"retryDelay": "12s"`.
-fn retry_info(details: &Value) -> Option<u64> {
+fn retry_info(details: &Value) -> Option<Duration> {
     let mut details = details.as_array()?.iter();
     let delay = details.find_map(|detail| detail.get("retryDelay")?.as_str())?;
-    u64::try_from(super::delay::span(delay)?.as_millis()).ok()
+    delay::span(delay)
+}
+
+fn headers(of: &Value) -> HeaderMap {
+    let pairs = of.as_object().into_iter().flatten();
+    let read = pairs.filter_map(|(name, value)| {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        Some((name.parse::<HeaderName>().ok()?, value.parse().ok()?))
+    });
+    read.collect()
 }

@@ -43,8 +43,8 @@ fn each_status_maps_to_a_fault() {
         (401, "unauthorized permanent"),
         (402, "quota permanent"),
         (403, "forbidden permanent"),
-        (404, "model_not_found permanent"),
-        (405, "bad_request permanent"),
+        (404, "wrong_route permanent"),
+        (405, "wrong_route permanent"),
         (408, "request_timeout retry"),
         (409, "conflict retry"),
         (413, "too_large permanent"),
@@ -156,14 +156,31 @@ fn errors_inside_a_reply_are_classified_by_code() {
     for (body, expected) in [
         (
             r#"{"message":"x","type":"overloaded_error"}"#,
-            "overloaded retry",
+            "overloaded away",
         ),
         (
             r#"{"message":"x","code":"rate_limit_exceeded"}"#,
-            "rate_limited retry",
+            "rate_limited away",
         ),
-        (r#"{"message":"x","code":502}"#, "overloaded retry"),
-        (r#"{"message":"x","code":"429"}"#, "rate_limited retry"),
+        (r#"{"message":"x","code":502}"#, "overloaded away"),
+        (r#"{"message":"x","code":"429"}"#, "rate_limited away"),
+        (r#"{"msg":"x","status":529,"code":9}"#, "overloaded away"),
+        (
+            r#"{"message":"Rate limit reached, try again in 1m2.5s.","code":"rate_limit_exceeded"}"#,
+            "rate_limited away after 62500",
+        ),
+        (
+            r#"{"message":"x","code":429,"metadata":{"headers":{"Retry-After":"7"}}}"#,
+            "rate_limited away after 7000",
+        ),
+        (
+            r#"{"error":{"message":"x","code":429,"retry_after":3}}"#,
+            "rate_limited away after 3000",
+        ),
+        (
+            r#"{"message":"Limit reached: 200 requests per day. Retry in 5 minutes"}"#,
+            "quota away after 300000",
+        ),
         (r#"{"message":"x","code":401}"#, "unauthorized permanent"),
         (r#"{"message":"x","code":7}"#, "server_error retry"),
         (
@@ -428,5 +445,67 @@ fn fault_detail_quotes_the_provider() {
             of_answer(400, &HeaderMap::new(), body.as_bytes()).detail,
             expected
         );
+    }
+}
+
+#[test]
+fn delays_in_words_are_parsed() {
+    for (text, expected) in [
+        (
+            "Please try again in 7.66s. Visit https://example.com",
+            Some(7660),
+        ),
+        ("please TRY AGAIN IN 6m0s", Some(360_000)),
+        ("Please retry after 26 seconds.", Some(26_000)),
+        ("retry in 34.074824224s.", Some(34_074)),
+        ("try again in 2 minutes, or", Some(120_000)),
+        ("try again in 1 hour", Some(3_600_000)),
+        ("try again in 250 ms", Some(250)),
+        ("try again in 250 milliseconds", Some(250)),
+        ("try again in a while", None),
+        ("try again later", None),
+        ("try again in", None),
+        ("", None),
+    ] {
+        let read = delay::in_words(text).map(|span| span.as_millis());
+        assert_eq!(read, expected, "{text:?}");
+    }
+}
+
+#[test]
+fn delays_of_the_server_behind_a_gateway_count() {
+    let body = r#"{"error":{"message":"Rate limit exceeded: free-models-per-day","code":429,
+        "metadata":{"headers":{"X-RateLimit-Limit":"50","X-RateLimit-Reset":"1763726405000"}}}}"#;
+    let dated = of_answer(429, &headers(&[DATE]), body.as_bytes());
+    assert_eq!(describe(&dated), "quota away after 5000");
+    assert!(!dated.is_outage());
+    let undated = of_answer(429, &HeaderMap::new(), body.as_bytes());
+    assert_eq!(describe(&undated), "quota permanent");
+}
+
+#[test]
+fn words_in_place_of_a_reply_are_told() {
+    for (json, expected) in [
+        (
+            r#"{"success":false,"message":"something odd"}"#,
+            Some("the provider's response contains no reply: something odd"),
+        ),
+        (
+            r#"{"error_code":17,"error_msg":"odd"}"#,
+            Some("the provider's response contains no reply: odd"),
+        ),
+        (
+            r#"{"msg":"odd","code":"x"}"#,
+            Some("the provider's response contains no reply: odd (x)"),
+        ),
+        (r#"{"choices":[]}"#, None),
+        (
+            r#"{"type":"message_start","message":{"role":"assistant"}}"#,
+            None,
+        ),
+        (r#"{"message":"cut o"#, None),
+    ] {
+        let told = instead_of_reply(json).map(|fault| fault.detail);
+        assert_eq!(told.as_deref(), expected, "{json}");
     }
 }

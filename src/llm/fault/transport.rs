@@ -32,9 +32,16 @@ pub(in crate::llm) fn of_body(error: &reqwest::Error) -> Fault {
     Fault::retryable(Code::Cut, format!("{}: {}", told.detail, cause(error)))
 }
 
-pub(in crate::llm) fn headers_late(place: &str, waited: Duration) -> Fault {
-    let detail = format!("{place} did not respond within {waited:?}");
-    Fault::unavailable(Code::HeadersTimeout, detail)
+pub(in crate::llm) fn headers_late(place: &str, waited: Duration, local: bool) -> Fault {
+    let detail = format!(
+        "{place} did not respond within {waited:?}; if it needs longer, raise \
+         `model.headers_deadline`"
+    );
+    match local {
+        // Repeating the call would make it load the model anew.
+        true => Fault::permanent(Code::HeadersTimeout, detail),
+        false => Fault::unavailable(Code::HeadersTimeout, detail),
+    }
 }
 
 fn explain(error: &rustls::Error) -> String {

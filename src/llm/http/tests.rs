@@ -1,5 +1,5 @@
 use super::*;
-use crate::llm::Streaming;
+use crate::llm::{Dialect, Streaming};
 
 fn settings(dialect: Dialect, base_url: &str) -> ProviderSettings {
     ProviderSettings {

@@ -1,4 +1,4 @@
-use serde_json::value::RawValue;
+use proptest::prelude::*;
 
 use super::*;
 
@@ -80,4 +80,105 @@ fn non_object_deserializes_as_none() {
         assert!(read(other).unwrap().is_none(), "{other}");
     }
     assert!(read(r#"{"text":"#).is_err());
+}
+
+#[test]
+fn json_of_other_languages_is_mended() {
+    for (name, json, expected) in [
+        (
+            "nothing to do",
+            r#"{"a":[1.0,"b\n",{}],"c":[]}"#,
+            r#"{"a":[1.0,"b\n",{}],"c":[]}"#,
+        ),
+        (
+            "a repeated key",
+            r#"{"a":1,"b":2,"a":3}"#,
+            r#"{"a":3,"b":2}"#,
+        ),
+        ("null at the end", r#"{"a":1,"a":null}"#, r#"{"a":1}"#),
+        ("null at first", r#"{"a":null,"a":1}"#, r#"{"a":1}"#),
+        ("null alone", r#"{"a":null,"a":null}"#, r#"{"a":null}"#),
+        (
+            "a key written in two ways",
+            r#"{"a":1,"\u0061":2}"#,
+            r#"{"a":2}"#,
+        ),
+        ("beneath", r#"[{"x":{"a":1,"a":2}}]"#, r#"[{"x":{"a":2}}]"#),
+        (
+            "within another that counts no more",
+            r#"{"x":{"a":1,"a":2},"x":3}"#,
+            r#"{"x":3}"#,
+        ),
+        (
+            "numbers that are none",
+            "[NaN,-Infinity, Infinity,-1]",
+            "[null,null,null,-1]",
+        ),
+        (
+            "words in texts",
+            r#"["NaN","\"Infinity",NaN]"#,
+            r#"["NaN","\"Infinity",null]"#,
+        ),
+        (
+            "half a character",
+            r#"{"a":"\ud83d","b":"\ud83d\ude00"}"#,
+            r#"{"a":"\ufffd","b":"\ud83d\ude00"}"#,
+        ),
+        ("a byte order mark", "\u{feff}{}", "{}"),
+        (
+            "large and long numbers",
+            "[1e400,123456789012345678901]",
+            "[1e400,123456789012345678901]",
+        ),
+        ("no JSON", "{'a': 1}", "{'a': 1}"),
+        ("half a text", r#"{"a":1,"a":2,"b""#, r#"{"a":1,"a":2,"b""#),
+        ("nothing", "", ""),
+    ] {
+        assert_eq!(mended(json), expected, "{name}");
+    }
+    let deep = "[".repeat(DEPTH + 9) + &"]".repeat(DEPTH + 9);
+    assert_eq!(mended(&deep), deep);
+}
+
+#[test]
+fn fine_json_is_parsed_without_mending() {
+    let mut space = String::new();
+    let read: Text<'_> = parse(r#""plain""#, &mut space).unwrap();
+    assert!(matches!(read.0, Cow::Borrowed(_)));
+    assert_eq!(space, "");
+}
+
+fn json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            prop::collection::btree_map(".{0,4}", inner, 0..6)
+                .prop_map(|members| members.into_iter().collect()),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn mended_text_is_equal_if_the_original_was_fine(value in json(), pretty in any::<bool>()) {
+        let text = match pretty {
+            true => serde_json::to_string_pretty(&value).unwrap(),
+            false => value.to_string(),
+        };
+        let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        prop_assert_eq!(read(&mended(&text)), read(&text));
+    }
+
+    #[test]
+    fn any_text_can_be_mended(text in r#"[{}\[\],:"'\\Na Infityud18-]{0,40}"#) {
+        let again = mended(&mended(&text));
+        prop_assert_eq!(mended(&text), again);
+    }
 }

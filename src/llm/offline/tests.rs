@@ -29,6 +29,7 @@ fn request(tools: &[&str], messages: Vec<Message>) -> Request {
         tools: tools.iter().map(spec).collect(),
         tool_choice: ToolChoice::Auto,
         options: None,
+        instead_of: None,
     }
 }
 

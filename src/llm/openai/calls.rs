@@ -45,8 +45,8 @@ pub(super) struct Call {
 pub(super) struct Calls(Vec<Call>);
 
 impl Calls {
-    pub(super) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(Call::is_done)
     }
 
     /// Returns whether the piece brings anything new.
@@ -121,6 +121,7 @@ impl Calls {
 
     pub(super) fn take(&mut self) -> Vec<Call> {
         let mut calls = std::mem::take(&mut self.0);
+        calls.retain(|call| !call.is_done());
         if calls.iter().all(|call| call.index.is_some()) {
             calls.sort_by_key(|call| call.index);
         }
@@ -129,6 +130,11 @@ impl Calls {
 }
 
 impl Call {
+    /// Whether the provider has run it: gateways pass Anthropic's server tools on as calls.
+    fn is_done(&self) -> bool {
+        self.id.starts_with("srvtoolu_")
+    }
+
     /// Whether a piece cannot continue this call, because the arguments are complete.
     fn is_followed(&self, name: &str, fragment: &str) -> bool {
         let again = self.arguments == fragment || !name.is_empty();
@@ -136,7 +142,8 @@ impl Call {
     }
 }
 
-fn received(raw: &RawValue) -> String {
+/// Arguments as text, whether they came as text or as a value.
+pub(in crate::llm) fn received(raw: &RawValue) -> String {
     match raw.get() {
         "null" => String::new(),
         text if text.starts_with('"') => serde_json::from_str::<Text<'_>>(text)

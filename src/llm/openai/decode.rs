@@ -15,8 +15,7 @@ use crate::{
         Delta,
         decode::{Context, Decode, Flow, Tokens},
         fault,
-        lenient::{Count, Few, Object, Text},
-        surrogates::mended,
+        lenient::{Count, Few, Object, Text, parse, parse_object},
     },
     model::{Fault, FaultCode, Part, Reply, StopReason, ToolCall},
 };
@@ -65,12 +64,15 @@ struct OpenAiUsage {
 #[serde(default)]
 struct PromptDetails {
     cached_tokens: Count,
+    cache_write_tokens: Count,
 }
 
 pub(in crate::llm) struct OpenAiDecoder {
     context: Context,
     text: String,
     thoughts: Thoughts,
+    /// Bytes of reasoning.
+    reasoned: u64,
     calls: Calls,
     chosen: bool,
     refused: bool,
@@ -85,6 +87,7 @@ impl OpenAiDecoder {
             context,
             text: String::new(),
             thoughts: Thoughts::default(),
+            reasoned: 0,
             calls: Calls::default(),
             chosen: false,
             refused: false,
@@ -104,8 +107,8 @@ impl OpenAiDecoder {
         if let Some(used) = chunk.usage.0 {
             self.used(&used, out);
         }
-        let choice = chunk.choices.0.into_iter().next();
-        let Some(choice) = choice.and_then(|choice| choice.0) else {
+        let mut choices = chunk.choices.0.into_iter();
+        let Some(choice) = choices.find_map(|choice| choice.0) else {
             return Ok(());
         };
         self.chosen = true;
@@ -135,6 +138,7 @@ impl OpenAiDecoder {
         }
         let reasoning = told.map_or(detailed, |told| told.0.into_owned());
         if !reasoning.is_empty() {
+            self.reasoned += reasoning.len() as u64;
             out.push(Delta::Reasoning(reasoning));
         }
         self.refused |= !said.refusal.is_empty();
@@ -166,7 +170,9 @@ impl OpenAiDecoder {
             cached: cached
                 .or(used.prompt_cache_hit_tokens.0)
                 .or(self.tokens.cached),
-            kept: None,
+            kept: details
+                .and_then(|details| details.cache_write_tokens.0)
+                .or(self.tokens.kept),
             // `None` is less than any number.
             output: used.completion_tokens.0.max(rest).or(self.tokens.output),
         };
@@ -234,19 +240,24 @@ impl Decode for OpenAiDecoder {
         if data.is_empty() {
             return Ok(Flow::More);
         }
-        let data = mended(data);
-        let chunk = serde_json::from_str(&data).map_err(|error| fault::bad_stream(&error))?;
-        self.chunk(chunk, &data, out)?;
+        let mut space = String::new();
+        match parse_object(data, &mut space) {
+            Ok(chunk) => self.chunk(chunk, data, out)?,
+            // The reply is complete, and a broken frame after it does not undo it.
+            Err(_) if !self.finish.is_empty() => {}
+            Err(error) => return Err(fault::bad_stream(&error)),
+        }
         Ok(Flow::More)
     }
 
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
-        let body = &*mended(body);
+        let mut space = String::new();
         // Google's endpoint wraps errors in a list.
         let parsed = if body.trim_start().starts_with('[') {
-            serde_json::from_str::<Few<Chunk<'_>>>(body).map(|list| list.0.into_iter().next())
+            let list = parse::<Few<Object<Chunk<'_>>>>(body, &mut space);
+            list.map(|list| list.0.into_iter().find_map(|chunk| chunk.0))
         } else {
-            serde_json::from_str(body).map(Some)
+            parse_object(body, &mut space).map(Some)
         };
         let chunk = parsed
             .map_err(|error| fault::bad_stream(&error))?
@@ -265,6 +276,9 @@ impl Decode for OpenAiDecoder {
         }
         let stop = self.stop();
         let parts = self.parts();
+        if parts.is_empty() && self.reasoned > 0 {
+            self.tokens.output.get_or_insert(self.reasoned / 4 + 1);
+        }
         Ok(self.context.finish(parts, stop, self.tokens))
     }
 

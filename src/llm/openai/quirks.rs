@@ -40,7 +40,9 @@ impl Host {
             host.strip_suffix(domain)
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
-        if under("openai.com") || under("openai.azure.com") {
+        let azure = ["openai", "services.ai", "cognitiveservices"];
+        let azure = azure.map(|service| format!("{service}.azure.com"));
+        if under("openai.com") || azure.iter().any(|domain| under(domain)) {
             Self::OpenAi
         } else if under("mistral.ai") {
             Self::Mistral
@@ -62,7 +64,7 @@ impl Host {
         }
     }
 
-    pub(super) const fn ids(self) -> Ids {
+    pub(in crate::llm) const fn ids(self) -> Ids {
         match self {
             Self::OpenAi => Ids::Short,
             Self::Mistral => Ids::Nine,
@@ -81,6 +83,9 @@ mod tests {
             ("api.openai.com", Host::OpenAi),
             ("eu.api.openai.com", Host::OpenAi),
             ("x.openai.azure.com", Host::OpenAi),
+            ("x.services.ai.azure.com", Host::OpenAi),
+            ("x.cognitiveservices.azure.com", Host::OpenAi),
+            ("x.azure.com", Host::Other),
             ("notopenai.com", Host::Other),
             ("openai.com.example.org", Host::Other),
             ("openrouter.ai", Host::Other),

@@ -10,26 +10,15 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::quirks::Host;
 use crate::{
-    llm::{
-        Request, ToolChoice,
-        json_cache::JsonCache,
-        prefixes::Prefix,
-        wire::{self, Ids},
-    },
-    model::{AnswerFormat, Capabilities, Image, Message, Parameter, Part, Role, ToolSpec},
+    llm::{ToolChoice, dialect::Outgoing, prefixes::Prefix, wire},
+    model::{AnswerFormat, Image, Message, Parameter, Part, Role, ToolSpec},
 };
 
-pub(in crate::llm) fn body(
-    request: &Request,
-    kept: &JsonCache,
-    provider: &str,
-    host: Host,
-    takes: Capabilities,
-    max_output: Option<u64>,
-    stream: bool,
-) -> serde_json::Result<Vec<u8>> {
-    let most = wire::caller_limit(request).into_iter().chain(max_output);
-    let (most, is_openai) = (most.min(), host == Host::OpenAi);
+pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
+    let (request, host, stream) = (call.request, call.host, call.stream);
+    let (kept, takes) = (call.cache, call.takes);
+    let most = wire::output_limit(call);
+    let new_limit = (host == Host::OpenAi) != call.forms.other_limit;
     let options = request.options.as_deref();
     let has_tools = !request.tools.is_empty();
     let prompt = kept.prompt(&request.system)?;
@@ -47,21 +36,21 @@ pub(in crate::llm) fn body(
             .and_then(|options| response_format(&options.format)),
         parameters: options.map(|options| &options.parameters),
         // OpenAI's reasoning models require the first one; all other servers accept the second.
-        max_completion_tokens: most.filter(|_| is_openai),
-        max_tokens: most.filter(|_| !is_openai),
+        max_completion_tokens: most.filter(|_| new_limit),
+        max_tokens: most.filter(|_| !new_limit),
         stream,
         // Mistral always reports usage, and has rejected unknown fields.
         stream_options: (stream && host != Host::Mistral).then(|| json!({"include_usage": true})),
     };
-    let mut written = kept.openai.take(request);
-    write(&mut written, request, provider, host, takes.images)?;
+    let mut written = kept.plain.take(call);
+    write(&mut written, call)?;
     let mut messages = Vec::new();
     if !request.system.is_empty() {
         serde_json::to_writer(&mut messages, &Entry::Prompt { content: &prompt })?;
         messages.push(b',');
     }
-    let body = wire::body(&fields, &[&messages, &written.json])?;
-    kept.openai.put(written, request);
+    let body = wire::body(&fields, "messages", &[&messages, &written.json])?;
+    kept.plain.put(written, call);
     Ok(body)
 }
 
@@ -221,13 +210,8 @@ struct Kept<'a> {
 }
 
 /// Appends the messages that the prefix lacks.
-fn write(
-    prefix: &mut Prefix<()>,
-    request: &Request,
-    provider: &str,
-    host: Host,
-    images: bool,
-) -> serde_json::Result<()> {
+fn write(prefix: &mut Prefix<()>, call: &Outgoing<'_>) -> serde_json::Result<()> {
+    let (request, host, images) = (call.request, call.host, call.takes.images);
     let begun = prefix.complete_messages();
     let new = request.messages.get(begun..).unwrap_or_default();
     // OpenAI takes special tokens in messages as plain text.
@@ -257,7 +241,7 @@ fn write(
             }
             Role::User => push_user(&mut entries, message.parts.iter().filter_map(user_part)),
             Role::Assistant => {
-                entries.extend(assistant(message, provider, &request.model, host.ids()));
+                entries.extend(assistant(message, call));
             }
             Role::Tool => {
                 entries.extend(message.results().map(|result| Entry::Tool {
@@ -294,9 +278,10 @@ fn push_user<'a>(entries: &mut Vec<Entry<'a>>, parts: impl Iterator<Item = UserP
     }
 }
 
-fn assistant<'a>(message: &'a Message, provider: &str, model: &str, ids: Ids) -> Option<Entry<'a>> {
+fn assistant<'a>(message: &'a Message, call: &Outgoing<'_>) -> Option<Entry<'a>> {
+    let (ids, model) = (call.host.ids(), &*call.request.model);
     let own = message.parts.iter().filter_map(|part| match part {
-        Part::Opaque(opaque) if opaque.provider == provider => {
+        Part::Opaque(opaque) if wire::reads(call, opaque) => {
             serde_json::from_str::<Kept<'_>>(&opaque.body).ok()
         }
         _ => None,

@@ -13,7 +13,7 @@ use serde_json::{Value, value::RawValue};
 use crate::{
     llm::{
         fault,
-        lenient::{Count, MOST, Text},
+        lenient::{Count, MOST, Members, Text, parse},
     },
     model::Fault,
 };
@@ -52,7 +52,8 @@ struct ThoughtDelta<'a> {
 
 impl Thoughts {
     pub(super) fn add(&mut self, raw: &RawValue) -> Result<String, Fault> {
-        let piece = serde_json::from_str::<ThoughtDelta<'_>>(raw.get());
+        let mut space = String::new();
+        let piece = parse::<ThoughtDelta<'_>>(raw.get(), &mut space);
         let Some(piece) = piece.ok().filter(|_| raw.get().starts_with('{')) else {
             return Ok(String::new());
         };
@@ -115,8 +116,8 @@ impl Thought {
         let ThoughtForm::Joined { key, said, fields } = &mut self.form else {
             return;
         };
-        let read: BTreeMap<String, &RawValue> = serde_json::from_str(piece).unwrap_or_default();
-        for (name, value) in read {
+        let read: Members<'_> = serde_json::from_str(piece).unwrap_or_default();
+        for (name, value) in read.0 {
             if name == *key {
                 let text: Text<'_> = serde_json::from_str(value.get()).unwrap_or_default();
                 said.push_str(&text.0);

@@ -2,11 +2,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::{
-    llm::{
-        anthropic,
-        json_cache::JsonCache,
-        openai::{self, Host},
-    },
+    llm::{Dialect, Request, json_cache::JsonCache},
     model::{CallId, Part, Role, ToolCall, ToolResult, ToolStatus},
     testkit::llm_conformance::{self as conformance, Scenario},
 };
@@ -18,18 +14,18 @@ fn request(messages: &[Arc<Message>]) -> Request {
     }
 }
 
-type Body = fn(&Request, &JsonCache) -> serde_json::Result<Vec<u8>>;
-
-fn openai(request: &Request, kept: &JsonCache, host: &str) -> serde_json::Result<Vec<u8>> {
-    let host = Host::of(host);
-    openai::body(request, kept, "p", host, host.capabilities(), None, true)
-}
-
-const DIALECTS: [Body; 3] = [
-    |request, kept| openai(request, kept, "api.openai.com"),
-    |request, kept| openai(request, kept, "localhost"),
-    |request, kept| anthropic::body(request, kept, "p", true, None, true),
+const DIALECTS: [(Dialect, &str); 5] = [
+    (Dialect::OpenAi, "api.openai.com"),
+    (Dialect::OpenAi, "localhost"),
+    (Dialect::Responses, "api.openai.com"),
+    (Dialect::Responses, "localhost"),
+    (Dialect::Anthropic, "localhost"),
 ];
+
+fn body((dialect, host): (Dialect, &str), request: &Request, kept: &JsonCache) -> Vec<u8> {
+    let call = Outgoing::at(host, request, kept);
+    dialect.protocol().body(&call).unwrap()
+}
 
 /// Long enough that two of them are kept.
 fn text(role: Role, number: usize) -> Message {
@@ -78,13 +74,13 @@ proptest! {
 
     #[test]
     fn kept_json_changes_no_request(steps in vec(0..9_u8, 1..40)) {
-        for body in DIALECTS {
+        for dialect in DIALECTS {
             let (mut messages, kept) = (Vec::new(), JsonCache::default());
             for (number, step) in steps.iter().enumerate() {
                 change(&mut messages, *step, number);
                 let request = request(&messages);
-                let expected = body(&request, &JsonCache::default()).unwrap();
-                prop_assert!(body(&request, &kept).unwrap() == expected, "{number}: {step}");
+                let expected = body(dialect, &request, &JsonCache::default());
+                prop_assert!(body(dialect, &request, &kept) == expected, "{number}: {step}");
             }
         }
     }
@@ -92,12 +88,13 @@ proptest! {
 
 #[test]
 fn conversation_is_serialized_from_its_first_change() {
-    // In OpenAI's dialect the JSON can be continued after replies, in Anthropic's after all messages.
-    for (body, after_last) in DIALECTS.into_iter().zip([18, 18, 19]) {
+    // In chat completions the JSON can be continued after replies, elsewhere after all messages.
+    for (dialect, after_last) in DIALECTS.into_iter().zip([18, 18, 19, 19, 19]) {
         let kept = JsonCache::default();
         let held = |request: &Request| {
-            kept.openai.take(request).complete_messages()
-                + kept.anthropic.take(request).complete_messages()
+            let call = Outgoing::at(dialect.1, request, &kept);
+            kept.plain.take(&call).complete_messages()
+                + kept.anthropic.take(&call).complete_messages()
         };
         let mut messages = Vec::new();
         for number in 0..10 {
@@ -107,7 +104,7 @@ fn conversation_is_serialized_from_its_first_change() {
         messages.push(text(Role::User, 10).into());
         let asked = request(&messages);
         for (changed, expected) in [(21, 20), (20, after_last), (9, 8), (0, 0)] {
-            body(&asked, &kept).unwrap();
+            body(dialect, &asked, &kept);
             let mut other = messages.clone();
             if let Some(message) = other.get_mut(changed) {
                 *message = text(message.role, 99).into();
@@ -119,38 +116,42 @@ fn conversation_is_serialized_from_its_first_change() {
 
 #[test]
 fn kept_json_is_bounded() {
-    let prefixes = Prefixes::default();
+    let (prefixes, cache) = (Prefixes::default(), JsonCache::default());
     let mut asked = Vec::new();
     for number in 0..60 {
         let messages = [text(Role::User, number), text(Role::User, number)].map(Arc::new);
         let request = request(&messages);
-        let mut prefix = prefixes.take(&request);
+        let mut prefix = prefixes.take(&Outgoing::at("h", &request, &cache));
         prefix.json = vec![b' '; LONGEST / 2];
         prefix.cut(1, ());
         // What the next request has, too, is not kept.
         prefix.json.resize(4 * LONGEST, b' ');
-        prefixes.put(prefix, &request);
+        prefixes.put(prefix, &Outgoing::at("h", &request, &cache));
         asked.push(request);
         let kept = prefixes.0.lock();
         let all = kept.young.values().chain(kept.old.values());
         assert!(all.map(Prefix::size).sum::<usize>() <= 2 * GENERATION);
     }
-    let held = |request| prefixes.take(request).complete_messages() == 1;
+    let held = |request| {
+        let call = Outgoing::at("h", request, &cache);
+        prefixes.take(&call).complete_messages() == 1
+    };
     assert!(!held(&asked[0]));
     assert!(held(&asked[59]));
 }
 
 #[test]
 fn deleted_conversations_are_dropped() {
-    let prefixes = Prefixes::default();
+    let (prefixes, cache) = (Prefixes::default(), JsonCache::default());
     let lasting = request(&[text(Role::User, 0), text(Role::User, 1)].map(Arc::new));
     for number in 0..2 * SWEEP {
         let passing = request(&[text(Role::User, number), text(Role::User, 0)].map(Arc::new));
         for request in [&lasting, &passing] {
-            let mut prefix = prefixes.take(request);
+            let call = Outgoing::at("h", request, &cache);
+            let mut prefix = prefixes.take(&call);
             prefix.json.resize(SHORTEST, b' ');
             prefix.cut(1, ());
-            prefixes.put(prefix, request);
+            prefixes.put(prefix, &call);
         }
     }
     let kept = prefixes.0.lock();
@@ -158,5 +159,6 @@ fn deleted_conversations_are_dropped() {
     let bytes: usize = kept.young.values().map(Prefix::size).sum();
     assert_eq!(kept.bytes, bytes);
     drop(kept);
-    assert_eq!(prefixes.take(&lasting).complete_messages(), 1);
+    let call = Outgoing::at("h", &lasting, &cache);
+    assert_eq!(prefixes.take(&call).complete_messages(), 1);
 }

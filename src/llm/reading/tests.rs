@@ -6,25 +6,15 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::{
-    llm::{anthropic, decode::tests::context, openai},
+    llm::{Dialect, decode::tests::context},
     model::{Message, Part, Role},
     testkit::llm_conformance::Scenario,
 };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Dialect {
-    OpenAi,
-    Anthropic,
-}
-
 type Read = (Vec<Delta>, Result<Reply, Fault>);
 
 fn decoder(dialect: Dialect) -> Box<dyn Decode> {
-    let context = context(Scenario::Results);
-    match dialect {
-        Dialect::OpenAi => Box::new(openai::OpenAiDecoder::new(context)),
-        Dialect::Anthropic => Box::new(anthropic::AnthropicDecoder::new(context)),
-    }
+    dialect.protocol().decoder(context(Scenario::Results))
 }
 
 fn read<'a>(dialect: Dialect, chunks: impl IntoIterator<Item = &'a [u8]>, bounds: Bounds) -> Read {
@@ -68,7 +58,7 @@ fn is_bounded(reading: &Reading, bounds: Bounds) {
     );
 }
 
-/// Valid and invalid streams and whole answers of both dialects.
+/// Valid and invalid streams and whole answers of all dialects.
 const CORPUS: &[(Dialect, &str)] = &[
     (
         Dialect::OpenAi,
@@ -106,6 +96,25 @@ const CORPUS: &[(Dialect, &str)] = &[
     (
         Dialect::Anthropic,
         "{\"type\":\"message\",\"content\":[{\"type\":\"text\",\"text\":\"Whole ä\"},{\"type\":\"tool_use\",\"id\":\"b\",\"name\":\"g\",\"input\":{\"x\":[]}}],\"stop_reason\":\"tool_use\",\"usage\":{\"input_tokens\":5,\"output_tokens\":2}}",
+    ),
+    (
+        Dialect::Responses,
+        "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"status\":\"in_progress\"}}\n\n\
+         data: {\"type\":\"response.reasoning_summary_text.delta\",\"output_index\":0,\"delta\":\"hm €\"}\n\n\
+         data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"reasoning\",\"id\":\"rs\",\"encrypted_content\":\"e\"}}\n\n\
+         data: {\"type\":\"response.output_text.delta\",\"output_index\":1,\"delta\":\"Grüße\"}\n\n\
+         data: {\"type\":\"response.output_item.done\",\"output_index\":1,\"item\":{\"type\":\"message\",\"phase\":\"commentary\",\"content\":[{\"text\":\"Grüße 🦀\"}]}}\n\n\
+         data: {\"type\":\"response.function_call_arguments.delta\",\"output_index\":2,\"delta\":\"{\\\"q\\\"\"}\n\n\
+         data: {\"type\":\"response.output_item.done\",\"output_index\":2,\"item\":{\"type\":\"function_call\",\"call_id\":\"a\",\"name\":\"f\",\"arguments\":\"{\\\"q\\\":1}\"}}\n\n\
+         event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"usage\":{\"input_tokens\":9,\"output_tokens\":4}}}\n\n",
+    ),
+    (
+        Dialect::Responses,
+        "{\"object\":\"response\",\"status\":\"completed\",\"output\":[{\"type\":\"message\",\"content\":[{\"text\":\"Whole ä\"}]},{\"type\":\"function_call\",\"call_id\":\"b\",\"name\":\"g\",\"arguments\":{\"x\":[]}}],\"usage\":{\"input_tokens\":5,\"output_tokens\":2}}",
+    ),
+    (
+        Dialect::Responses,
+        "event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"oops\"}\n\n",
     ),
     (
         Dialect::Anthropic,
@@ -271,9 +280,10 @@ fn hidden_fragments_count_as_progress() {
         let expected = match (dialect, bytes.contains("data: "), calls) {
             (Dialect::OpenAi, true, 1) => "text reasoning reasoning progress progress",
             (Dialect::Anthropic, true, 1) => "reasoning progress text progress progress",
+            (Dialect::Responses, true, 1) => "reasoning text text progress progress",
             (_, false, 1) => "text progress",
             (Dialect::OpenAi, _, _) => "text",
-            (Dialect::Anthropic, _, _) => "",
+            (Dialect::Anthropic | Dialect::Responses, _, _) => "",
         };
         assert_eq!(shown.join(" "), expected, "{bytes}");
     }
@@ -437,5 +447,112 @@ fn malformed_replies_are_classified() {
             .1
             .unwrap_err();
         assert_eq!(fault.code.as_str(), code, "{name}");
+    }
+}
+
+#[test]
+fn an_error_in_a_stream_has_the_policy_of_its_status_until_content_arrives() {
+    const BUSY: &str = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    const START: &str = "data: {\"type\":\"message_start\",\"message\":{\"role\":\"assistant\",\"usage\":{\"input_tokens\":5}}}\n\n";
+    const BLOCK: &str = "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n";
+    const THOUGHT: &str = "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"Hm\"}}\n\n";
+    const LIMITED: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"\"},\"finish_reason\":\"error\"}],\"error\":{\"code\":429,\"message\":\"Provider returned error\",\"metadata\":{\"raw\":\"slow down\"}}}\n\n";
+    const ROLE: &str =
+        "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
+    const HELLO: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"}}]}\n\n";
+    const CALL: &str = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"t\",\"arguments\":\"\"}}]}}]}\n\n";
+    const OK_FALSE: &str = "{\"success\":false,\"message\":\"Too many requests\"}";
+    let (away, retry) = (
+        FaultClass::Unavailable { after_ms: None },
+        FaultClass::Retryable { after_ms: None },
+    );
+    for (name, dialect, text, code, class) in [
+        (
+            "at once",
+            Dialect::Anthropic,
+            BUSY.to_owned(),
+            "overloaded",
+            away,
+        ),
+        (
+            "after the start",
+            Dialect::Anthropic,
+            [START, BLOCK, BUSY].concat(),
+            "overloaded",
+            away,
+        ),
+        (
+            "after a thought",
+            Dialect::Anthropic,
+            [START, THOUGHT, BUSY].concat(),
+            "overloaded",
+            retry,
+        ),
+        (
+            "a limit",
+            Dialect::OpenAi,
+            [": wait\n\n", ROLE, LIMITED].concat(),
+            "rate_limited",
+            away,
+        ),
+        (
+            "after text",
+            Dialect::OpenAi,
+            [ROLE, HELLO, LIMITED].concat(),
+            "rate_limited",
+            retry,
+        ),
+        (
+            "after a call",
+            Dialect::OpenAi,
+            [CALL, LIMITED].concat(),
+            "rate_limited",
+            retry,
+        ),
+        (
+            "a body",
+            Dialect::OpenAi,
+            OK_FALSE.to_owned(),
+            "rate_limited",
+            away,
+        ),
+        (
+            "a body",
+            Dialect::Anthropic,
+            OK_FALSE.to_owned(),
+            "rate_limited",
+            away,
+        ),
+        (
+            "an event",
+            Dialect::OpenAi,
+            format!("data: {OK_FALSE}\n\n"),
+            "rate_limited",
+            away,
+        ),
+        (
+            "an event and the mark",
+            Dialect::OpenAi,
+            format!("data: {OK_FALSE}\n\ndata: [DONE]\n\n"),
+            "rate_limited",
+            away,
+        ),
+        (
+            "a body of another kind",
+            Dialect::OpenAi,
+            "{\"detail\":\"no\"}".to_owned(),
+            "empty_reply",
+            retry,
+        ),
+    ] {
+        for size in [1, 30, 5_000] {
+            let chunks = text.as_bytes().chunks(size);
+            let fault = read(dialect, chunks, Bounds::default()).1.unwrap_err();
+            assert_eq!(
+                (fault.code.as_str(), fault.class),
+                (code, class),
+                "{name} by {size}"
+            );
+        }
     }
 }

@@ -6,7 +6,7 @@
 use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
-use reqwest::{Response, Url, Version};
+use reqwest::{Response, Url, Version, header::CONTENT_ENCODING};
 use tokio::time::timeout;
 
 use super::Shared;
@@ -20,6 +20,9 @@ use crate::{
     },
     model::{Fault, FaultClass, FaultCode},
 };
+
+/// How often a call is sent in another form. Each refusal teaches one.
+const MOST_FORMS: u8 = 5;
 
 /// Limit on the bytes of an error body.
 const ERROR_BODY: usize = 64 << 10;
@@ -35,6 +38,8 @@ struct Exchange {
     shared: Arc<Shared>,
     ready: VecDeque<DeltaResult>,
     phase: Phase,
+    /// How often the call may be sent in another form.
+    forms_left: u8,
 }
 
 enum Phase {
@@ -53,6 +58,7 @@ pub(super) fn stream(shared: Arc<Shared>, request: Request) -> DeltaStream {
         shared,
         ready: VecDeque::new(),
         phase: Phase::Asking(request),
+        forms_left: MOST_FORMS,
     };
     stream::unfold(Box::new(exchange), |mut exchange| async move {
         let item = exchange.next().await?;
@@ -84,7 +90,9 @@ impl Exchange {
 
     async fn ask(&mut self, request: Request) -> Result<Phase, Fault> {
         let shared = &self.shared;
-        let asked = shared.ask(&request).map_err(|error| Fault {
+        // Another call may learn of another form meanwhile.
+        let forms = shared.learned.of(&request.model);
+        let asked = shared.ask(&request, forms).map_err(|error| Fault {
             class: FaultClass::Bug,
             code: FaultCode::BadRequest,
             detail: format!("cannot serialize the request: {error}"),
@@ -92,25 +100,44 @@ impl Exchange {
         let connection = &shared.connection;
         let asked = connection.client.execute(asked);
         let answered = if shared.streams() {
-            timeout(shared.patience, asked)
-                .await
-                .map_err(|_| fault::headers_late(&connection.place, shared.patience))?
+            timeout(shared.patience, asked).await.map_err(|_| {
+                fault::headers_late(&connection.place, shared.patience, shared.local)
+            })?
         } else {
             // The headers come with the reply, whose deadline is the gateway's.
             asked.await
         };
         let response = answered.map_err(|error| fault::of_send(&error, &connection.place))?;
         let limits = fault::limits(response.headers());
-        let model = request.model.clone();
-        let reading = Reading::new(shared.decoder(request), Bounds::default());
         self.ready.extend(limits.map(Delta::Limits).map(Ok));
         if !response.status().is_success() {
             let mut fault = refusal(response, shared).await;
+            let model = &request.model;
+            let has_other = shared.other.is_some();
+            let other = shared.learned.learn(model, forms, &fault, has_other);
+            if let Some(other) = other.filter(|_| self.forms_left > 0) {
+                self.forms_left -= 1;
+                let Fault { detail, .. } = shared.connection.secrets.clean_fault(fault);
+                let provider = &shared.name;
+                if other.no_tools && !forms.no_tools {
+                    let loss = "takes no tools: answered without the project's tools";
+                    tracing::warn!("{provider}/{model} {loss}");
+                }
+                tracing::info!(%provider, %model, forms = ?other, %detail, "call sent in another form");
+                return Ok(Phase::Asking(request));
+            }
             if fault.code == FaultCode::ModelNotFound {
-                fault.detail += &near_models(shared, &model).await;
+                fault.detail += &near_models(shared, model).await;
             }
             return Err(fault);
         }
+        // The client has decoded the encodings that it knows.
+        let encoding = response.headers().get(CONTENT_ENCODING);
+        if let Some(encoding) = encoding.filter(|encoding| *encoding != "identity") {
+            let encoding = String::from_utf8_lossy(encoding.as_bytes());
+            return Err(fault::encoded(&encoding));
+        }
+        let reading = Reading::new(shared.decoder(request, forms), Bounds::default());
         Ok(Phase::Reading(Box::new(Answer { response, reading })))
     }
 
@@ -185,7 +212,8 @@ pub(super) async fn refusal(mut response: Response, shared: &Shared) -> Fault {
 
 /// Whether a URL of OpenAI's dialect has no version, as most servers want one.
 fn lacks_version(url: &Url) -> bool {
-    let base = url.path().strip_suffix("/chat/completions");
+    let mut bases = ["/chat/completions", "/responses"].iter();
+    let base = bases.find_map(|route| url.path().strip_suffix(route));
     base.is_some_and(|base| !base.contains("/v1"))
 }
 

@@ -9,8 +9,8 @@ use tokio::time::timeout;
 use super::Shared;
 use crate::{
     llm::{
-        Dialect, ModelSettings, fault,
-        lenient::{Count, Text},
+        ModelSettings, fault,
+        lenient::{Count, Few, Object, Text, parse, parse_object},
     },
     model::{Fault, FaultCode},
 };
@@ -20,10 +20,15 @@ const LIST_LIMIT: usize = 8 << 20;
 /// Deadline for the body of the list.
 const LIST_TIME: Duration = Duration::from_secs(30);
 
-#[derive(Deserialize)]
+/// Most models of a list; the longest known one has hundreds.
+const MODELS: usize = 16_384;
+
+type Models<'a> = Few<Object<Model<'a>>, MODELS>;
+
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Listed<'a> {
-    #[serde(borrow, default)]
-    data: Vec<Model<'a>>,
+    data: Models<'a>,
 }
 
 /// Servers agree on `id` only.
@@ -38,7 +43,7 @@ struct Model<'a> {
     max_input_tokens: Count,
     max_completion_tokens: Count,
     max_output_tokens: Count,
-    top_provider: Option<TopProvider>,
+    top_provider: Object<TopProvider>,
 }
 
 #[derive(Default, Deserialize)]
@@ -68,14 +73,7 @@ pub(crate) fn nearest(names: &[&str], model: &str) -> Vec<String> {
 
 pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
     let connection = &shared.connection;
-    let url = match shared.dialect {
-        Dialect::OpenAi | Dialect::Responses => connection.url(&["models"]),
-        Dialect::Anthropic => {
-            let mut url = connection.versioned_url("v1", "models");
-            url.query_pairs_mut().append_pair("limit", "1000");
-            url
-        }
-    };
+    let url = shared.main.protocol().listing(connection);
     let asked = connection
         .client
         .get(url)
@@ -84,7 +82,7 @@ pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
         .send();
     let answered = timeout(shared.patience, asked)
         .await
-        .map_err(|_| fault::headers_late(&connection.place, shared.patience))?;
+        .map_err(|_| fault::headers_late(&connection.place, shared.patience, shared.local))?;
     let response = answered.map_err(|error| fault::of_send(&error, &connection.place))?;
     if !response.status().is_success() {
         return Err(super::exchange::refusal(response, shared).await);
@@ -109,15 +107,21 @@ async fn whole(mut response: Response) -> Result<Vec<u8>, Fault> {
 }
 
 fn models(json: &str) -> Result<Vec<ModelSettings>, Fault> {
-    let listed: Listed<'_> =
-        serde_json::from_str(json).map_err(|error| fault::bad_stream(&error))?;
-    let models = listed.data.into_iter().filter(|model| !model.id.is_empty());
+    let mut space = String::new();
+    // Some servers send the list alone.
+    let listed = match json.trim_start().starts_with('[') {
+        true => parse::<Models<'_>>(json, &mut space),
+        false => parse_object::<Listed<'_>>(json, &mut space).map(|listed| listed.data),
+    };
+    let listed = listed.map_err(|error| fault::bad_stream(&error))?;
+    let models = listed.0.into_iter().filter_map(|model| model.0);
+    let models = models.filter(|model| !model.id.is_empty());
     Ok(models.map(Model::settings).collect())
 }
 
 impl Model<'_> {
     fn settings(self) -> ModelSettings {
-        let top = self.top_provider.as_ref();
+        let top = self.top_provider.0.as_ref();
         let windows = [
             top.and_then(|top| top.context_length.0),
             self.context_length.0,
@@ -136,7 +140,7 @@ impl Model<'_> {
             name: self.id.0.into_owned(),
             context_window: first(&windows),
             max_output: first(&outputs),
-            images: None,
+            ..ModelSettings::default()
         }
     }
 }

@@ -79,11 +79,21 @@ const ANTHROPIC: &[&str] = &[
     "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
 ];
 
+/// Events of that reply in the dialect of the Responses API.
+const RESPONSES: &[&str] = &[
+    "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"status\":\"in_progress\"}}\n\n",
+    ": keepalive\n\n",
+    "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"Hel\"}\n\n",
+    "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"lo\"}\n\n",
+    "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[],\"usage\":{\"input_tokens\":9,\"output_tokens\":3}}}\n\n",
+];
+
 fn events(dialect: Dialect) -> &'static [&'static str] {
     match dialect {
-        Dialect::OpenAi | Dialect::Responses => OPENAI,
+        Dialect::Responses => RESPONSES,
+        Dialect::OpenAi => OPENAI,
         Dialect::Anthropic => ANTHROPIC,
     }
 }
 
-const DIALECTS: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
+const DIALECTS: [Dialect; 3] = [Dialect::OpenAi, Dialect::Responses, Dialect::Anthropic];

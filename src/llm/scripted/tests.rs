@@ -31,6 +31,7 @@ fn after(replies: usize) -> Request {
         tools: [].into(),
         tool_choice: ToolChoice::Auto,
         options: None,
+        instead_of: None,
     }
 }
 
@@ -202,9 +203,9 @@ async fn stop_usage_and_broken_arguments_are_replayed_verbatim() {
     let usage = Usage {
         input_tokens: 9,
         cached_tokens: 8,
-        cache_write_tokens: 0,
         output_tokens: 7,
         cost: NanoUsd(6),
+        ..Usage::default()
     };
     let reply = ScriptedReply::default()
         .raw_call("code_search", "{\"query\": ")

@@ -12,7 +12,9 @@ fn read(chunks: &[&[u8]], limit: usize) -> Result<Vec<Named>, TooLong> {
             events.push(event);
         }
     }
-    events.extend(parser.finish()?);
+    while let Some(event) = parser.finish()? {
+        events.push(event);
+    }
     let named = events.into_iter().map(|event| (event.name, event.data));
     Ok(named.collect())
 }
@@ -26,7 +28,7 @@ fn data(texts: &[&str]) -> Vec<Named> {
 
 #[test]
 fn sse_events_parse_in_every_form() {
-    let forms: [(&str, &[u8], Vec<Named>); 17] = [
+    let forms: [(&str, &[u8], Vec<Named>); 21] = [
         ("nothing", b"", vec![]),
         ("line feeds", b"data: a\n\ndata: b\n\n", data(&["a", "b"])),
         (
@@ -40,6 +42,26 @@ fn sse_events_parse_in_every_form() {
         ("no space", b"data:a\n\n", data(&["a"])),
         ("one space of two", b"data:  a\n\n", data(&[" a"])),
         ("several lines", b"data: a\ndata: b\n\n", data(&["a\nb"])),
+        (
+            "no blank lines between events",
+            b"data: {a}\ndata: {b}\n: x\ndata: [DONE]",
+            data(&["{a}", "{b}", "[DONE]"]),
+        ),
+        (
+            "no blank lines between named events",
+            b"event: x\ndata: {a}\nevent: y\ndata: {b}\n\n",
+            vec![("x".into(), "{a}".into()), ("y".into(), "{b}".into())],
+        ),
+        (
+            "a JSON text in lines",
+            b"data: {\ndata: [\ndata: {},\ndata: {}\ndata: ]}\n\n",
+            data(&["{\n[\n{},\n{}\n]}"]),
+        ),
+        (
+            "a name after the data",
+            b"data: a\nevent: x\n\n",
+            vec![("x".into(), "a".into())],
+        ),
         ("empty data", b"data:\n\ndata\n\n", data(&["", ""])),
         ("comments", b": hello\n\n:\n:\n\ndata: a\n\n", data(&["a"])),
         (

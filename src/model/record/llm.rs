@@ -45,6 +45,20 @@ pub struct FailedOver {
     pub usage: Usage,
 }
 
+/// `llm.prefix_broken`: the provider refuses what it has sent itself, because the conversation before
+/// it has changed. The call is repeated without it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrefixBroken {
+    /// The refused attempt.
+    pub attempt: Attempt,
+    /// The model, as `provider/model`.
+    pub model: String,
+    /// The refusal.
+    pub fault: Fault,
+    /// How many messages of the conversation, from its beginning, lose their opaque parts for good.
+    pub messages: usize,
+}
+
 /// `llm.failed`: a call ended without a reply. No other record has its usage, which may be an
 /// estimate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -172,6 +186,8 @@ facts! {
         Retried(Retried) = "llm.retried",
         /// See [`FailedOver`].
         FailedOver(FailedOver) = "llm.failed_over",
+        /// See [`PrefixBroken`].
+        PrefixBroken(PrefixBroken) = "llm.prefix_broken",
         /// See [`Failed`].
         Failed(Failed) = "llm.failed",
         /// See [`ModelUsage`].

@@ -1,8 +1,10 @@
 //! Tables for docs/protocol.md, "Signals": the signal of a reply, and the visible text.
 
+mod calls;
 mod confidence;
 mod cost;
 mod fields;
+mod marks;
 mod near_misses;
 mod place;
 mod strip;

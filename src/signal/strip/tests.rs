@@ -1,14 +1,14 @@
 //! The stream yields the reader's text, however it is cut, and yields it early.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use proptest::{prelude::*, sample::select, test_runner::Config};
 use regex::Regex;
 
 use super::*;
 use crate::{
-    model::Timestamp,
-    signal::{Finding, escape, read},
+    model::{Timestamp, ToolSpec},
+    signal::{Finding, escape, read, read_reply},
 };
 
 /// Runs 10,000 cases, and twenty times as many if `ORACLE_LONG_TESTS` is set.
@@ -106,6 +106,24 @@ fn thoughtful_reply() -> impl Strategy<Value = String> {
         "\n</",
         "<reasoning>",
         "</reasoning>",
+        "[THINK]",
+        "[/THINK]",
+        "◁think▷",
+        "◁/think▷",
+        "<|im_end|>",
+        "<|im_start|>assistant\n",
+        "<|channel|>analysis<|message|>",
+        "<|channel|>final<|message|>",
+        "<|end|>",
+        "</s>",
+        "<s>",
+        "[INST]",
+        "<tool_call>",
+        "{\"name\": \"search\", \"arguments\": {}}",
+        "\n{\"name\": \"search\", \"arguments\": {}}\n",
+        "</tool_call>\n",
+        "<function=search></function>",
+        "[TOOL_CALLS]",
     ]);
     let part = prop_oneof![2 => fragment(), 1 => tag.prop_map(str::to_owned)];
     prop::collection::vec(part, 0..16).prop_map(|parts| parts.concat())
@@ -146,8 +164,19 @@ proptest! {
         reply in prop_oneof![reply(), thoughtful_reply()],
         sizes in prop::collection::vec(1_usize..12, 1..6),
     ) {
-        let whole = read(&reply, Timestamp::default()).text;
-        prop_assert_eq!(strip(chunks(&reply, &sizes)).concat(), whole);
+        let tools: Arc<[ToolSpec]> = Arc::new([ToolSpec::new("search", "", true.into())]);
+        for tools in [Arc::default(), tools] {
+            let whole = read_reply(&reply, Arc::clone(&tools), true, Timestamp::default());
+            let mut stripper = Stripper::for_tools(tools, true);
+            let pieces = chunks(&reply, &sizes).into_iter();
+            let mut shown: String = pieces.map(|piece| stripper.push(piece)).collect();
+            shown += &stripper.finish();
+            let text = whole.reading.text;
+            // A thought without an opening tag is shown before its end is known.
+            let is_whole = !["</", "[/", "◁/"].iter().any(|tag| reply.contains(tag));
+            prop_assert!(shown.ends_with(&text), "{shown:?} {text:?}");
+            prop_assert!(shown == text || !is_whole, "{shown:?} {text:?}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use rmcp::{
     model::{
         CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest,
         Implementation, JsonObject, PaginatedRequestParams, PingRequest, ProgressNotificationParam,
-        ProtocolVersion, ServerResult,
+        ProtocolVersion, RequestId, ServerResult,
     },
     service::{NotificationContext, PeerRequestOptions},
     transport::{
@@ -29,7 +29,7 @@ use rmcp::{
     },
 };
 use tokio::{
-    sync::{Notify, mpsc, oneshot, watch},
+    sync::{Notify, broadcast, mpsc, oneshot, watch},
     task::JoinSet,
     time::{Instant, sleep_until, timeout},
 };
@@ -38,8 +38,11 @@ use tokio_util::{
     sync::CancellationToken,
 };
 
+use serde::de::DeserializeOwned;
+
 use super::{Declared, KnownTool, Pins, Settings, Transport, process::Process, result};
 use crate::{
+    llm::mended,
     model::ToolSpec,
     tool::{
         CallProgress, CallStep, ToolError, ToolOutput,
@@ -49,6 +52,8 @@ use crate::{
 
 /// State of a server that starts with its first call.
 const IDLE: &str = "idle";
+/// Responses that cannot be read and that the calls have not seen.
+const UNREAD: usize = 4;
 /// Waiting calls of a server.
 const QUEUE: usize = 64;
 /// Most tools of a server.
@@ -213,7 +218,12 @@ impl Server {
     }
 
     async fn connect(&self) -> Result<Connection, String> {
-        let (settings, handler) = (&self.settings, Handler::default());
+        let settings = &self.settings;
+        let handler = Handler {
+            listed: Arc::default(),
+            unread: broadcast::Sender::new(UNREAD),
+            progress: ProgressDispatcher::default(),
+        };
         let ours = handler.clone();
         let (most, oversized) = (settings.max_reply_bytes, Arc::new(AtomicBool::new(false)));
         let (service, process) = match &settings.transport {
@@ -224,6 +234,7 @@ impl Server {
                 let newline = || b"\n".to_vec();
                 let lines = AnyDelimiterCodec::new_with_max_length(newline(), newline(), most);
                 let oversized = Arc::clone(&oversized);
+                let unread = handler.unread.clone();
                 // rmcp's own reader would skip a line that is too long, and its call would wait.
                 let messages = FramedRead::new(output, lines)
                     .take_while(move |line| {
@@ -232,8 +243,9 @@ impl Server {
                         oversized.fetch_or(is_too_long, Ordering::Relaxed);
                         ready(line.is_ok())
                     })
-                    .filter_map(|line| {
-                        ready(serde_json::from_slice(&line.unwrap_or_default()).ok())
+                    .filter_map(move |line| {
+                        let line = line.unwrap_or_default();
+                        ready(read(&String::from_utf8_lossy(&line), &unread))
                     });
                 let input = FramedWrite::new(input, JsonRpcMessageCodec::default());
                 let transport = SinkStreamTransport::new(input, messages);
@@ -389,6 +401,8 @@ impl Server {
         let params = CallToolRequestParams::new(job.tool).with_arguments(job.arguments);
         let request = CallToolRequest::new(params).into();
         let options = PeerRequestOptions::no_options();
+        let unread = &link.handler.unread;
+        let mut unreadable = unread.subscribe();
         let answer = match link.peer.send_cancellable_request(request, options).await {
             Err(error) => Err(error),
             Ok(mut handle) => {
@@ -405,6 +419,11 @@ impl Server {
                             let cancel = handle.cancel(Some("no longer needed".to_owned()));
                             let _ = timeout(BRIEF, cancel).await;
                             return self.is_alive(&link).await;
+                        }
+                        Ok(line) = unreadable.recv() => {
+                            if unread.receiver_count() == 1 || names(&line, &handle.id) {
+                                break Err(ServiceError::UnexpectedResponse);
+                            }
                         }
                         Some(step) = steps.next() => job.progress.report(CallStep {
                             done: step.progress,
@@ -428,6 +447,10 @@ impl Server {
         let (name, most) = (&self.settings.name, self.settings.max_reply_bytes);
         let why = match answer {
             Ok(ServerResult::CallToolResult(result)) => return result::output(result, name),
+            Err(ServiceError::UnexpectedResponse) => refuse!(
+                "the result from the MCP server `{name}` cannot be read: whether the call had an \
+                 effect is unknown"
+            ),
             Ok(_) => refuse!(
                 "the MCP server `{name}` did not answer the call: it asks for what Oracle does not \
                  support"
@@ -476,6 +499,28 @@ impl Settings {
     }
 }
 
+/// Reads a message, mended as a model's reply is. A response that cannot be read even so is told to
+/// the calls that wait.
+fn read<T: DeserializeOwned>(line: &str, unread: &broadcast::Sender<Arc<str>>) -> Option<T> {
+    let message = serde_json::from_str(&mended(line));
+    if let Err(error) = &message
+        && line.contains("\"jsonrpc\"")
+        && !line.contains("\"method\"")
+    {
+        tracing::warn!(%error, "cannot read a response of an MCP server");
+        let _ = unread.send(line.into());
+    }
+    message.ok()
+}
+
+/// Whether a broken response has this id.
+fn names(line: &str, id: &RequestId) -> bool {
+    let told = line.replace(' ', "");
+    [",", "}"]
+        .iter()
+        .any(|end| told.contains(&format!("\"id\":{id}{end}")))
+}
+
 #[derive(Clone)]
 struct Link {
     peer: Peer<RoleClient>,
@@ -492,9 +537,11 @@ struct Connection {
 }
 
 /// Our side of a connection: it declares no capabilities.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Handler {
     listed: Arc<Notify>,
+    /// Responses that cannot be read.
+    unread: broadcast::Sender<Arc<str>>,
     progress: ProgressDispatcher,
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use oracle_agent::{
     llm::{Backend, DeltaStream, Request, Scripted, script::Script, scripted::ScriptedReply},
-    model::{Fault, FaultClass, Seq},
+    model::{Fault, FaultClass, Outcome, Seq},
     testkit::{Panics, Probe, SilentBackend, TestOracle},
 };
 
@@ -238,4 +238,81 @@ async fn script_continues_at_each_conversations_position_across_processes() {
         let got = session.ask("and now?").await.unwrap();
         assert_eq!(end(&got), answered(answer), "{name}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn endless_repetition_is_cut_and_tried_once_more() {
+    let endless = || ScriptedReply::chunks(["Let me know. "; 2_000]);
+    for (name, more, requests, ends) in [
+        (
+            "again",
+            vec![endless(), endless()],
+            2,
+            ("failed".to_owned(), Some("repetition"), ""),
+        ),
+        ("well", Vec::new(), 2, answered("Fine.")),
+    ] {
+        let script = Scripted::new().play(endless());
+        let script = more.into_iter().fold(script, Scripted::play);
+        let script = script.reply(done("Fine."));
+        let oracle = TestOracle::new(script.clone()).start().await.unwrap();
+        let session = oracle.session("s").unwrap();
+        let answer = session.ask("how?").await.unwrap();
+        assert_eq!(end(&answer), ends, "{name}");
+        assert_eq!(script.requests().len(), requests, "{name}");
+        assert!(
+            answer.usage.output_tokens > 1_000,
+            "{name}: {:?}",
+            answer.usage
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_reply_is_not_asked_for_again() {
+    let script = Scripted::new()
+        .play(ScriptedReply::chunks(["word "; 1_000]))
+        .slowly(Duration::from_secs(50));
+    let oracle = TestOracle::new(script.clone()).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    let answer = session.ask("how?").await.unwrap();
+    let Outcome::Failed { code, detail } = &answer.outcome else {
+        panic!("{answer:?}")
+    };
+    assert_eq!(code.as_str(), "total_timeout");
+    assert!(detail.contains("`model.total_deadline`"), "{detail}");
+    assert_eq!(script.requests().len(), 1);
+}
+
+struct Local(SilentBackend<Scripted>);
+
+impl Backend for Local {
+    fn provider(&self) -> &str {
+        self.0.provider()
+    }
+    fn is_local(&self) -> bool {
+        true
+    }
+    fn call(&self, request: Request) -> DeltaStream {
+        self.0.call(request)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn local_model_has_long_for_its_first_token_and_one_attempt() {
+    let script = Scripted::new().reply(done("Fine."));
+    let oracle = TestOracle::new(Local(SilentBackend::new(1, script.clone())))
+        .settings(|settings| settings.gateway.local_first_token = Duration::from_secs(300))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let answer = session.ask("how?").await.unwrap();
+    let Outcome::Failed { code, detail } = &answer.outcome else {
+        panic!("{answer:?}")
+    };
+    assert_eq!(code.as_str(), "stall");
+    let told = ["within 300s", "`model.first_token_deadline`"];
+    assert!(told.iter().all(|told| detail.contains(told)), "{detail}");
+    assert_eq!(script.requests().len(), 0, "no second attempt");
 }

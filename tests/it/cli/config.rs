@@ -97,6 +97,88 @@ fn check_validates_what_a_start_would_build() {
     );
 }
 
+/// A model without a price could spend any amount.
+#[test]
+fn budget_of_money_needs_prices() {
+    let server =
+        "[[providers]]\nname = 'own'\ndialect = 'openai'\nbase_url = 'http://127.0.0.1:1'\n";
+    let priced = "[[providers.models]]\nname = 'm'\ninput = 0\noutput = 0\n";
+    let of_query = "budget.max_cost_usd = 1\n";
+    let profile = |more: &str| format!("[[profiles]]\nname = 'p'\nchain = ['own/m']\n{more}");
+    let sub_agent = profile("sub_agent_of = ['oracle']\n");
+    for (what, file, models, refused) in [
+        ("query", format!("{of_query}{server}"), "own/m", true),
+        (
+            "session",
+            format!("budget.session_max_cost_usd = 1\n{server}"),
+            "own/m",
+            true,
+        ),
+        (
+            "tenant",
+            format!("tenants.cost_usd_per_month = 1\n{server}"),
+            "own/m",
+            true,
+        ),
+        (
+            "key",
+            format!("[tenants.keys.ci]\ncost_usd_per_day = 1\n{server}"),
+            "own/m",
+            true,
+        ),
+        (
+            "second choice",
+            format!("{of_query}{server}"),
+            "offline,own/m",
+            true,
+        ),
+        (
+            "profile",
+            format!("{server}{}", profile("max_cost_usd = 1\n")),
+            "offline",
+            true,
+        ),
+        (
+            "inherited",
+            format!("{of_query}{server}{}", profile("")),
+            "offline",
+            true,
+        ),
+        (
+            "sub-agent",
+            format!("{of_query}{server}{sub_agent}"),
+            "offline",
+            true,
+        ),
+        (
+            "tokens",
+            format!("budget.max_tokens = 1000\n{server}"),
+            "own/m",
+            false,
+        ),
+        ("no budget", server.to_owned(), "own/m", false),
+        (
+            "priced at 0",
+            format!("{of_query}{server}{priced}"),
+            "own/m",
+            false,
+        ),
+        ("local", of_query.to_owned(), "ollama/qwen3,offline", false),
+    ] {
+        let place = Workspace::new(&[("o.toml", &file)]);
+        let line = format!("config check --config o.toml --model {models}");
+        let output = place.oracle(&line).output();
+        let said = format!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert_eq!(!output.status.success(), refused, "{what}: {said}");
+        let names = said.contains("the price of the model `own/m` is unknown");
+        assert_eq!(names, refused, "{what}: {said}");
+    }
+}
+
 #[test]
 fn command_stops_at_configuration_problems() {
     let place = Workspace::new(&[]);

@@ -155,7 +155,7 @@ fn doctor_explains_how_to_fix_a_broken_model() {
             .env("LOCAL_KEY", "wrong")
             .env("LOCAL_HEADER", "h"),
         place
-            .oracle("doctor --model openai/gpt-4.1")
+            .oracle("doctor --model openai/gpt-6.1-terra")
             .env("OPENAI_BASE_URL", &server.url),
         place
             .oracle("doctor --model ollama/x,nobody/y")

@@ -20,6 +20,56 @@ fn models_without_key_or_server_explains_what_to_do() {
 }
 
 #[test]
+fn newer_table_is_stored_and_used() {
+    let table = "date = \"2999-01-01\"\nsource = \"a test\"\nprice = [\n  \
+                 { model = \"anthropic/claude-opus-5-5\", input = 7, output = 8, \
+                 retires = \"2020-01-02\", successor = \"anthropic/next\" },\n]\n";
+    let old = table.replace("2999", "2025");
+    let place = Workspace::new(&[("new.toml", table), ("old.toml", &old), ("t.json", "{}")]);
+    for (line, said) in [
+        (
+            "models update --from old.toml",
+            "is of 2025-01-01, and this program has one of",
+        ),
+        ("models update --from t.json", "is JSON"),
+        (
+            "models update --from nowhere.toml",
+            "cannot read the table `nowhere.toml`",
+        ),
+    ] {
+        let output = run(&place, line).output();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{line}: {error}");
+        assert!(error.contains(said), "{line}: {error}");
+    }
+    assert!(
+        run(&place, "models update --from new.toml")
+            .output()
+            .status
+            .success()
+    );
+    let listing = "models --json --model anthropic/claude-opus-5-5";
+    let output = run(&place, listing)
+        .env("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
+        .output();
+    let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(listed["table"], "a test of 2999-01-01");
+    let model = &listed["providers"][0]["models"][0];
+    assert_eq!(model["usd_per_million_tokens"]["input"], 7.0);
+    let end = (&model["retires"], &model["successor"]);
+    assert_eq!(end, (&"2020-01-02".into(), &"anthropic/next".into()));
+    let warning =
+        "the model `anthropic/claude-opus-5-5` retired on 2020-01-02: use `anthropic/next`";
+    assert_eq!(listed["advice"][0], warning);
+    // The same warning comes at a start.
+    let asked = run(&place, "ask hi --model offline,anthropic/claude-opus-5-5")
+        .env("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
+        .output();
+    let said = String::from_utf8_lossy(&asked.stderr).into_owned();
+    assert_eq!(said.matches(warning).count(), 1, "{said}");
+}
+
+#[test]
 fn models_lists_a_servers_models_with_known_details() {
     let server = Server::start(ServerBehaviour::Good);
     let chain = "[model]\nchain = [\"local/small\", \"offline\", \"local/own\"]\n";
@@ -114,7 +164,7 @@ fn key_in_the_environment_selects_the_provider() {
 fn a_named_provider_without_its_key_stops_the_start() {
     let place = Workspace::new(&[]);
     let lines = [
-        "ask --model openai/gpt-4.1 hi",
+        "ask --model openai/gpt-6.1-terra hi",
         "config check --model anthropic/x,openai/y,nobody/z",
         "config check --model nobody/z",
     ];

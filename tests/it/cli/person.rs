@@ -14,6 +14,7 @@ mod approving;
 mod commands;
 mod editing;
 mod ending;
+mod failover;
 mod picture;
 mod screen;
 mod screens;

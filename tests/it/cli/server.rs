@@ -17,6 +17,8 @@ pub(super) enum ServerBehaviour {
     Good,
     /// No streams, usage, tool calls, signals or list of models.
     Poor,
+    /// Good, but refuses requests with tools.
+    NoTools,
     /// Like Ollama: no keys, and some of its models cannot chat.
     Ollama,
 }
@@ -120,6 +122,10 @@ fn reply(head: &str, body: &str, manner: ServerBehaviour) -> (&'static str, &'st
             JSON,
             json!({ "error": "no such page" }).to_string(),
         );
+    }
+    if manner == ServerBehaviour::NoTools && body.contains("\"tools\":") {
+        let error = json!({ "error": { "message": "library/small does not support tools" } });
+        return ("400 Bad Request", JSON, error.to_string());
     }
     if manner == ServerBehaviour::Poor {
         let message = json!({ "role": "assistant", "content": "one two three four" });

@@ -96,7 +96,7 @@ fn documented_providers_explain_every_key() {
         (
             "[[providers]]\nname = 'x'\n[[providers.models]]",
             of_models,
-            8,
+            15,
         ),
         ("[[mcp]]\nname = 'x'", of_mcp, 16),
     ] {
@@ -247,7 +247,7 @@ fn providers_are_shown_like_sections() {
 fn detected_chain_is_shown_with_its_reason() {
     let loaded = load(&sources("", &[("OPENAI_API_KEY", "sk-canary")], &[])).unwrap();
     let shown = loaded.show(true).unwrap();
-    let line = "[model]\n# chain is not set: openai/gpt-4.1, because OPENAI_API_KEY is set\n";
+    let line = "[model]\n# chain is not set: openai/gpt-6.1-terra, because OPENAI_API_KEY is set\n";
     assert!(shown.contains(line), "{shown}");
     assert_eq!(from_file(&shown).config, loaded.config);
     assert!(!shown.contains("canary"));

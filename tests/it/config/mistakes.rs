@@ -373,10 +373,6 @@ fn validate_checks_a_configuration_built_in_code() {
     assert_eq!(
         lines,
         [
-            "set in code: `model.headers_deadline` is `1m`, expected less than \
-             `supervisor.stall_limit`, which is 45s",
-            "set in code: `model.first_token_deadline` is `1m`, expected less than \
-             `supervisor.stall_limit`, which is 45s",
             "set in code: `model.idle_deadline` is `1m`, expected less than \
              `supervisor.stall_limit`, which is 45s",
             "set in code: `model.total_deadline` is `10m`, expected less than \

@@ -19,7 +19,7 @@ fn a_short_provider_has_defaults_and_no_key() {
         panic!("one provider: {:?}", loaded.config.providers);
     };
     assert_eq!(
-        (provider.dialect, provider.stream),
+        (provider.dialect(), provider.stream),
         (Dialect::OpenAi, Streaming::Always)
     );
     assert_eq!(provider.base_url.as_str(), "http://h:1/v1");
@@ -96,7 +96,7 @@ fn problems_name_line_key_value_and_what_is_allowed() {
         (
             "a dialect",
             SHORT.replace("'openai'", "'grpc'"),
-            "oracle.toml:3: `providers.dialect` is `'grpc'`, expected \"openai\" or \"anthropic\"",
+            "oracle.toml:3: `providers.dialect` is `'grpc'`, expected \"openai\", \"responses\" or \"anthropic\"",
         ),
         (
             "a name that is taken by what is built in",

@@ -164,10 +164,11 @@ async fn invalid_configuration_changes_nothing_and_reports_every_problem() {
             "`server.models` has the name of the profile `p`: choose another name",
         ),
         (
-            "[model]\nchain = ['scripted/one']\n[tenants.keys.ci]\ncost_usd_per_day = 1.5\n",
-            "the price of the model `scripted/one` is unknown, so that a budget of money under \
-             `[tenants]` cannot count it: set its `input` and `output` in `[[providers.models]]` \
-             or in the file of `budget.prices` (0 if it is free), or remove the budget",
+            "[model]\nchain = ['own/one']\n[tenants.keys.ci]\ncost_usd_per_day = 1.5\n\
+             [[providers]]\nname = 'own'\ndialect = 'openai'\nbase_url = 'http://h'\n",
+            "the price of the model `own/one` is unknown, so that no budget of money can count it: \
+             set its `input` and `output` in `[[providers.models]]` or in the file of \
+             `budget.prices` (0 if it is free), or remove the budget",
         ),
     ] {
         *text.lock().unwrap() = file.to_owned();

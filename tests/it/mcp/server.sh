@@ -33,6 +33,10 @@ while IFS= read -r line; do
             echo '{"foo":1}'
             text "$id" "after garbage"
             ;;
+        *'"name":"odd"'*)
+            printf '\357\273\277{"result":{"content":[{"type":"text","type":null,"text":"cut \\ud83d"}],"structuredContent":{"mean":NaN}},"jsonrpc":"2.0","id":%s,"id":null}\n' "$id"
+            ;;
+        *'"name":"broken"'*) result "$id" '{"content":[{"type":"text","text":"cut' ;;
         *'"name":"nonsense"'*) result "$id" '5' ;;
         *'"name":"huge"'*)
             printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"' "$id"

@@ -83,7 +83,7 @@ const ROWS: &[(&str, Want)] = &[
     ("context", Final("context")),
     ("html", Waits("overloaded")),
     ("error-200", Again("server_error")),
-    ("stall-headers", Waits("headers_timeout")),
+    ("stall-headers", Final("headers_timeout")),
     ("hang-up", Waits("hung_up")),
     ("error-first", Again("server_error")),
     ("error-late", Again("server_error")),
@@ -91,10 +91,10 @@ const ROWS: &[(&str, Want)] = &[
     ("stall", Again("stall")),
     ("no-mark", Nothing),
     ("no-end", Again("cut")),
-    ("comments-only=50", Again("stall")),
+    ("comments-only=50", Final("stall")),
     ("comments", Nothing),
-    ("slow=1000", Again("stall")),
-    ("slow=5", Again("total_timeout")),
+    ("slow=1000", Final("stall")),
+    ("slow=5", Final("total_timeout")),
     ("out-of-order", Nothing),
     ("bom", Nothing),
     ("crlf", Nothing),
@@ -135,7 +135,9 @@ const EXCEPTIONS: &[(&str, Dialect, Want)] = &[
 /// Effects that differ for a reply that is no stream.
 const OF_WHOLES: &[(&str, Want)] = &[
     // Its headers come when it is complete.
-    ("stall-headers", Again("stall")),
+    ("stall-headers", Final("stall")),
+    // Nothing precedes it either.
+    ("stall", Final("stall")),
 ];
 
 fn exception(fault: &str, dialect: Dialect, mode: Mode) -> Option<Want> {

@@ -169,6 +169,7 @@ pub(super) async fn play(name: &str, play: &Play) -> Came {
         .settings(|settings| {
             settings.gateway = GatewaySettings {
                 first_token,
+                local_first_token: first_token,
                 idle,
                 total,
                 ..GatewaySettings::default()

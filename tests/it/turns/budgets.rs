@@ -352,6 +352,7 @@ fn reply_cost_overrides_the_model_price() {
         cached: NanoUsd(1_000_000_000),
         cache_write: NanoUsd(3_000_000_000),
         output: NanoUsd(10_000_000_000),
+        ..Price::FREE
     };
     let priced = ModelChoice {
         price: Some(price),

@@ -96,6 +96,7 @@ fn dropped_call_counts_known_usage_or_an_estimate() {
                 cached: NanoUsd(0),
                 cache_write: NanoUsd(2_000_000),
                 output: NanoUsd(3_000_000),
+                ..Price::FREE
             };
             policy.models = Arc::from([ModelChoice {
                 price: Some(price),

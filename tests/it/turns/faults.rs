@@ -5,7 +5,7 @@ use std::time::Duration;
 use oracle_agent::{
     kernel::{Effect, ModelChoice, Policy, Report},
     model::{
-        Fault, FaultClass, NanoUsd, Outcome, Price, Timestamp,
+        Fault, FaultClass, FaultCode, NanoUsd, OpaquePart, Outcome, Part, Price, Reply, Timestamp,
         record::{Fact, TurnFact, TurnRestartCause},
     },
 };
@@ -54,9 +54,7 @@ fn usage_of_failed_attempts_counts_once() {
     let priced = ModelChoice {
         price: Some(Price {
             input: NanoUsd(2_000_000_000),
-            cached: NanoUsd(0),
-            cache_write: NanoUsd(0),
-            output: NanoUsd(0),
+            ..Price::FREE
         }),
         ..ModelChoice::new("p/two")
     };
@@ -272,4 +270,51 @@ fn failed_query_leaves_the_history_and_the_session_continues() {
     assert_eq!(play.messages(), before);
     play.ask(QUESTION).says(&done());
     assert_eq!(play.end(), Some(("answered", "")));
+}
+
+/// A reply with reasoning that only its model can read.
+fn thought(reply: Reply) -> Reply {
+    let thought = Part::Opaque(OpaquePart {
+        provider: "p".into(),
+        model: "one".into(),
+        body: "{}".into(),
+    });
+    let parts = [thought].into_iter().chain(reply.parts).collect();
+    Reply { parts, ..reply }
+}
+
+fn thoughts(play: &Play) -> Vec<bool> {
+    let is_thought = |part: &Part| matches!(part, Part::Opaque(_));
+    let messages = play.messages().iter();
+    let replies = messages.filter(|message| message.calls().count() + message.texts().count() > 0);
+    let replies = replies.filter(|message| message.role == oracle_agent::model::Role::Assistant);
+    replies
+        .map(|reply| reply.parts.iter().any(is_thought))
+        .collect()
+}
+
+#[test]
+fn refused_reasoning_of_earlier_queries_is_dropped_for_good() {
+    let refused = || Fault::permanent(FaultCode::ThinkingRefused, "bound to another conversation");
+    let mut play = Play::asked(chain(&["p/one"]));
+    play.replies(thought(reply(&done(), Vec::new())));
+    play.ask("And now?");
+    play.replies(thought(reply("Looking.", vec![call("a", "code_search")])));
+    play.ok("a", "src/a.rs");
+    assert_eq!(thoughts(&play), [true, true]);
+    // First without the thoughts of the earlier query, then without any, then it is hopeless.
+    play.fails(refused());
+    assert_eq!(play.kinds(), ["llm.prefix_broken", "turn.restarted"]);
+    assert_eq!(thoughts(&play), [false, true]);
+    play.restart(oracle_agent::model::record::RestartCause::Crash);
+    assert_eq!(thoughts(&play), [false, true]);
+    play.fails(refused());
+    assert_eq!(thoughts(&play), [false, false]);
+    play.fails(refused());
+    assert!(matches!(play.outcome(), Outcome::Failed { .. }));
+    // The next query is not affected.
+    play.ask("Still there?");
+    play.replies(thought(reply(&done(), Vec::new())));
+    assert_eq!(play.outcome(), &Outcome::Answered);
+    assert_eq!(thoughts(&play), [false, true]);
 }

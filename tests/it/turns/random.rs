@@ -454,10 +454,11 @@ fn some_reply(a: u8, b: u8) -> Reply {
         24..28 => StopReason::MaxTokens,
         28 => StopReason::Refusal,
         29 => StopReason::ContentFilter,
+        100..104 => StopReason::Paused,
         30..100 => StopReason::ToolCalls,
         _ => StopReason::EndTurn,
     };
-    let calls = if stop == StopReason::EndTurn {
+    let calls = if matches!(stop, StopReason::EndTurn | StopReason::Paused) {
         0
     } else {
         a % 4

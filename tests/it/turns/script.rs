@@ -184,9 +184,8 @@ pub(super) fn stopped(stop: StopReason, reply: Reply) -> Reply {
 pub(super) fn usage(input_tokens: u64, output_tokens: u64, nano: u64) -> Usage {
     Usage {
         input_tokens,
-        cached_tokens: 0,
-        cache_write_tokens: 0,
         output_tokens,
         cost: NanoUsd(nano),
+        ..Usage::default()
     }
 }

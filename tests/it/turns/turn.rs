@@ -214,6 +214,27 @@ fn cut_reply_continues_more_briefly() {
 }
 
 #[test]
+fn paused_reply_goes_back_as_it_is_and_is_no_answer() {
+    for kind in [QueryType::Code, QueryType::Conversational] {
+        let mut play = Play::new(policy());
+        play.ask_as(kind, "tell me");
+        for said in ["I am still searching.", "", ""] {
+            let paused = reply(said, Vec::new());
+            play.replies(stopped(StopReason::Paused, paused));
+            assert_eq!(play.end(), None, "{kind:?}: {said}");
+            assert!(
+                play.guidance().is_empty(),
+                "{kind:?}: {:?}",
+                play.guidance()
+            );
+        }
+        assert_eq!(play.roles().last(), Some(&Role::Assistant));
+        play.replies(reply(&format!("Found it.\n{}", done()), Vec::new()));
+        assert_eq!(play.answer(), "Found it.");
+    }
+}
+
+#[test]
 fn the_calls_of_a_cut_reply_are_not_run() {
     let mut play = Play::asked(policy());
     let half = call_with("c1", "search", "{\"query\": \"ret");

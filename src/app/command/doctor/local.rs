@@ -43,7 +43,7 @@ pub(super) fn check(
         app::classifier(config).map(drop),
         app::composer(config).map(drop),
         app::project_context(config).map(drop),
-        app::prices(config).map(drop),
+        app::prices(config, environment).map(drop),
         super::prompt(args, config).map(drop),
     ];
     let problems = parts.into_iter().filter_map(Result::err);

@@ -37,7 +37,7 @@ pub(super) async fn call(
     backend: &dyn Backend,
     request: Request,
     longest: Duration,
-    price: Option<Price>,
+    price: Option<&Price>,
 ) -> ProbeReply {
     let began = Instant::now();
     let mut stream = backend.call(request.clone());
@@ -65,10 +65,7 @@ pub(super) async fn call(
         parts: parts.unwrap_or_default(),
     };
     let guess = estimate_usage(&request, &said.parts);
-    let mut used = told;
-    if used.cost.0 == 0 {
-        used.cost = price.map(|price| price.of(&used)).unwrap_or_default();
-    }
+    let used = told.priced(price);
     let tokens = |usage: Usage| (usage.input_tokens, usage.output_tokens);
     ProbeReply {
         estimated: tokens(told) == tokens(guess),
@@ -104,6 +101,7 @@ fn request(model: &str, system: Arc<str>, question: &str, tools: Vec<ToolSpec>) 
         tools: tools.into(),
         tool_choice,
         options: None,
+        instead_of: None,
     }
 }
 
@@ -199,16 +197,23 @@ pub(super) fn of_reply(probe_reply: &ProbeReply, provider: &Provider) -> Vec<Fin
     vec![first, streaming, usage]
 }
 
-pub(super) fn of_call(probe_reply: &ProbeReply, provider: &Provider) -> Finding {
+const NO_TOOLS: &str = "choose a model with tools, such as `qwen3` for Ollama, or enable them in the \
+    server (`--jinja` for llama.cpp, `--enable-auto-tool-choice` for vLLM); without them no files are \
+    searched";
+
+/// `refused` if the server has said that the model takes no tools.
+pub(super) fn of_call(probe_reply: &ProbeReply, provider: &Provider, refused: bool) -> Finding {
     const CHECK: &str = "tools";
+    if refused {
+        let seen = "the server says that the model takes no tools, and was asked without them";
+        return Finding::fail(CHECK, seen, NO_TOOLS);
+    }
     if let Err(fault) = &probe_reply.reply {
         return failed(CHECK, fault, provider);
     }
     let Some(call) = probe_reply.said.calls().next() else {
         let seen = "the model did not call the tool it was told to call";
-        let mend = "choose a model that supports tool calls, and enable them in the server if \
-                    needed; without them no files are searched";
-        return Finding::fail(CHECK, seen, mend);
+        return Finding::fail(CHECK, seen, NO_TOOLS);
     };
     let number = call.parsed().map(|arguments| arguments["number"].as_u64());
     if call.name == TOOL && number.is_ok_and(|number| number == Some(NUMBER)) {
@@ -282,12 +287,14 @@ pub(super) fn remedy(fault: &Fault, provider: &Provider) -> String {
         }
         FaultCode::Unauthorized => key,
         FaultCode::Forbidden => format!("{key}, and its permissions"),
-        FaultCode::ModelNotFound => {
+        FaultCode::ModelNotFound | FaultCode::WrongRoute => {
             "choose a model that `oracle models` lists, or correct `base_url`".into()
         }
         FaultCode::RateLimited | FaultCode::Overloaded => "wait a little and try again".into(),
         FaultCode::Quota => "check the plan and credit of the account".into(),
+        FaultCode::ToolsUnsupported => NO_TOOLS.into(),
         FaultCode::BadRequest => "check `dialect` and the model's name".into(),
+        FaultCode::ToolsUnsupported => "choose a model that takes tools".into(),
         FaultCode::Cut | FaultCode::BadStream | FaultCode::EmptyReply => {
             "check `dialect`; for servers that cannot stream, set `stream = \"never\"`".into()
         }

@@ -226,7 +226,7 @@ impl Response {
         }
         for call in &end.calls {
             let id = id.item("fc", first + self.output.len());
-            let call = function_call(&id, Status::Completed, call, &call.arguments);
+            let call = function_call(&id, Status::Completed, call, call.json());
             self.output.push(call);
         }
         self

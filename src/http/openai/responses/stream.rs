@@ -184,7 +184,7 @@ impl EventWriter {
 
     fn call(&mut self, call: &ToolCall, turn: Turn) {
         let id = self.context.head.id.item("fc", self.items);
-        let arguments = &*call.arguments;
+        let arguments = call.json();
         let begun = function_call(&id, Status::InProgress, call, "");
         self.item("response.output_item.added", &begun, turn);
         let delta = json!({ "delta": arguments });

@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    model::{AnswerOptions, CallId, OpaquePart},
+    llm::{Request, json_cache::JsonCache},
+    model::{AnswerOptions, CallId, Capabilities, OpaquePart},
     testkit::llm_conformance::{self as conformance, Scenario},
 };
 
@@ -21,6 +22,7 @@ fn result(id: &str, status: ToolStatus, content: &str) -> Part {
 fn opaque(provider: &str, body: &str) -> Part {
     Part::Opaque(OpaquePart {
         provider: provider.to_owned(),
+        model: String::new(),
         body: body.to_owned(),
     })
 }
@@ -68,19 +70,21 @@ fn conversation() -> Request {
     }
 }
 
+fn takes(images: bool) -> Capabilities {
+    Capabilities {
+        images,
+        ..Capabilities::NONE
+    }
+}
+
 fn written(request: &Request, max_output: Option<u64>, stream: bool) -> String {
-    String::from_utf8(
-        body(
-            request,
-            &JsonCache::default(),
-            "p",
-            true,
-            max_output,
-            stream,
-        )
-        .unwrap(),
-    )
-    .unwrap()
+    let body = body(&Outgoing {
+        takes: takes(true),
+        max_output,
+        stream,
+        ..Outgoing::at("localhost", request, &JsonCache::default())
+    });
+    String::from_utf8(body.unwrap()).unwrap()
 }
 
 fn pretty(request: &Request) -> String {
@@ -348,7 +352,11 @@ fn images_of_results_are_blocks_of_them() {
         ),
         (false, json!("a plot\n[images that you cannot see: 1]")),
     ] {
-        let body = body(&request, &JsonCache::default(), "p", images, None, false).unwrap();
+        let body = body(&Outgoing {
+            takes: takes(images),
+            ..Outgoing::at("localhost", &request, &JsonCache::default())
+        })
+        .unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["messages"][2]["content"][0]["content"], expected);
     }

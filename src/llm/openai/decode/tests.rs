@@ -462,7 +462,7 @@ fn openai_streams_decode_with_their_quirks() {
         (
             "an error as an event",
             &[HELLO, "error|overloaded"],
-            r#""Hello" → ! server_error"#,
+            r#""Hello" → ! overloaded"#,
         ),
         (
             "an error by its object",
@@ -501,6 +501,64 @@ fn openai_streams_decode_with_their_quirks() {
             "no JSON",
             &[HELLO, "hello", DONE],
             r#""Hello" → ! bad_stream"#,
+        ),
+        (
+            "no JSON after the finish reason",
+            &[HELLO, STOP, "{'choices': [], 'usage': None}", USAGE, DONE],
+            r#""Hello" → "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "half a JSON text after the finish reason",
+            &[HELLO, STOP, r#"{"choices":["#],
+            r#""Hello" → "Hello" EndTurn 49/0/1"#,
+        ),
+        (
+            "JSON that is no object",
+            &["null", "[1]", HELLO, "7", STOP, USAGE, DONE],
+            r#""Hello" → "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "repeated keys",
+            &[
+                r#"{"id":1,"id":2,"choices":[{"delta":{"reasoning_content":"hm","content":"No","content":"Hi","reasoning_content":null,"content":null}}],"choices":null}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"id":"a","id":"b","function":{"name":"f","arguments":"","arguments":"{\"a\":1,\"a\":2}"}}]}}]}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#"~"hm" "Hi" → "Hi" b:f({"a":1,"a":2}) ToolCalls 9/4/3"#,
+        ),
+        (
+            "numbers that are none, and a byte order mark",
+            &[
+                "\u{feff}{\"choices\":[{\"delta\":{\"content\":\"NaN, -Infinity\"}}],\"timings\":{\"a\":NaN,\"b\":[-Infinity,Infinity]}}",
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#""NaN, -Infinity" → "NaN, -Infinity" EndTurn 9/4/3"#,
+        ),
+        (
+            "an odd element among others",
+            &[
+                r#"{"choices":[null,{"delta":{"tool_calls":[null,7,{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            " → a:f({}) ToolCalls 9/4/3",
+        ),
+        (
+            "a call that the provider has run",
+            &[
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"srvtoolu_1","function":{"name":"web_search","arguments":"{"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}}]}"#,
+                HELLO,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#""Hello" → "Hello" EndTurn 9/4/3"#,
         ),
         (
             "half a JSON text",

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
+    llm::{Request, json_cache::JsonCache},
     model::{AnswerOptions, CallId, OpaquePart, ToolCall, ToolResult, ToolStatus},
     testkit::llm_conformance::{self as conformance, Scenario},
 };
@@ -21,6 +22,7 @@ fn result(id: &str, status: ToolStatus, content: &str) -> Part {
 fn opaque(provider: &str, body: &str) -> Part {
     Part::Opaque(OpaquePart {
         provider: provider.to_owned(),
+        model: String::new(),
         body: body.to_owned(),
     })
 }
@@ -66,15 +68,11 @@ fn conversation() -> Request {
 }
 
 fn pretty(request: &Request, host: &str, max_output: Option<u64>, stream: bool) -> String {
-    let body = body(
-        request,
-        &JsonCache::default(),
-        "p",
-        Host::of(host),
-        Host::of(host).capabilities(),
+    let body = body(&Outgoing {
         max_output,
         stream,
-    )
+        ..Outgoing::at(host, request, &JsonCache::default())
+    })
     .unwrap();
     let value: Value = serde_json::from_slice(&body).unwrap();
     serde_json::to_string_pretty(&value).unwrap()
@@ -99,15 +97,10 @@ fn minimal_openai_request_omits_optional_fields() {
         tools: [].into(),
         ..conformance::request(Scenario::NoTools)
     };
-    let body = body(
-        &request,
-        &JsonCache::default(),
-        "p",
-        Host::of("localhost"),
-        Host::of("localhost").capabilities(),
-        None,
-        false,
-    )
+    let body = body(&Outgoing {
+        stream: false,
+        ..Outgoing::at("localhost", &request, &JsonCache::default())
+    })
     .unwrap();
     let expected = r#"{"model":"model","stream":false,"messages":[{"role":"user","content":"Where is the session cache emptied?"}]}"#;
     assert_eq!(String::from_utf8(body).unwrap(), expected);
@@ -142,15 +135,10 @@ fn reasoning_is_replayed_only_to_its_own_model() {
             messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
             ..conformance::request(Scenario::NoTools)
         };
-        let body = body(
-            &request,
-            &JsonCache::default(),
+        let body = body(&Outgoing {
             provider,
-            Host::of("openrouter.ai"),
-            Host::of("openrouter.ai").capabilities(),
-            None,
-            true,
-        )
+            ..Outgoing::at("openrouter.ai", &request, &JsonCache::default())
+        })
         .unwrap();
         String::from_utf8(body).unwrap()
     };
@@ -171,16 +159,8 @@ fn earlier_messages_stay_a_prefix_of_later_requests() {
         let mut request = conversation();
         let all = request.messages.iter().take(messages).cloned().collect();
         request.messages = Arc::new(all);
-        let body = body(
-            &request,
-            &JsonCache::default(),
-            "p",
-            Host::of("api.openai.com"),
-            Host::of("api.openai.com").capabilities(),
-            None,
-            true,
-        )
-        .unwrap();
+        let cache = JsonCache::default();
+        let body = body(&Outgoing::at("api.openai.com", &request, &cache)).unwrap();
         let text = String::from_utf8(body).unwrap();
         text.strip_suffix("]}").unwrap().to_owned()
     };

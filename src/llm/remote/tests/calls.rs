@@ -211,7 +211,7 @@ fn settings_override_what_the_host_tells() {
             options: Some(Arc::new(options)),
             ..conformance::request(Scenario::Question)
         };
-        let body = String::from_utf8(remote.0.body(&request).unwrap()).unwrap();
+        let body = String::from_utf8(remote.0.body(&request, Forms::default()).unwrap()).unwrap();
         assert_eq!(body.contains("response_format"), expected, "{body}");
     }
 }
@@ -222,24 +222,27 @@ async fn models_are_listed_with_their_limits() {
         name: name.to_owned(),
         context_window,
         max_output,
-        images: None,
+        ..ModelSettings::default()
     };
     let openai = r#"{"object":"list","data":[
         {"id":"a","object":"model"},
         {"id":"b","max_model_len":4096},
         {"id":"c","context_length":8192,"top_provider":{"context_length":4000,"max_completion_tokens":100}},
         {"id":"d","context_length":null,"context_window":"10","top_provider":null},
+        null,7,{"id":"e","id":null,"top_provider":[1],"pricing":NaN},
         {"object":"nameless"}]}"#;
-    let server = Server::new(&[Answer::of(200, "", &[openai])]);
-    let listed = remote(Dialect::OpenAi, &server)
-        .list_models()
-        .await
-        .unwrap();
+    // Some servers send the list alone.
+    let alone = &openai[openai.find('[').unwrap()..openai.len() - 1];
+    let server = Server::new(&[openai, alone].map(|list| Answer::of(200, "", &[list])));
+    let lists = remote(Dialect::OpenAi, &server);
+    let listed = lists.list_models().await.unwrap();
+    assert_eq!(lists.list_models().await.unwrap(), listed);
     let expected = [
         model("a", None, None),
         model("b", Some(4096), None),
         model("c", Some(4000), Some(100)),
         model("d", Some(10), None),
+        model("e", None, None),
     ];
     assert_eq!(listed, expected);
     assert!(

@@ -63,6 +63,37 @@ async fn unknown_route_beneath_a_base_url_without_a_version_names_it() {
     }
 }
 
+/// A whole reply of OpenAI's dialect.
+const HELLO_AS_GZIP: &[u8] = b"\
+    \x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x0d\xc9\xc1\x0d\x80\x30\x08\x05\xd0\x5d\xfe\
+    \xd9\x09\x3a\x81\x3b\x18\x63\x1a\x82\x96\xa4\x82\x11\x6e\x84\xdd\xf5\x5d\x5f\x82\x86\
+    \x09\xb1\xa3\x6d\x89\x9b\xdd\xfb\xc5\x68\x09\x32\x0d\xd6\x40\xc3\xca\x73\x1a\x6a\xc1\
+    \x29\x2a\x3e\x8e\x97\xbb\x9b\xfe\xe1\x61\x0f\x6a\xaf\x0f\x63\xd5\x39\xa4\x44\x00\x00\
+    \x00";
+
+#[tokio::test]
+async fn encoding_that_was_not_requested_is_read_or_named() {
+    for (encoding, body, named) in [
+        ("content-encoding: br\r\n", b"x" as &[u8], "`br`"),
+        ("content-encoding: zstd\r\n", b"x", "`zstd`"),
+        ("", b"\x28\xb5\x2f\xfd\x00", "`zstd`"),
+        ("", HELLO_AS_GZIP, "`gzip`"),
+        ("content-encoding: gzip\r\n", b"no gzip", "gzip"),
+    ] {
+        for dialect in DIALECTS {
+            let server = Server::new(&[Answer::bytes(encoding, body)]);
+            let fault = end(&remote(dialect, &server)).await.unwrap_err();
+            assert!(fault.detail.contains(named), "{encoding}: {fault}");
+            let asked = &server.requests()[0].0;
+            let accepted = "\r\naccept-encoding: identity\r\n";
+            assert!(asked.contains(accepted), "{asked}");
+        }
+    }
+    let gzip = Answer::bytes("content-encoding: gzip\r\n", HELLO_AS_GZIP);
+    let reply = end(&remote(Dialect::OpenAi, &Server::new(&[gzip]))).await;
+    assert_eq!(text(&reply.unwrap()), "Hello");
+}
+
 #[tokio::test]
 async fn each_response_status_maps_to_a_fault() {
     for (status, code, retry) in [
@@ -70,7 +101,7 @@ async fn each_response_status_maps_to_a_fault() {
         (400, "bad_request", false),
         (401, "unauthorized", false),
         (403, "forbidden", false),
-        (404, "model_not_found", false),
+        (404, "wrong_route", false),
         (408, "request_timeout", true),
         (409, "conflict", true),
         (413, "too_large", false),
@@ -103,9 +134,7 @@ async fn each_response_status_maps_to_a_fault() {
             );
             let detail = format!("p responded with status {status}: because (x)");
             assert_eq!(fault.detail, detail);
-            // After a missing model, the list of models is asked for.
-            let requests = if status == 404 { 2 } else { 1 };
-            assert_eq!(server.requests().len(), requests, "{status}: one try");
+            assert_eq!(server.requests().len(), 1, "{status}: one try");
         }
     }
 }
@@ -152,13 +181,13 @@ async fn silent_server_times_out() {
     tokio::time::pause();
     let listed = remote.list_models().await.unwrap_err();
     assert_eq!(
-        (listed.code.as_str(), listed.is_outage()),
-        ("headers_timeout", true)
+        (listed.code.as_str(), listed.class),
+        ("headers_timeout", FaultClass::Permanent)
     );
     let fault = end(&remote).await.unwrap_err();
     assert_eq!(
-        (fault.code.as_str(), fault.is_outage()),
-        ("headers_timeout", true)
+        (fault.code.as_str(), fault.class),
+        ("headers_timeout", FaultClass::Permanent)
     );
 }
 

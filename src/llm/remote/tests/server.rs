@@ -12,7 +12,7 @@ use std::{
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
     head: String,
-    chunks: Vec<String>,
+    chunks: Vec<Vec<u8>>,
     then: Then,
 }
 
@@ -37,8 +37,16 @@ impl Answer {
     pub(super) fn of(status: u16, headers: &str, chunks: &[&str]) -> Self {
         Self {
             head: format!("HTTP/1.1 {status} x\r\n{headers}transfer-encoding: chunked\r\n\r\n"),
-            chunks: chunks.iter().map(|chunk| (*chunk).to_owned()).collect(),
+            chunks: chunks.iter().map(|chunk| (*chunk).into()).collect(),
             then: Then::End,
+        }
+    }
+
+    /// A whole answer with further header lines and these bytes.
+    pub(super) fn bytes(headers: &str, body: &[u8]) -> Self {
+        Self {
+            chunks: vec![body.to_owned()],
+            ..Self::of(200, headers, &[])
         }
     }
 
@@ -153,15 +161,16 @@ fn serve(
             };
             next.unwrap()
         };
-        let mut bytes = answer.head;
+        let mut bytes = answer.head.into_bytes();
         for chunk in &answer.chunks {
-            bytes.push_str(&format!("{:x}\r\n{chunk}\r\n", chunk.len()));
+            bytes.extend(format!("{:x}\r\n", chunk.len()).bytes());
+            bytes.extend([chunk, &b"\r\n"[..]].concat());
         }
         if answer.then == Then::End {
-            bytes.push_str("0\r\n\r\n");
+            bytes.extend(b"0\r\n\r\n");
         }
         // In one write, so that the end of an answer never arrives after its last chunk.
-        connection.write_all(bytes.as_bytes())?;
+        connection.write_all(&bytes)?;
         match answer.then {
             Then::End => {}
             Then::Break => return Ok(()),

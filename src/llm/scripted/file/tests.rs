@@ -17,6 +17,7 @@ fn request(model: &str) -> Request {
         tools: [].into(),
         tool_choice: ToolChoice::Auto,
         options: None,
+        instead_of: None,
     }
 }
 

@@ -69,6 +69,18 @@ fn thinking_is_not_part_of_the_reply() {
             "",
         ),
         (
+            "in square brackets",
+            &format!("[THINK]hm {THOUGHT} [a] [/THINK]Done. {BLOCK}"),
+            need("a good reason"),
+            "Done.",
+        ),
+        (
+            "in triangles",
+            "◁think▷hm — ◁ ▷◁/think▷Done.",
+            Is::Nothing,
+            "Done.",
+        ),
+        (
             "after a fenced signal",
             &format!("Done.\n```\n{BLOCK}\n```\n<think>hm</think>"),
             need("a good reason"),
@@ -120,6 +132,18 @@ fn an_answer_may_mention_the_tags() {
             "<thinker>a</thinker>\n<rethink>\n<think-a>\n< think>",
         ),
         ("attributes", "<thought id='1'>a"),
+        (
+            "the closing tag alone in code",
+            "The tag `</think>` ends it.\n```\na</think>b\n```",
+        ),
+        (
+            "the closing tag alone in a sentence",
+            "The model forgot </think> before it spoke, or wrote </think>, or (</think>).",
+        ),
+        (
+            "other words in square brackets",
+            "[thinking](a.md)\n[reasoning] is a word\n[Think] too, and [/think]",
+        ),
         ("a cut tag at the end", "It begins with\n<think"),
         ("a closing tag cut at the end", "It ends with\n</think"),
     ] {
@@ -131,46 +155,88 @@ fn an_answer_may_mention_the_tags() {
 fn unopened_thinking_end_discards_earlier_signals() {
     check(&[
         (
-            "the text stays, the tag goes",
+            "the text before it is a thought",
             "hm\n</think>\nDone.",
             Is::Nothing,
-            "hm\n\nDone.",
+            "Done.",
         ),
         (
             "a block before it does not count, one after it does",
             &format!("hm {THOUGHT}\n</think>\nDone. {BLOCK}"),
             need("a good reason"),
-            "hm \n\nDone.",
+            "Done.",
         ),
         (
             "nor does one alone",
             &format!("hm {THOUGHT}\n</thinking>\nDone."),
             Is::Nothing,
-            "hm \n\nDone.",
+            "Done.",
         ),
         (
             "nor a near miss",
             "hm <signal type=x></signal>\n</think>\nDone.",
             Is::Nothing,
-            "hm \n\nDone.",
+            "Done.",
         ),
         (
             "nor a fenced one",
             &format!("hm\n```\n{THOUGHT}\n```\n</think>"),
             Is::Nothing,
-            &format!("hm\n```\n{THOUGHT}\n```"),
+            "",
+        ),
+        (
+            "nor one that is not closed",
+            &format!("So I write <signal type=\"need_turn\"> last.</think>Done.\n{BLOCK}"),
+            need("a good reason"),
+            "Done.",
         ),
         (
             "only the first such tag",
             &format!("hm\n</think>\n{BLOCK} Done.\n</think>\nMore."),
             need("a good reason"),
-            "hm\n\n Done.\n\nMore.",
+            "Done.\n\nMore.",
         ),
         (
             "no thought has come before",
             &format!("<think>hm</think>{BLOCK} Done.\n</think>\nMore."),
             need("a good reason"),
             "Done.\n\nMore.",
+        ),
+        (
+            "in mid-line",
+            &format!("Maybe. No. {THOUGHT} So it is here.</think>It is here. {BLOCK}"),
+            need("a good reason"),
+            "It is here.",
+        ),
+        (
+            "before a space",
+            &format!("hm {THOUGHT}. </think> It is here. {BLOCK}"),
+            need("a good reason"),
+            "It is here.",
+        ),
+        (
+            "at the end of a line",
+            "I know.</thinking>\n\nIt is here.",
+            Is::Nothing,
+            "It is here.",
+        ),
+        (
+            "at the end of the reply",
+            "I know.</think>",
+            Is::Nothing,
+            "",
+        ),
+        (
+            "in square brackets",
+            &format!("hm {THOUGHT} ok[/THINK]It is here."),
+            Is::Nothing,
+            "It is here.",
+        ),
+        (
+            "in triangles",
+            &format!("hm {THOUGHT} ok◁/think▷It is — here."),
+            Is::Nothing,
+            "It is — here.",
         ),
         (
             "in a block it ends nothing",

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::join_all;
-use oracle_agent::testkit::TestOracle;
+use oracle_agent::{model::Outcome, testkit::TestOracle};
 
 use super::*;
 use crate::actors::{answered, counts, end};
@@ -89,4 +89,19 @@ async fn long_hold_without_another_model_waits() {
     let (answer, ()) = tokio::join!(session.ask("how?"), well);
     assert_eq!(end(&answer.unwrap()), answered("Fine."));
     assert!(begin.elapsed() >= LONG);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_patience_quotes_the_provider() {
+    let oracle = TestOracle::new(Held::default())
+        .models(&["held/one"])
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let answer = session.ask("how?").await.unwrap();
+    let Outcome::Failed { detail, .. } = &answer.outcome else {
+        panic!("{answer:?}")
+    };
+    assert!(detail.contains("too many"), "{detail}");
 }

@@ -231,7 +231,7 @@ fn model_changes_for_the_next_question() {
             "oracle: `gpt-4.1` is not a model: use 1 to 8",
         ),
         (
-            "/model openai/gpt-4.1",
+            "/model openai/gpt-6.1-terra",
             "oracle: provider `openai` has no key: set the environment",
         ),
         (

@@ -1,0 +1,240 @@
+//! Detects a model that repeats itself without end.
+//!
+//! Pure and bounded: it keeps a few kilobytes, and looks at them once per kilobyte. Prose that
+//! repeats for 4 KiB is a fault of the model. Data may repeat for a good reason, such as a table of
+//! zeros or an encoded file, so it may do so for longer than any answer needs.
+
+/// Bytes between two looks.
+const STRIDE: usize = 1 << 10;
+/// Largest block.
+const BLOCK: usize = 2 << 10;
+/// Bytes that must recur before the tail is compared.
+const NEEDLE: usize = 256;
+const KEPT: usize = 3 * BLOCK;
+/// Bytes, for prose and for data, and times that a block may recur.
+const PROSE: usize = 4 << 10;
+const DATA: usize = 64 << 10;
+const TIMES: usize = 12;
+/// Characters of the repeated text that an error shows.
+const SHOWN: usize = 60;
+
+#[derive(Debug, Default)]
+pub(super) struct RepetitionDetector {
+    tail: Vec<u8>,
+    fresh: usize,
+    /// Length of the block that the tail repeats, and for how many bytes.
+    block: usize,
+    repeated: usize,
+}
+
+impl RepetitionDetector {
+    /// Takes the next text. Returns a part of what the model repeats, if it does so without end.
+    pub(super) fn push(&mut self, text: &str) -> Option<String> {
+        text.as_bytes().chunks(STRIDE).find_map(|piece| {
+            self.tail.extend_from_slice(piece);
+            self.fresh += piece.len();
+            (self.fresh >= STRIDE).then(|| self.look())?
+        })
+    }
+
+    fn look(&mut self) -> Option<String> {
+        let fresh = std::mem::take(&mut self.fresh);
+        let tail = &self.tail[..];
+        let goes_on = self.block > 0 && matches(tail, self.block, fresh) == fresh;
+        (self.block, self.repeated) = match goes_on {
+            true => (self.block, self.repeated + fresh),
+            false => match block(tail) {
+                Some(block) => (block, matches(tail, block, tail.len() - block) + block),
+                None => (0, 0),
+            },
+        };
+        let enough = self.repeated >= PROSE.max(TIMES * self.block);
+        // Twice the block has all its words, wherever it begins.
+        let twice = || String::from_utf8_lossy(&tail[tail.len() - 2 * self.block..]);
+        let endless = enough && (self.repeated >= DATA || is_prose(&twice()));
+        let block = endless.then(|| twice().chars().take(SHOWN).collect());
+        if self.tail.len() > 2 * KEPT {
+            self.tail.drain(..self.tail.len() - KEPT);
+        }
+        block
+    }
+}
+
+/// The distance at which the end of the text recurs.
+fn block(tail: &[u8]) -> Option<usize> {
+    let start = tail.len().checked_sub(NEEDLE)?;
+    let from = start.saturating_sub(BLOCK);
+    // The needle may overlap its earlier occurrence.
+    let before = &tail[from..tail.len() - 1];
+    let found = memchr::memmem::rfind(before, &tail[start..])?;
+    Some(start - from - found)
+}
+
+/// How many of the last bytes equal those a block earlier, up to `most`.
+fn matches(tail: &[u8], block: usize, most: usize) -> usize {
+    let later = tail.iter().rev().take(most);
+    let earlier = tail[..tail.len() - block].iter().rev();
+    later
+        .zip(earlier)
+        .take_while(|(one, other)| one == other)
+        .count()
+}
+
+/// Whether a text is words, or nothing but blanks; not markup, code, figures or encoded data.
+fn is_prose(text: &str) -> bool {
+    const LONGEST_WORD: usize = 30;
+    let marks = |c: char| c.is_whitespace() || ".,!?'’…:;-–—，。！？、\u{FFFD}".contains(c);
+    let mut words: Vec<&str> = text.split_whitespace().skip(1).collect();
+    // The first and the last word may be parts.
+    words.pop();
+    let varied = words.iter().any(|word| *word != words[0]);
+    text.chars().all(|c| c.is_alphabetic() || marks(c))
+        && words
+            .iter()
+            .all(|word| word.len() <= LONGEST_WORD || !word.is_ascii())
+        && (varied || !text.is_ascii() || text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes after which a text counts as endless, fed in pieces of this size.
+    fn endless(text: &str, size: usize) -> Option<usize> {
+        let mut detector = RepetitionDetector::default();
+        let mut fed = 0;
+        let chars: Vec<char> = text.chars().collect();
+        chars.chunks(size).find_map(|piece| {
+            let piece: String = piece.iter().collect();
+            fed += piece.len();
+            assert!(detector.tail.len() <= 2 * KEPT + STRIDE);
+            detector.push(&piece).map(|_| fed)
+        })
+    }
+
+    #[test]
+    fn endless_prose_is_found_soon() {
+        let paragraph = "I should look at the parser first, because the tests name it. Then the \
+                         lexer, which splits the text into words, and last the printer.\n\n";
+        for (name, block) in [
+            ("a sentence", "Let me know. "),
+            ("words", "the end of the "),
+            ("lines", "- I see.\n- So it is.\n"),
+            ("a paragraph", paragraph),
+            ("a long part", &numbered(paragraph, 9)),
+            ("Chinese", "我知道了。"),
+            ("Chinese, no marks", "好的"),
+            ("Cyrillic", "Да, конечно. "),
+            ("blank lines", "\n"),
+            ("blanks", " \n\t"),
+        ] {
+            let text = format!(
+                "It begins well, as ever. {}",
+                block.repeat(90_000 / block.len())
+            );
+            for size in [1, 7, 1_000, 90_000] {
+                let found = endless(&text, size).unwrap_or_else(|| panic!("{name} by {size}"));
+                let soon = PROSE.max(TIMES * block.len()) + 2 * KEPT;
+                assert!(found <= soon || size > STRIDE, "{name} by {size}: {found}");
+            }
+        }
+    }
+
+    /// A text that is no repetition within itself.
+    fn numbered(text: &str, times: usize) -> String {
+        let word = |at: usize| {
+            [
+                "one", "two", "three", "four", "five", "six", "seven", "eight",
+            ][at % 8]
+        };
+        (0..times)
+            .map(|at| format!("{} and {}: {text}", word(at), word(at / 8 + at)))
+            .collect()
+    }
+
+    #[test]
+    fn data_is_cut_late() {
+        for block in [
+            "A",
+            "0, ",
+            "{\"a\": 0},\n",
+            "| n/a | n/a |\n",
+            "=",
+            "<br>",
+            "gICA",
+        ] {
+            let text = block.repeat(200_000 / block.len());
+            let found = endless(&text, 100).unwrap();
+            assert!(
+                (DATA..DATA + 2 * KEPT).contains(&found),
+                "{block:?}: {found}"
+            );
+        }
+    }
+
+    #[test]
+    fn long_legitimate_texts_pass() {
+        let rows = |row: fn(usize) -> String, count: usize| (0..count).map(row).collect::<String>();
+        for (name, text) in [
+            ("a source file", include_str!("../gateway.rs").repeat(3)),
+            (
+                "a document",
+                include_str!("../../../docs/models.md").to_owned(),
+            ),
+            (
+                "a table of zeros",
+                "| 0 | 0 | 0 | 0 | 0 | 0 |\n".repeat(2_000),
+            ),
+            ("a matrix", "[0, 0, 0, 0, 0, 0, 0, 0],\n".repeat(2_000)),
+            (
+                "JSON rows",
+                "{\"name\": \"none\", \"value\": null},\n".repeat(1_500),
+            ),
+            (
+                "numbered rows",
+                rows(|at| format!("{at}. Let me know.\n"), 5_000),
+            ),
+            (
+                "log lines",
+                rows(
+                    |at| format!("12:00:{:02} INFO the server waits\n", at % 60),
+                    2_000,
+                ),
+            ),
+            (
+                "base64 of zeros",
+                format!("{}\n", "A".repeat(76)).repeat(700),
+            ),
+            (
+                "base64 of blanks",
+                format!("{}\n", "ICAgICAgICAg".repeat(6)).repeat(700),
+            ),
+            ("a rule", "-".repeat(3_000)),
+            ("a frame", format!("|{}|\n", " ".repeat(78)).repeat(500)),
+            (
+                "art",
+                format!("{}\n{}\n", "█░".repeat(40), "░█".repeat(40)).repeat(80),
+            ),
+            ("code", "    }\n".repeat(1_000)),
+            ("calls", "    vec.push(0);\n".repeat(1_000)),
+            ("hex", "00 00 00 00 00 00 00 00\n".repeat(1_000)),
+            ("CSV", "none,none,none\n".repeat(2_000)),
+            (
+                "lines of a school punishment",
+                "I will not talk in class.\n".repeat(100),
+            ),
+            (
+                "a refrain",
+                format!("{}\n", "Round and round it goes. ".repeat(100)).repeat(1),
+            ),
+            (
+                "a text twice",
+                include_str!("../../../docs/models.md").repeat(2),
+            ),
+        ] {
+            for size in [5, 60_000] {
+                assert_eq!(endless(&text, size), None, "{name} by {size}");
+            }
+        }
+    }
+}

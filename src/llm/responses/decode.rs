@@ -1,0 +1,287 @@
+//! Decodes replies in this dialect, streamed or whole.
+//!
+//! A stream ends with `response.completed`, `response.incomplete` or `response.failed`, which has
+//! the usage and, at most servers, all items once more.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::items::{ItemJson, Items, Kind, Place};
+use crate::{
+    llm::{
+        Delta,
+        decode::{Context, Decode, Flow, Tokens},
+        fault,
+        lenient::{Count, Few, Object, Text, parse_object},
+    },
+    model::{Fault, FaultCode, Part, Reply, StopReason, ToolCall},
+};
+
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct StreamEvent<'a> {
+    #[serde(rename = "type")]
+    kind: Text<'a>,
+    response: Option<&'a RawValue>,
+    item: Option<&'a RawValue>,
+    item_id: Text<'a>,
+    output_index: Count,
+    summary_index: Count,
+    delta: Text<'a>,
+    error: Option<&'a RawValue>,
+}
+
+/// A whole response, or the one in the last event of a stream.
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct Response<'a> {
+    object: Text<'a>,
+    status: Text<'a>,
+    output: Few<&'a RawValue>,
+    usage: Object<ResponsesUsage>,
+    incomplete_details: Object<Incomplete<'a>>,
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct Incomplete<'a> {
+    reason: Text<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ResponsesUsage {
+    input_tokens: Count,
+    output_tokens: Count,
+    input_tokens_details: Object<InputDetails>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct InputDetails {
+    cached_tokens: Count,
+    cache_write_tokens: Count,
+}
+
+pub(super) struct ResponsesDecoder {
+    context: Context,
+    items: Items,
+    tokens: Tokens,
+    begun: bool,
+    ended: bool,
+    incomplete: String,
+}
+
+impl ResponsesDecoder {
+    pub(super) fn new(context: Context) -> Self {
+        Self {
+            context,
+            items: Items::default(),
+            tokens: Tokens::default(),
+            begun: false,
+            ended: false,
+            incomplete: String::new(),
+        }
+    }
+
+    fn take(
+        &mut self,
+        event: &StreamEvent<'_>,
+        json: &str,
+        out: &mut Vec<Delta>,
+    ) -> Result<Flow, Fault> {
+        let kind = event.kind.0.strip_prefix("response.");
+        let Some(kind) = kind else {
+            return match &*event.kind.0 {
+                "error" => Err(fault::in_reply(event.error.map_or(json, RawValue::get))),
+                // Keep-alives and future events.
+                _ if event.error.is_none_or(|error| error.get() == "null") => Ok(Flow::More),
+                _ => Err(fault::in_reply(event.error.map_or(json, RawValue::get))),
+            };
+        };
+        self.begun = true;
+        let place = Place {
+            index: event.output_index,
+            id: &event.item_id.0,
+        };
+        let piece = &*event.delta.0;
+        match kind {
+            "output_item.added" | "output_item.done" => {
+                let done = kind == "output_item.done";
+                if let Some(raw) = event.item {
+                    self.item(place, raw, done, out)?;
+                }
+            }
+            "output_text.delta" => self.items.piece(place, Kind::Message, piece, out)?,
+            "refusal.delta" => self.items.refuse(place, piece, out)?,
+            "function_call_arguments.delta" => self.items.piece(place, Kind::Call, piece, out)?,
+            "reasoning_summary_text.delta" | "reasoning_text.delta" => {
+                self.items.piece(place, Kind::Reasoning, piece, out)?;
+            }
+            "reasoning_summary_part.added" if event.summary_index.0 > Some(0) => {
+                self.items.piece(place, Kind::Reasoning, "\n\n", out)?;
+            }
+            "completed" | "incomplete" | "failed" | "cancelled" | "done" => {
+                if let Some(raw) = event.response {
+                    let mut space = String::new();
+                    self.response(&parsed(raw.get(), &mut space)?, raw.get(), out)?;
+                }
+                if matches!(kind, "failed" | "cancelled") {
+                    return Err(fault::in_reply(json));
+                }
+                self.ended = true;
+                return Ok(Flow::End);
+            }
+            _ => {}
+        }
+        Ok(Flow::More)
+    }
+
+    fn item(
+        &mut self,
+        place: Place<'_>,
+        raw: &RawValue,
+        done: bool,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), Fault> {
+        let mut space = String::new();
+        let json: ItemJson<'_> = parsed(raw.get(), &mut space)?;
+        self.items.take_item(place, &json, raw, done, out)
+    }
+
+    fn response(
+        &mut self,
+        response: &Response<'_>,
+        json: &str,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), Fault> {
+        if let Some(error) = response.error.filter(|error| error.get() != "null") {
+            return Err(fault::in_reply(error.get()));
+        }
+        if response.object.0 == "error" || matches!(&*response.status.0, "failed" | "cancelled") {
+            return Err(fault::in_reply(json));
+        }
+        for (index, raw) in (0..).zip(&response.output.0) {
+            let index = Count(Some(index));
+            self.item(Place { index, id: "" }, raw, true, out)?;
+        }
+        if let Some(told) = &response.usage.0 {
+            let details = told.input_tokens_details.0.as_ref();
+            self.tokens = Tokens {
+                input: told.input_tokens.0,
+                cached: details.and_then(|details| details.cached_tokens.0),
+                kept: details.and_then(|details| details.cache_write_tokens.0),
+                output: told.output_tokens.0,
+            };
+            out.extend(self.tokens.so_far());
+        }
+        if response.status.0 == "incomplete" {
+            let why = response.incomplete_details.0.as_ref();
+            let why = why.map_or("", |why| &*why.reason.0);
+            self.incomplete = match why {
+                "" => "max_output_tokens",
+                why => why,
+            }
+            .to_owned();
+        }
+        Ok(())
+    }
+
+    fn parts(&mut self) -> (Vec<Part>, bool, bool) {
+        let (mut parts, mut calls, mut refused) = (Vec::new(), false, false);
+        let mut ids = self.context.ids();
+        for item in self.items.take() {
+            refused |= item.refused;
+            match item.kind {
+                Kind::Message if item.text.is_empty() => {}
+                Kind::Message => {
+                    if !item.phase.is_empty() {
+                        let phase = serde_json::Value::from(item.phase);
+                        let mark = format!("{{\"type\":\"message\",\"phase\":{phase}}}");
+                        parts.push(self.context.opaque(mark));
+                    }
+                    parts.push(Part::text(item.text));
+                }
+                Kind::Call => {
+                    calls = true;
+                    parts.push(Part::ToolCall(ToolCall {
+                        id: ids.take(&item.call_id),
+                        name: item.name,
+                        arguments: item.text,
+                    }));
+                }
+                Kind::Reasoning => {
+                    parts.extend(item.sealed.map(|sealed| self.context.opaque(sealed)));
+                }
+                Kind::Other => {}
+            }
+        }
+        (parts, calls, refused)
+    }
+}
+
+fn parsed<'a, T: Deserialize<'a> + Default>(
+    json: &'a str,
+    space: &'a mut String,
+) -> Result<T, Fault> {
+    parse_object(json, space).map_err(|error| fault::bad_stream(&error))
+}
+
+impl Decode for ResponsesDecoder {
+    fn event(&mut self, name: &str, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
+        let data = data.trim();
+        if data == "[DONE]" {
+            self.ended |= self.items.has_done();
+            return Ok(Flow::End);
+        }
+        if data.is_empty() {
+            return Ok(Flow::More);
+        }
+        if name == "error" && !data.starts_with('{') {
+            return Err(fault::in_reply(data));
+        }
+        let mut space = String::new();
+        let event: StreamEvent<'_> = parsed(data, &mut space)?;
+        self.take(&event, data, out)
+    }
+
+    fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
+        let mut space = String::new();
+        let response: Response<'_> = parsed(body, &mut space)?;
+        self.begun = response.object.0 == "response" || !response.output.0.is_empty();
+        self.response(&response, body, out)?;
+        if matches!(&*response.status.0, "queued" | "in_progress") {
+            let detail = "the server works on the reply in the background, which is not supported";
+            return Err(Fault::permanent(FaultCode::EmptyReply, detail));
+        }
+        self.ended = true;
+        Ok(())
+    }
+
+    fn reply(&mut self) -> Result<Reply, Fault> {
+        if !self.ended {
+            return Err(fault::cut());
+        }
+        if !self.begun {
+            return Err(fault::empty_reply());
+        }
+        let (parts, calls, refused) = self.parts();
+        let stop = match &*self.incomplete {
+            "" if refused => StopReason::Refusal,
+            "" if calls => StopReason::ToolCalls,
+            "" => StopReason::EndTurn,
+            "content_filter" => StopReason::ContentFilter,
+            _ => StopReason::MaxTokens,
+        };
+        Ok(self.context.finish(parts, stop, self.tokens))
+    }
+
+    #[cfg(test)]
+    fn held(&self) -> usize {
+        self.items.held() + self.incomplete.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;
