@@ -1,17 +1,17 @@
 //! Anthropic's messages: requests, replies and refusals.
 
-use std::time::Duration;
+use std::{ops::Range, time::Duration};
 
 use axum::http::HeaderMap;
 use memchr::memmem;
-use serde::Deserialize;
+use serde::{Deserialize, de::Error as _};
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{
     dialect::MockDialect,
     fault::{Cause, FaultKind, Problem},
     reply::{Call, Event, EventKind, HOLE, REASONING, Reply, event, halves, pieces},
-    request::{Asked, Check, Message, ParsedRequest, RequestTool, Rule, is_blank},
+    request::{Body, Check, Message, ParsedRequest, Rule, is_blank},
     strict::{Bound, Cache, Cached, Prefix},
 };
 use crate::model::StopReason;
@@ -21,12 +21,17 @@ const SIGNATURE: &str = "bW9jayBzaWduYXR1cmU=";
 const MARKS: usize = 4;
 /// Most tokens of a reply.
 const OUTPUT: u64 = 128_000;
-/// Length of a signature in strict mode.
-const SIGNED: usize = 72;
 /// Parts of the names of models with the rules of 2025.
 const OLDER: [&str; 3] = ["claude-2", "claude-3", "-4-"];
 const MARKED: &str = "cache_control";
 const MARK: &str = "\"cache_control\"";
+
+const WORDS: [&str; 2] = [
+    "messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: {id}. \
+     Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
+    "messages.{at}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result` \
+     block must have a corresponding `tool_use` block in the previous message.",
+];
 
 pub(super) struct Anthropic;
 
@@ -36,68 +41,31 @@ impl MockDialect for Anthropic {
     }
 
     fn read<'a>(&self, bytes: &'a [u8]) -> Result<ParsedRequest<'a>, serde_json::Error> {
-        let body: Body = serde_json::from_slice(bytes)?;
-        let mut check = Check::new(unanswered, unasked);
-        for (at, message) in (1_usize..).zip(&body.messages) {
-            let before = at.checked_sub(2).and_then(|at| body.messages.get(at));
+        let mut body: Body = serde_json::from_slice(bytes)?;
+        let mut check = Check::new(WORDS);
+        let missing = || serde_json::Error::missing_field("messages");
+        let messages = body.messages.as_ref().ok_or_else(missing)?;
+        for (at, message) in (1_usize..).zip(messages) {
+            let before = at.checked_sub(2).and_then(|at| messages.get(at));
             check_message(&mut check, at, message, before);
         }
-        check.unanswered(body.messages.len() + 1);
+        check.unanswered(messages.len() + 1);
         if body.max_tokens.is_none_or(|most| most == 0) {
             check.broken(Rule::Form, "max_tokens: Field required");
         }
         marks(&mut check, bytes);
-        let tools = body.tools.into_iter().flatten().map(|tool| RequestTool {
-            name: tool.name,
-            schema: tool.input_schema,
-        });
-        let asked = Asked {
-            body: bytes,
-            model: body.model,
-            stream: body.stream,
-            usage: true,
-            tools: tools.collect(),
-            tool_choice: body.tool_choice,
-            format: None,
-            messages: body.messages,
-        };
-        Ok(asked.finish(check))
+        let tools = body.tools()?;
+        Ok(body.finish(bytes, tools, None, true, check))
     }
 
     fn strict(&self, body: &Value, headers: &HeaderMap) -> Result<Option<Bound>, Problem> {
-        let refuse = |what: String| Err(Problem::new(400, what));
-        if !headers.contains_key("anthropic-version") {
-            return refuse("anthropic-version: header is required".into());
-        }
         let model = body["model"].as_str().unwrap_or_default();
-        let most = body["max_tokens"].as_u64().filter(|most| *most > OUTPUT);
-        if let Some(most) = most {
-            return refuse(format!(
-                "max_tokens: {most} > {OUTPUT}, which is the maximum allowed number of output tokens \
-                 for {model}"
-            ));
-        }
-        if OLDER.iter().any(|family| model.contains(family)) {
-            return Ok(None);
-        }
-        for name in ["temperature", "top_p", "top_k"] {
-            if !body[name].is_null() && body[name].as_f64() != Some(1.0) {
-                return refuse(format!("`{name}` is deprecated for this model."));
-            }
-        }
-        if let Some("any" | "tool") = body["tool_choice"]["type"].as_str() {
-            let what = "Thinking may not be enabled when tool_choice forces tool use.";
-            return refuse(what.into());
-        }
-        let thinking = &body["thinking"];
-        if let Some(kind @ ("disabled" | "enabled")) = thinking["type"].as_str() {
-            return refuse(format!(
-                "\"thinking.type.{kind}\" is not supported for this model. Use \
-                 \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior."
-            ));
-        }
-        let bound = verify(body, model).map_err(|what| Problem::new(400, what))?;
-        Ok(Some(bound))
+        let bound = match refusal(body, model, headers) {
+            Some(what) => Err(what),
+            None if OLDER.iter().any(|family| model.contains(family)) => return Ok(None),
+            None => verify(body, model).map(Some),
+        };
+        bound.map_err(|what| Problem::new(400, what))
     }
 
     fn cached(&self, cache: &mut Cache, body: &Value) -> Cached {
@@ -180,6 +148,36 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> + Clone {
     value.as_array().into_iter().flatten()
 }
 
+/// What a model refuses without a look at its messages.
+fn refusal(body: &Value, model: &str, headers: &HeaderMap) -> Option<String> {
+    if !headers.contains_key("anthropic-version") {
+        return Some("anthropic-version: header is required".into());
+    }
+    if let Some(most) = body["max_tokens"].as_u64().filter(|most| *most > OUTPUT) {
+        return Some(format!(
+            "max_tokens: {most} > {OUTPUT}, which is the maximum allowed number of output tokens for \
+             {model}"
+        ));
+    }
+    if OLDER.iter().any(|family| model.contains(family)) {
+        return None;
+    }
+    let is_set = |name: &&str| !body[*name].is_null() && body[*name].as_f64() != Some(1.0);
+    if let Some(name) = ["temperature", "top_p", "top_k"].iter().find(is_set) {
+        return Some(format!("`{name}` is deprecated for this model."));
+    }
+    if let Some("any" | "tool") = body["tool_choice"]["type"].as_str() {
+        let what = "Thinking may not be enabled when tool_choice forces tool use.";
+        return Some(what.into());
+    }
+    let kind = body["thinking"]["type"].as_str();
+    let kind = kind.filter(|kind| ["disabled", "enabled"].contains(kind))?;
+    Some(format!(
+        "\"thinking.type.{kind}\" is not supported for this model. Use \"thinking.type.adaptive\" and \
+         \"output_config.effort\" to control thinking behavior."
+    ))
+}
+
 fn is_thought(block: &Value) -> bool {
     block["type"] == "thinking" || block["type"] == "redacted_thinking"
 }
@@ -197,10 +195,14 @@ fn unthought(message: &Value) -> Value {
 /// between others. Returns what the next one is bound to. Blocks of other models are ignored.
 fn verify(body: &Value, model: &str) -> Result<Bound, String> {
     let drops = body["thinking"]["block_binding"]["prefix_mismatch_behavior"] == "drop_block";
-    let is_kept = list(&body["messages"]).any(|said| list(&said["content"]).any(is_thought));
-    let is_reply = |message: &Value| message["role"] == "assistant";
     let messages: Vec<&Value> = list(&body["messages"]).collect();
-    let last = messages.iter().rposition(|message| is_reply(message));
+    let mut said = messages
+        .iter()
+        .flat_map(|message| list(&message["content"]));
+    let is_kept = said.any(is_thought);
+    let last = messages
+        .iter()
+        .rposition(|message| message["role"] == "assistant");
     let mut prefix = Prefix::of([&body["tools"], &body["system"]]);
     let mut bound = Bound {
         model: model.to_owned(),
@@ -209,90 +211,41 @@ fn verify(body: &Value, model: &str) -> Result<Bound, String> {
         shown: body["thinking"]["display"] == "summarized",
     };
     for (at, message) in messages.iter().enumerate() {
-        for (n, block) in list(&message["content"]).enumerate() {
-            if block["type"] != "thinking" {
-                continue;
-            }
-            let signature = block["signature"].as_str().unwrap_or_default();
+        let blocks = list(&message["content"]);
+        let thoughts = blocks.clone().enumerate();
+        for (n, block) in thoughts.filter(|(_, block)| block["type"] == "thinking") {
             let place =
                 format!("messages.{at}.content.{n}: Invalid `signature` in `thinking` block");
-            if signature.len() != SIGNED || !signature.is_ascii() {
+            let signature = block["signature"].as_str().unwrap_or_default();
+            let expected = bound.sign(block["thinking"].as_str().unwrap_or_default());
+            if signature.len() != expected.len() || !signature.is_ascii() {
                 return Err(place);
             }
-            let text = block["thinking"].as_str().unwrap_or_default();
-            let (of_model, rest) = signature.split_at(8);
-            let (expected, follows) = (bound.sign(text), &rest[32..]);
-            if of_model != &expected[..8] {
-                continue;
-            }
-            if rest[..32] != expected[8..40]
-                || !(bound.after.is_empty() || expected.ends_with(follows))
-            {
-                if drops {
-                    continue;
-                }
+            // Its model, its prefix and text, and what it follows.
+            let is_same = |part: Range<usize>| signature[part.clone()] == expected[part];
+            if is_same(8..40) && (bound.after.is_empty() || is_same(40..72)) {
+                signature.clone_into(&mut bound.after);
+            } else if is_same(0..8) && !drops {
                 return Err(format!(
                     "{place}. The block is bound to a different conversation. Remove the block, or \
                      set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\"."
                 ));
             }
-            signature.clone_into(&mut bound.after);
         }
-        let mut blocks = list(&message["content"]);
         let calls = blocks.clone().any(|block| block["type"] == "tool_use");
-        let first = blocks.next().filter(|block| !is_thought(block));
+        let first = blocks.clone().next().filter(|block| !is_thought(block));
         if let Some(first) = first.filter(|_| is_kept && calls && last == Some(at)) {
-            let kind = &first["type"];
+            let kind = first["type"].as_str().unwrap_or_default();
             return Err(format!(
                 "messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found \
-                 `{}`. When `thinking` is enabled, a final `assistant` message must start with a \
-                 thinking block (preceeding the lastmost set of `tool_use` and `tool_result` \
-                 blocks).",
-                kind.as_str().unwrap_or_default()
+                 `{kind}`. When `thinking` is enabled, a final `assistant` message must start with a \
+                 thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)."
             ));
         }
         prefix.add(unthought(message));
         bound.prefix = prefix.hash();
     }
     Ok(bound)
-}
-
-fn unanswered(at: usize, id: &str) -> String {
-    let at = at.saturating_sub(2);
-    format!(
-        "messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: \
-         {id}. Each `tool_use` block must have a corresponding `tool_result` block in the next \
-         message."
-    )
-}
-
-fn unasked(at: usize, id: &str) -> String {
-    let at = at.saturating_sub(1);
-    format!(
-        "messages.{at}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each \
-         `tool_result` block must have a corresponding `tool_use` block in the previous message."
-    )
-}
-
-#[derive(Deserialize)]
-struct Body<'a> {
-    #[serde(default)]
-    model: String,
-    max_tokens: Option<u64>,
-    #[serde(borrow)]
-    messages: Vec<Message<'a>>,
-    stream: Option<bool>,
-    #[serde(borrow)]
-    tools: Option<Vec<Tool<'a>>>,
-    #[serde(default)]
-    tool_choice: Value,
-}
-
-#[derive(Deserialize)]
-struct Tool<'a> {
-    name: String,
-    #[serde(borrow)]
-    input_schema: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]

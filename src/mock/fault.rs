@@ -336,10 +336,16 @@ impl Problem {
         }
     }
 
-    /// Names the parameter and a code.
-    pub(super) fn about(mut self, parameter: &str, code: Option<&'static str>) -> Self {
-        self.about = (Some(parameter.to_owned()), code);
-        self
+    /// A refusal of OpenAI's that names a parameter, and a code.
+    pub(super) fn about(
+        parameter: &str,
+        code: Option<&'static str>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            about: (Some(parameter.to_owned()), code),
+            ..Self::new(400, message)
+        }
     }
 
     /// Adds a header.

@@ -1,21 +1,26 @@
 //! OpenAI's chat completions: requests, replies and refusals.
 
 use axum::http::HeaderMap;
-use serde::Deserialize;
-use serde_json::{Value, json, value::RawValue};
+use serde::de::Error as _;
+use serde_json::{Value, json};
 
 use super::{
     dialect::{CREATED, MockDialect},
     fault::{FaultKind, Problem},
     reply::{Call, Event, EventKind, HOLE, REASONING, Reply, event, halves, pieces},
-    request::{Asked, Check, Message, ParsedRequest, RequestTool, Rule, is_blank},
+    request::{Body, Check, Message, ParsedRequest, RequestedCall, Rule, is_blank},
     strict::{Bound, Cached},
 };
 use crate::model::StopReason;
 
 pub(super) const UNSUPPORTED: Option<&str> = Some("unsupported_parameter");
-/// Models that always reason.
-const LACKS_NONE: [&str; 1] = ["gpt-6.1-sol"];
+const UNSUPPORTED_VALUE: Option<&str> = Some("unsupported_value");
+const WORDS: [&str; 2] = [
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each \
+     'tool_call_id'. The following tool_call_ids did not have response messages: {id}",
+    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with \
+     'tool_calls'.",
+];
 
 pub(super) struct OpenAi;
 
@@ -25,33 +30,20 @@ impl MockDialect for OpenAi {
     }
 
     fn read<'a>(&self, bytes: &'a [u8]) -> Result<ParsedRequest<'a>, serde_json::Error> {
-        let body: Body = serde_json::from_slice(bytes)?;
-        let mut check = Check::new(unanswered, unasked);
-        for (at, message) in (1..).zip(&body.messages) {
-            message.check(at, &mut check);
+        let mut body: Body = serde_json::from_slice(bytes)?;
+        let mut check = Check::new(WORDS);
+        let missing = || serde_json::Error::missing_field("messages");
+        let messages = body.messages.as_ref().ok_or_else(missing)?;
+        for (at, message) in (1..).zip(messages) {
+            check_message(&mut check, at, message);
         }
-        check.unanswered(body.messages.len() + 1);
-        let format = body
-            .response_format
-            .filter(|format| format["type"] != "text");
-        let messages = body.messages.into_iter();
-        let tools = body.tools.into_iter().flatten();
-        let asked = Asked {
-            body: bytes,
-            model: body.model,
-            stream: body.stream,
-            usage: (body.stream_options).and_then(|options| options.include_usage) == Some(true),
-            tools: tools.map(|tool| tool.function).collect(),
-            tool_choice: body.tool_choice,
-            format: format.map(|format| format["json_schema"]["schema"].clone()),
-            messages: messages
-                .map(|message| Message {
-                    role: message.role,
-                    content: message.content,
-                })
-                .collect(),
-        };
-        Ok(asked.finish(check))
+        check.unanswered(messages.len() + 1);
+        let format = &body.response_format;
+        let is_json = !format.is_null() && format["type"] != "text";
+        let format = is_json.then(|| format["json_schema"]["schema"].clone());
+        let usage = body.stream_options["include_usage"] == true;
+        let tools = body.tools()?;
+        Ok(body.finish(bytes, tools, format, usage, check))
     }
 
     fn strict(&self, body: &Value, _: &HeaderMap) -> Result<Option<Bound>, Problem> {
@@ -62,36 +54,32 @@ impl MockDialect for OpenAi {
         if !body["max_tokens"].is_null() {
             let what = "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
                         'max_completion_tokens' instead.";
-            return Err(Problem::new(400, what).about("max_tokens", UNSUPPORTED));
+            return Err(Problem::about("max_tokens", UNSUPPORTED, what));
         }
-        let effort = effort(model, &body["reasoning_effort"])?;
-        if effort == "none" {
+        if effort(model, &body["reasoning_effort"])? == "none" {
             return Ok(None);
         }
-        let is_function = |tool: &Value| tool["type"] == "function";
-        let tools = body["tools"].as_array();
-        if generation >= (5, 4) && tools.is_some_and(|tools| tools.iter().any(is_function)) {
-            let remedy = match generation {
-                (5, 4) => "Please use /v1/responses instead.",
-                _ if LACKS_NONE.iter().any(|name| model.starts_with(name)) => {
-                    "Please use /v1/responses instead."
+        let mut tools = body["tools"].as_array().into_iter().flatten();
+        if generation >= (5, 4) && tools.any(|tool| tool["type"] == "function") {
+            let remedy = match generation == (5, 4) || always_reasons(model) {
+                true => "Please use /v1/responses instead.",
+                false => {
+                    "To use function tools, use /v1/responses or set reasoning_effort to 'none'."
                 }
-                _ => "To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
             };
             let what = format!(
                 "Function tools with reasoning_effort are not supported for {model} in \
                  /v1/chat/completions. {remedy}"
             );
-            return Err(Problem::new(400, what).about("reasoning_effort", None));
+            return Err(Problem::about("reasoning_effort", None, what));
         }
-        for name in ["temperature", "top_p"] {
-            let value = &body[name];
+        for (name, value) in ["temperature", "top_p"].map(|name| (name, &body[name])) {
             if !value.is_null() && value.as_f64() != Some(1.0) {
                 let what = format!(
                     "Unsupported value: '{name}' does not support {value} with this model. Only the \
                      default (1) value is supported."
                 );
-                return Err(Problem::new(400, what).about(name, Some("unsupported_value")));
+                return Err(Problem::about(name, UNSUPPORTED_VALUE, what));
             }
         }
         Ok(None)
@@ -112,118 +100,56 @@ pub(super) fn generation(model: &str) -> Option<(u32, u32)> {
     if ["o1", "o3", "o4"].iter().any(|of| name.starts_with(of)) {
         return Some((5, 0));
     }
-    let digits = |text: &str| {
-        text.split(|c: char| !c.is_ascii_digit())
-            .next()?
-            .parse()
-            .ok()
-    };
-    let (major, minor) = match name.strip_prefix("gpt-")?.split_once('.') {
-        Some((major, minor)) => (digits(major)?, digits(minor).unwrap_or(0)),
-        None => (digits(name.strip_prefix("gpt-")?)?, 0),
-    };
-    (major >= 5).then_some((major, minor))
+    let mut numbers = name
+        .strip_prefix("gpt-")?
+        .split(|c: char| !c.is_ascii_digit());
+    let major = numbers.next()?.parse().ok().filter(|major| *major >= 5)?;
+    let minor = numbers.next().filter(|_| name.contains('.'));
+    Some((
+        major,
+        minor.and_then(|minor| minor.parse().ok()).unwrap_or(0),
+    ))
+}
+
+fn always_reasons(model: &str) -> bool {
+    model.contains("gpt-6.1-sol")
 }
 
 /// The effort of a reasoning model: from 5.1 to 5.5, none by default.
 pub(super) fn effort<'a>(model: &str, asked: &'a Value) -> Result<&'a str, Problem> {
-    let asked = asked.as_str();
-    if asked == Some("none") && LACKS_NONE.iter().any(|name| model.starts_with(name)) {
+    let usual = match generation(model) {
+        Some((5, 1..=5)) => "none",
+        _ => "medium",
+    };
+    let effort = asked.as_str().unwrap_or(usual);
+    if effort == "none" && always_reasons(model) {
         let what = format!(
             "Unsupported value: 'none' is not supported with the '{model}' model. Supported values \
              are: 'low', 'medium', 'high', and 'xhigh'."
         );
-        return Err(Problem::new(400, what).about("reasoning_effort", Some("unsupported_value")));
+        return Err(Problem::about("reasoning_effort", UNSUPPORTED_VALUE, what));
     }
-    Ok(asked.unwrap_or(match generation(model) {
-        Some((5, 1..=5)) => "none",
-        _ => "medium",
-    }))
+    Ok(effort)
 }
 
-fn unanswered(_: usize, id: &str) -> String {
-    format!(
-        "An assistant message with 'tool_calls' must be followed by tool messages responding to \
-         each 'tool_call_id'. The following tool_call_ids did not have response messages: {id}"
-    )
-}
-
-fn unasked(_: usize, _: &str) -> String {
-    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with \
-     'tool_calls'."
-        .to_owned()
-}
-
-#[derive(Deserialize)]
-struct Body<'a> {
-    #[serde(default)]
-    model: String,
-    #[serde(borrow)]
-    messages: Vec<ChatMessage<'a>>,
-    stream: Option<bool>,
-    stream_options: Option<StreamOptions>,
-    #[serde(borrow)]
-    tools: Option<Vec<Tool<'a>>>,
-    #[serde(default)]
-    tool_choice: Value,
-    response_format: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct StreamOptions {
-    include_usage: Option<bool>,
-}
-
-#[derive(Deserialize)]
-struct Tool<'a> {
-    #[serde(borrow)]
-    function: RequestTool<'a>,
-}
-
-#[derive(Deserialize)]
-struct ChatMessage<'a> {
-    role: String,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(default)]
-    tool_calls: Option<Vec<RequestedCall>>,
-    #[serde(default)]
-    tool_call_id: String,
-}
-
-#[derive(Deserialize)]
-struct RequestedCall {
-    id: String,
-    function: CallFunction,
-}
-
-#[derive(Deserialize)]
-struct CallFunction {
-    #[serde(default)]
-    name: String,
-    arguments: String,
-}
-
-impl ChatMessage<'_> {
-    fn check(&self, at: usize, check: &mut Check) {
-        if self.role != "tool" {
-            check.unanswered(at);
-        }
-        let calls = self.tool_calls.as_deref().unwrap_or_default();
-        match &*self.role {
-            "system" | "developer" | "user" => {}
-            "assistant" => {
-                for call in calls {
-                    check.short_id(&call.id);
-                    check.call(at, &call.id, &call.function.name, &call.function.arguments);
-                }
+fn check_message(check: &mut Check, at: usize, message: &Message) {
+    if message.role != "tool" {
+        check.unanswered(at);
+    }
+    let calls = message.tool_calls.as_deref().unwrap_or_default();
+    match &*message.role {
+        "system" | "developer" | "user" => {}
+        "assistant" => {
+            for RequestedCall { id, function } in calls {
+                check.short_id(id);
+                check.call(at, id, &function.name, &function.arguments);
             }
-            "tool" => check.result(at, &self.tool_call_id, true),
-            role => check.note(Rule::Roles, at, format!("unknown role `{role}`")),
         }
-        if is_blank(self.content) && calls.is_empty() {
-            check.note(Rule::Empty, at, "it has no content");
-        }
+        "tool" => check.result(at, &message.tool_call_id, true),
+        role => check.note(Rule::Roles, at, format!("unknown role `{role}`")),
+    }
+    if is_blank(message.content) && calls.is_empty() {
+        check.note(Rule::Empty, at, "it has no content");
     }
 }
 

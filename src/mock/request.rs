@@ -3,7 +3,7 @@
 use std::fmt;
 
 use memchr::memmem;
-use serde::Deserialize;
+use serde::{Deserialize, de::Error as _};
 use serde_json::{Value, value::RawValue};
 
 use super::strict::{Bound, Cached, Strict};
@@ -114,17 +114,39 @@ pub(super) struct RequestTool<'a> {
     pub(super) schema: Option<&'a RawValue>,
 }
 
-/// What all dialects have in a request.
-#[derive(Default)]
-pub(super) struct Asked<'a> {
-    pub(super) body: &'a [u8],
-    pub(super) model: String,
-    pub(super) stream: Option<bool>,
-    pub(super) usage: bool,
-    pub(super) tools: Vec<RequestTool<'a>>,
+/// A request in any dialect.
+#[derive(Deserialize)]
+pub(super) struct Body<'a> {
+    #[serde(default)]
+    model: String,
+    pub(super) max_tokens: Option<u64>,
+    #[serde(borrow)]
+    pub(super) messages: Option<Vec<Message<'a>>>,
+    #[serde(borrow)]
+    pub(super) input: Option<&'a RawValue>,
+    stream: Option<bool>,
+    #[serde(default)]
+    pub(super) stream_options: Value,
+    #[serde(borrow)]
+    tools: Option<Vec<Tool<'a>>>,
+    #[serde(default)]
     pub(super) tool_choice: Value,
-    pub(super) format: Option<Value>,
-    pub(super) messages: Vec<Message<'a>>,
+    #[serde(default)]
+    pub(super) response_format: Value,
+    #[serde(default)]
+    pub(super) text: Value,
+}
+
+/// A tool: chat completions have a `function`, the others the fields.
+#[derive(Deserialize)]
+struct Tool<'a> {
+    #[serde(borrow)]
+    function: Option<RequestTool<'a>>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    name: Option<String>,
+    #[serde(borrow, alias = "parameters")]
+    input_schema: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -132,15 +154,50 @@ pub(super) struct Message<'a> {
     pub(super) role: String,
     #[serde(borrow)]
     pub(super) content: Option<&'a RawValue>,
+    pub(super) tool_calls: Option<Vec<RequestedCall>>,
+    #[serde(default)]
+    pub(super) tool_call_id: String,
 }
 
-impl<'a> Asked<'a> {
-    pub(super) fn finish(self, mut check: Check) -> ParsedRequest<'a> {
-        let Self {
-            mut tools,
-            messages,
-            ..
-        } = self;
+#[derive(Deserialize)]
+pub(super) struct RequestedCall {
+    pub(super) id: String,
+    pub(super) function: CallFunction,
+}
+
+#[derive(Deserialize)]
+pub(super) struct CallFunction {
+    #[serde(default)]
+    pub(super) name: String,
+    pub(super) arguments: String,
+}
+
+impl<'a> Body<'a> {
+    /// The tools; those of the server, which have another type, are left out.
+    pub(super) fn tools(&mut self) -> Result<Vec<RequestTool<'a>>, serde_json::Error> {
+        let missing = || serde_json::Error::missing_field("name");
+        let is_ours = |tool: &Tool| !matches!(tool.kind.as_deref(), Some(kind) if kind != "function" && kind != "custom");
+        let tools = self.tools.take().into_iter().flatten().filter(is_ours);
+        tools
+            .map(|tool| match tool.function {
+                Some(function) => Ok(function),
+                None => Ok(RequestTool {
+                    name: tool.name.ok_or_else(missing)?,
+                    schema: tool.input_schema,
+                }),
+            })
+            .collect()
+    }
+
+    pub(super) fn finish(
+        self,
+        bytes: &'a [u8],
+        mut tools: Vec<RequestTool<'a>>,
+        format: Option<Value>,
+        usage: bool,
+        mut check: Check,
+    ) -> ParsedRequest<'a> {
+        let messages = self.messages.unwrap_or_default();
         let last = messages.last();
         if last.is_some_and(|last| last.role == "assistant") {
             let what = "the last message is the assistant's";
@@ -174,28 +231,25 @@ impl<'a> Asked<'a> {
         let must_call = matches!(kind, Some("required" | "any" | "function" | "tool"));
         let mut users = messages.iter().rev();
         ParsedRequest {
-            body: self.body,
+            body: bytes,
             model: self.model,
             stream: self.stream == Some(true),
-            usage: self.usage,
+            usage,
             tools,
             must_call,
-            format: self.format,
-            script: script(self.body, &messages),
+            format,
+            script: script(bytes, &messages),
             replies: (messages.iter())
                 .filter(|message| message.role == "assistant")
                 .count(),
             user: (users.find(|message| message.role == "user"))
                 .and_then(|message| message.content),
             breaches: check.found,
-            tokens: self.body.len() as u64 / 4,
+            tokens: bytes.len() as u64 / 4,
             strict: None,
         }
     }
 }
-
-/// The vendor's words about a call or a result of this id, in the message of this number.
-type Words = fn(usize, &str) -> String;
 
 /// Collects broken rules; messages are counted from 1.
 pub(super) struct Check {
@@ -203,19 +257,24 @@ pub(super) struct Check {
     /// Calls without a result so far.
     pub(super) open: Vec<String>,
     pub(super) called: bool,
-    unanswered: Words,
-    unasked: Words,
+    /// The vendor's words about a call without a result and a result without a call; `{at}` is the
+    /// call's or the result's message, counted from 0.
+    words: [&'static str; 2],
 }
 
 impl Check {
-    pub(super) const fn new(unanswered: Words, unasked: Words) -> Self {
+    pub(super) const fn new(words: [&'static str; 2]) -> Self {
         Self {
             found: Vec::new(),
             open: Vec::new(),
             called: false,
-            unanswered,
-            unasked,
+            words,
         }
+    }
+
+    fn paired(&mut self, rule: Rule, words: &str, at: usize, id: &str) {
+        let at = at.saturating_sub(1).to_string();
+        self.broken(rule, words.replace("{at}", &at).replace("{id}", id));
     }
 
     pub(super) fn broken(&mut self, rule: Rule, what: impl Into<String>) {
@@ -228,7 +287,7 @@ impl Check {
 
     pub(super) fn unanswered(&mut self, at: usize) {
         for id in std::mem::take(&mut self.open) {
-            self.broken(Rule::Unanswered, (self.unanswered)(at, &id));
+            self.paired(Rule::Unanswered, self.words[0], at.saturating_sub(1), &id);
         }
     }
 
@@ -237,7 +296,7 @@ impl Check {
             Some(call) if allowed => {
                 self.open.swap_remove(call);
             }
-            _ => self.broken(Rule::Unasked, (self.unasked)(at, id)),
+            _ => self.paired(Rule::Unasked, self.words[1], at, id),
         }
     }
 

@@ -1,7 +1,7 @@
 //! OpenAI's responses: requests, replies and refusals.
 
 use axum::http::HeaderMap;
-use serde::{Deserialize, de::Error as _};
+use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{
@@ -9,65 +9,33 @@ use super::{
     fault::{FaultKind, Problem},
     openai::{UNSUPPORTED, effort, generation},
     reply::{Call, Event, EventKind, NUMBER, REASONING, Reply, event, halves},
-    request::{Asked, Check, Message, ParsedRequest, RequestTool, Rule, is_blank},
+    request::{Body, Check, Message, ParsedRequest, Rule, is_blank},
     strict::{Bound, Cached, Prefix},
 };
 use crate::model::StopReason;
 
-/// Fields of a request that its reply repeats.
-const REPEATED: [&str; 13] = [
-    "instructions",
-    "max_output_tokens",
-    "metadata",
-    "parallel_tool_calls",
-    "previous_response_id",
-    "prompt_cache_key",
-    "reasoning",
-    "service_tier",
-    "store",
-    "text",
-    "tool_choice",
-    "tools",
-    "truncation",
-];
+/// A response; a request's fields of these names replace these.
+const RESPONSE: &str = r#"{"object": "response", "background": false, "completed_at": null,
+    "error": null, "frequency_penalty": 0.0, "incomplete_details": null, "instructions": null,
+    "max_output_tokens": null, "max_tool_calls": null, "metadata": {}, "parallel_tool_calls": true,
+    "presence_penalty": 0.0, "previous_response_id": null, "prompt_cache_key": null,
+    "reasoning": {"effort": "medium", "summary": null}, "safety_identifier": null,
+    "service_tier": "default", "store": true, "temperature": 1.0,
+    "text": {"format": {"type": "text"}, "verbosity": "medium"}, "tool_choice": "auto", "tools": [],
+    "top_logprobs": 0, "top_p": 1.0, "truncation": "disabled", "usage": null, "user": null}"#;
 /// Parameters of today's API.
-const KNOWN: [&str; 34] = [
-    "access_programs",
-    "background",
-    "background_options",
-    "context_management",
-    "conversation",
-    "image",
-    "include",
-    "input",
-    "instructions",
-    "max_output_tokens",
-    "max_tool_calls",
-    "metadata",
-    "model",
-    "moderation",
-    "parallel_tool_calls",
-    "previous_response_id",
-    "prompt",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "reasoning",
-    "safety_identifier",
-    "service_tier",
-    "store",
-    "stream",
-    "stream_options",
-    "temperature",
-    "text",
-    "tool_choice",
-    "tools",
-    "top_logprobs",
-    "top_p",
-    "truncation",
-    "user",
-];
+const KNOWN: &str = "access_programs background background_options context_management conversation \
+    image include input instructions max_output_tokens max_tool_calls metadata model moderation \
+    parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options \
+    prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options \
+    temperature text tool_choice tools top_logprobs top_p truncation user";
+/// Encrypted reasoning that is bound to nothing.
+const SEAL: &str = "bW9jayByZWFzb25pbmc=";
 const ENCRYPTED: &str = "reasoning.encrypted_content";
+const WORDS: [&str; 2] = [
+    "No tool output found for function call {id}.",
+    "No tool call found for function call output with call_id {id}.",
+];
 
 pub(super) struct Responses;
 
@@ -77,67 +45,55 @@ impl MockDialect for Responses {
     }
 
     fn read<'a>(&self, bytes: &'a [u8]) -> Result<ParsedRequest<'a>, serde_json::Error> {
-        let body: Body = serde_json::from_slice(bytes)?;
-        let mut check = Check::new(unanswered, unasked);
-        let messages = messages(body.input, &mut check)?;
-        let mut tools = Vec::new();
-        for tool in body.tools.into_iter().flatten() {
-            if tool.kind == "function" {
-                let missing = || serde_json::Error::missing_field("name");
-                let name = tool.name.ok_or_else(missing)?;
-                let schema = tool.parameters;
-                tools.push(RequestTool { name, schema });
-            }
-        }
-        let mut choice = body.tool_choice;
-        if let Some(allowed) = choice["tools"].as_array() {
+        let mut body: Body = serde_json::from_slice(bytes)?;
+        let mut check = Check::new(WORDS);
+        body.messages = Some(messages(body.input, &mut check)?);
+        let mut tools = body.tools()?;
+        if let Some(allowed) = body.tool_choice["tools"].as_array() {
             tools.retain(|tool| allowed.iter().any(|named| named["name"] == tool.name));
-            choice = choice["mode"].clone();
+            body.tool_choice = body.tool_choice["mode"].clone();
         }
         let format = &body.text["format"];
         let is_json = !format.is_null() && format["type"] != "text";
-        let asked = Asked {
-            body: bytes,
-            model: body.model,
-            stream: body.stream,
-            usage: true,
-            tools,
-            tool_choice: choice,
-            format: is_json.then(|| format["schema"].clone()),
-            messages,
-        };
-        Ok(asked.finish(check))
+        let format = is_json.then(|| format["schema"].clone());
+        Ok(body.finish(bytes, tools, format, true, check))
     }
 
     fn strict(&self, body: &Value, _: &HeaderMap) -> Result<Option<Bound>, Problem> {
-        let refuse =
-            |what: String, name: &str, code| Err(Problem::new(400, what).about(name, code));
-        for name in body.as_object().into_iter().flat_map(Map::keys) {
-            if !KNOWN.contains(&&**name) {
-                let what = format!("Unknown parameter: '{name}'.");
-                return refuse(what, name, Some("unknown_parameter"));
-            }
+        let mut given = body.as_object().into_iter().flat_map(Map::keys);
+        if let Some(name) = given.find(|name| !KNOWN.split(' ').any(|known| known == *name)) {
+            let what = format!("Unknown parameter: '{name}'.");
+            return Err(Problem::about(name, Some("unknown_parameter"), what));
         }
-        check_choice(&body["tool_choice"])?;
         if let Some(id) = body["previous_response_id"].as_str() {
             let what = format!("Previous response with id '{id}' not found.");
             let code = Some("previous_response_not_found");
-            return refuse(what, "previous_response_id", code);
+            return Err(Problem::about("previous_response_id", code, what));
+        }
+        let choice = &body["tool_choice"];
+        let modes = [json!(null), json!("none"), json!("auto"), json!("required")];
+        if choice["type"] == "function" && !choice["name"].is_string() {
+            let what = "Missing required parameter: 'tool_choice.name'.";
+            let code = Some("missing_required_parameter");
+            return Err(Problem::about("tool_choice.name", code, what));
+        }
+        if !choice["type"].is_string() && !modes.contains(choice) {
+            let what = format!(
+                "Invalid value: {choice}. Supported values are: 'none', 'auto', and 'required'."
+            );
+            return Err(Problem::about("tool_choice", Some("invalid_value"), what));
         }
         let model = body["model"].as_str().unwrap_or_default();
         let is_old = model.starts_with("gpt-") && generation(model).is_none();
         if is_old || effort(model, &body["reasoning"]["effort"])? == "none" {
             return Ok(None);
         }
-        for name in ["temperature", "top_p"] {
-            if !body[name].is_null() {
-                let what =
-                    format!("Unsupported parameter: '{name}' is not supported with this model.");
-                return refuse(what, name, UNSUPPORTED);
-            }
+        let is_set = |name: &&str| !body[*name].is_null();
+        if let Some(name) = ["temperature", "top_p"].into_iter().find(is_set) {
+            let what = format!("Unsupported parameter: '{name}' is not supported with this model.");
+            return Err(Problem::about(name, UNSUPPORTED, what));
         }
-        let prefix = verify(body, model)?;
-        Ok(Some(bound(model, prefix, &body["reasoning"])))
+        verify(body, model).map(Some)
     }
 
     fn whole(&self, reply: Reply) -> Value {
@@ -159,108 +115,77 @@ impl MockDialect for Responses {
         } else {
             let error = json!({ "code": error["type"], "message": error["message"] });
             let mut failed = Output::of(reply).response("failed", &[]);
-            failed["error"] = error;
+            (failed["error"], failed["usage"]) = (error, Value::Null);
             json!({ "type": "response.failed", "response": failed, "sequence_number": NUMBER })
         };
         event(EventKind::Frame, &data)
     }
 }
 
-fn bound(model: &str, prefix: String, reasoning: &Value) -> Bound {
-    Bound {
-        model: model.to_owned(),
-        prefix,
-        after: String::new(),
-        shown: !reasoning["summary"].is_null(),
-    }
-}
-
-fn check_choice(choice: &Value) -> Result<(), Problem> {
-    let named = |name: &str| choice[name].is_string() || choice[name].is_array();
-    let missing = match (choice, choice["type"].as_str()) {
-        (Value::Null, _) => None,
-        (Value::String(mode), _) if ["none", "auto", "required"].contains(&&**mode) => None,
-        (Value::Object(_), Some("function" | "custom")) if !named("name") => Some("name"),
-        (Value::Object(_), Some("allowed_tools")) if !named("tools") => Some("tools"),
-        (Value::Object(_), Some(_)) => None,
-        (Value::Object(_), None) => Some("type"),
-        _ => {
-            let what = format!(
-                "Invalid value: {choice}. Supported values are: 'none', 'auto', and 'required'."
-            );
-            return Err(Problem::new(400, what).about("tool_choice", Some("invalid_value")));
-        }
-    };
-    missing.map_or(Ok(()), |name| {
-        let name = format!("tool_choice.{name}");
-        let what = format!("Missing required parameter: '{name}'.");
-        Err(Problem::new(400, what).about(&name, Some("missing_required_parameter")))
-    })
-}
-
-/// Checks that reasoning is as it was, after what it was, and before what it was for. Returns the
-/// hash of the conversation. Reasoning of earlier turns may be left out as a whole.
-fn verify(body: &Value, model: &str) -> Result<String, Problem> {
-    let refuse = |status, what: String, code| Err(Problem::new(status, what).about("input", code));
+/// Checks that reasoning is as it was, after what it was, and before what it was for. Returns what
+/// the next one is bound to. Reasoning of earlier turns may be left out as a whole.
+fn verify(body: &Value, model: &str) -> Result<Bound, Problem> {
+    let text = [body["input"].clone()];
+    let items = body["input"].as_array().map_or(&text[..], Vec::as_slice);
+    let is_thought = |item: &Value| item["type"] == "reasoning";
+    let user = items.iter().rposition(|item| item["role"] == "user");
+    let turn = user.unwrap_or(0);
+    let is_kept = items[..turn].iter().any(is_thought);
     let mut prefix = Prefix::of([&body["tools"], &body["instructions"]]);
-    let items: Vec<&Value> = match &body["input"] {
-        Value::Array(items) => items.iter().collect(),
-        text => vec![text],
+    let mut bound = Bound {
+        model: model.to_owned(),
+        prefix: prefix.hash(),
+        after: String::new(),
+        shown: false,
     };
-    let is_thought = |item: &&&Value| item["type"] == "reasoning";
-    let thoughts: Vec<_> = items
-        .iter()
-        .filter(is_thought)
-        .map(|item| &item["id"])
-        .collect();
-    let turn = items
-        .iter()
-        .rposition(|item| item["role"] == "user")
-        .unwrap_or(0);
-    let is_kept = items[..turn].iter().any(|item| is_thought(&item));
     for (at, item) in items.iter().enumerate() {
         let id = item["id"].as_str().unwrap_or_default();
-        if is_thought(&item) {
-            let (hash, sealed) = (prefix.hash(), item["encrypted_content"].as_str());
-            if sealed.is_none() && body["store"] == false {
-                let what = format!(
-                    "Item with id '{id}' not found. Items are not persisted when `store` is set to \
-                     false. Try again with `store` set to true, or remove this item from your input."
-                );
-                return refuse(404, what, None);
-            }
-            let seal = bound(model, hash.clone(), &Value::Null).sign(&item["summary"].to_string());
-            if id != format!("rs_{hash}") || sealed.is_some_and(|sealed| sealed != seal) {
-                let what = format!(
-                    "The encrypted content for item {id} could not be verified. Reason: Encrypted \
-                     content could not be decrypted or parsed."
-                );
-                return refuse(400, what, Some("invalid_encrypted_content"));
-            }
-            let follows = items.get(at + 1).is_some_and(|next| {
+        let (mut status, mut code) = (400, None);
+        let what = if is_thought(item) {
+            let sealed = item["encrypted_content"].as_str();
+            let seal = bound.sign(&item["summary"].to_string());
+            let is_bound = id.strip_prefix("rs_") == Some(&bound.prefix);
+            let belongs = |next: &Value| {
                 let is_output = next["type"] == "function_call" || next["role"] == "assistant";
                 is_output && thought_of(next).is_none_or(|thought| thought == id)
-            });
-            if !follows {
-                let what = format!(
+            };
+            if sealed.is_none() && body["store"] == false {
+                status = 404;
+                format!(
+                    "Item with id '{id}' not found. Items are not persisted when `store` is set to \
+                     false. Try again with `store` set to true, or remove this item from your input."
+                )
+            } else if !is_bound || sealed.is_some_and(|sealed| sealed != seal) {
+                code = Some("invalid_encrypted_content");
+                format!(
+                    "The encrypted content for item {id} could not be verified. Reason: Encrypted \
+                     content could not be decrypted or parsed."
+                )
+            } else if !items.get(at + 1).is_some_and(belongs) {
+                format!(
                     "Item '{id}' of type 'reasoning' was provided without its required following item."
-                );
-                return refuse(400, what, None);
+                )
+            } else {
+                continue;
             }
-            continue;
-        }
-        let thought = thought_of(item).filter(|id| !thoughts.iter().any(|thought| *thought == id));
-        if let Some(thought) = thought.filter(|_| at > turn || is_kept) {
+        } else {
+            let is_there = |id: &String| items.iter().any(|item| item["id"] == **id);
+            let missing = thought_of(item).filter(|id| !is_there(id));
+            let Some(missing) = missing.filter(|_| at > turn || is_kept) else {
+                prefix.add(item.clone());
+                bound.prefix = prefix.hash();
+                continue;
+            };
             let kind = item["type"].as_str().unwrap_or("message");
-            let what = format!(
+            format!(
                 "Item '{id}' of type '{kind}' was provided without its required 'reasoning' item: \
-                 '{thought}'."
-            );
-            return refuse(400, what, None);
-        }
-        prefix.add((*item).clone());
+                 '{missing}'."
+            )
+        };
+        let problem = Problem::about("input", code, what);
+        return Err(Problem { status, ..problem });
     }
-    Ok(prefix.hash())
+    Ok(bound)
 }
 
 /// The id of the reasoning that an item of strict mode belongs to.
@@ -268,38 +193,6 @@ fn thought_of(item: &Value) -> Option<String> {
     let mut parts = item["id"].as_str()?.split('_').skip(1);
     let hash = parts.next().filter(|hash| hash.len() == 32)?;
     Some(format!("rs_{hash}"))
-}
-
-fn unanswered(_: usize, id: &str) -> String {
-    format!("No tool output found for function call {id}.")
-}
-
-fn unasked(_: usize, id: &str) -> String {
-    format!("No tool call found for function call output with call_id {id}.")
-}
-
-#[derive(Deserialize)]
-struct Body<'a> {
-    #[serde(default)]
-    model: String,
-    #[serde(borrow)]
-    input: Option<&'a RawValue>,
-    stream: Option<bool>,
-    #[serde(borrow)]
-    tools: Option<Vec<Tool<'a>>>,
-    #[serde(default)]
-    tool_choice: Value,
-    #[serde(default)]
-    text: Value,
-}
-
-#[derive(Deserialize)]
-struct Tool<'a> {
-    #[serde(rename = "type")]
-    kind: String,
-    name: Option<String>,
-    #[serde(borrow)]
-    parameters: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -318,6 +211,14 @@ struct Item<'a> {
     arguments: String,
 }
 
+fn message(role: String, content: Option<&RawValue>) -> Message<'_> {
+    Message {
+        role,
+        content,
+        ..Message::default()
+    }
+}
+
 /// The messages of an input; the items of a reply are one.
 fn messages<'a>(
     input: Option<&'a RawValue>,
@@ -325,8 +226,7 @@ fn messages<'a>(
 ) -> Result<Vec<Message<'a>>, serde_json::Error> {
     let text = input.map_or("[]", RawValue::get);
     if text.starts_with('"') {
-        let (role, content) = ("user".into(), input);
-        return Ok(vec![Message { role, content }]);
+        return Ok(vec![message("user".into(), input)]);
     }
     let items: Vec<Item> = serde_json::from_str(text)?;
     let count = items.len();
@@ -354,8 +254,7 @@ fn messages<'a>(
         };
         let is_reply = |last: &Message| last.role == "assistant" && role == "assistant";
         if !messages.last().is_some_and(is_reply) {
-            let content = item.content;
-            messages.push(Message { role, content });
+            messages.push(message(role, item.content));
         }
     }
     check.unanswered(count + 1);
@@ -411,115 +310,74 @@ impl<'a> Output<'a> {
 
     /// The events of an item.
     fn item(&self, item: &Value, index: &Value, events: &mut Vec<(EventKind, Value)>) {
-        let mut send = |kind, name: &str, fields: Value| {
-            let mut data = fields;
-            data["type"] = name.into();
+        let (summary, content) = (&item["summary"][0], &item["content"][0]);
+        let part = if summary.is_object() {
+            summary
+        } else {
+            content
+        };
+        // The name of the text's events, its field, the name of the part's events, its index.
+        let (name, key, of, place) = match part["type"].as_str() {
+            Some("summary_text") => {
+                let of = "reasoning_summary_part";
+                ("reasoning_summary_text", "text", of, "summary_index")
+            }
+            Some("reasoning_text") => ("reasoning_text", "text", "", "content_index"),
+            Some("refusal") => ("refusal", "refusal", "content_part", "content_index"),
+            Some(_) => ("output_text", "text", "content_part", "content_index"),
+            None => ("function_call_arguments", "arguments", "", ""),
+        };
+        let mut send = |kind, name: &str, event: &str, key: &str, value: Value| {
+            let mut data = json!({ "type": format!("{name}.{event}"), key: value });
+            if key != "item" {
+                data["item_id"] = item["id"].clone();
+            }
+            if key != "item" && !place.is_empty() {
+                data[place] = 0.into();
+            }
+            if name == "output_text" {
+                data["logprobs"] = json!([]);
+            }
             if !index.is_null() {
                 data["output_index"] = index.clone();
             }
             events.push((kind, data));
         };
-        let id = &item["id"];
-        let framed = |item: &Value| json!({ "item": item });
-        send(
-            EventKind::Frame,
-            "output_item.added",
-            framed(&emptied(item)),
-        );
-        let arguments = item["arguments"]
-            .as_str()
-            .map(|text| halves(text).collect());
-        let said: Vec<&str> = self.reply.said.text.iter().map(String::as_str).collect();
-        let (summary, content) = (&item["summary"][0], &item["content"][0]);
-        // The name of the text, its part with the name and the index of its events, its pieces.
-        let (name, part, of, pieces) = match item["type"].as_str() {
-            Some("function_call") => ("function_call_arguments", None, "", arguments),
-            Some("reasoning") if summary.is_object() => {
-                let part = Some((summary, "reasoning_summary_part"));
-                (
-                    "reasoning_summary_text",
-                    part,
-                    "summary_index",
-                    Some(halves(REASONING).collect()),
-                )
-            }
-            Some("reasoning") if content.is_object() => (
-                "reasoning_text",
-                None,
-                "content_index",
-                Some(halves(REASONING).collect()),
-            ),
-            Some("message") => {
-                let name = match content["type"] == "refusal" {
-                    true => "refusal",
-                    false => "output_text",
-                };
-                (
-                    name,
-                    Some((content, "content_part")),
-                    "content_index",
-                    Some(said),
-                )
-            }
-            _ => ("", None, "", None),
+        let frame = EventKind::Frame;
+        send(frame, "output_item", "added", "item", emptied(item));
+        if !of.is_empty() {
+            send(frame, of, "added", "part", emptied(part));
+        }
+        let whole = part[key].as_str().or_else(|| item[key].as_str());
+        let said = self.reply.said.text.iter().map(String::as_str);
+        let pieces: Vec<&str> = match item["type"] == "message" {
+            true => said.collect(),
+            false => halves(whole.unwrap_or_default()).collect(),
         };
-        let place = |key: &str, value: Value| {
-            let mut place = json!({ "item_id": id, key: value });
-            if !of.is_empty() {
-                place[of] = 0.into();
-            }
-            if name == "output_text" && key != "part" {
-                place["logprobs"] = json!([]);
-            }
-            place
-        };
-        if let Some((part, name)) = part {
-            send(
-                EventKind::Frame,
-                &format!("{name}.added"),
-                place("part", emptied(part)),
-            );
+        for piece in pieces {
+            send(EventKind::Content, name, "delta", "delta", piece.into());
         }
-        if let Some(pieces) = pieces {
-            for piece in &pieces {
-                send(
-                    EventKind::Content,
-                    &format!("{name}.delta"),
-                    place("delta", (*piece).into()),
-                );
-            }
-            let key = match name {
-                "function_call_arguments" => "arguments",
-                "refusal" => "refusal",
-                _ => "text",
-            };
-            send(
-                EventKind::Frame,
-                &format!("{name}.done"),
-                place(key, pieces.concat().into()),
-            );
+        if let Some(whole) = whole {
+            send(frame, name, "done", key, whole.into());
         }
-        if let Some((part, name)) = part {
-            send(
-                EventKind::Frame,
-                &format!("{name}.done"),
-                place("part", part.clone()),
-            );
+        if !of.is_empty() {
+            send(frame, of, "done", "part", part.clone());
         }
-        send(EventKind::Frame, "output_item.done", framed(item));
+        send(frame, "output_item", "done", "item", item.clone());
     }
 
     fn items(&self) -> Vec<Value> {
         let said = self.reply.said;
-        let mut items = Vec::new();
-        if let Some(name) = said.reasoning {
-            items.push(self.reasoning(name));
-        }
+        let mut items: Vec<Value> = said
+            .reasoning
+            .map(|name| self.reasoning(name))
+            .into_iter()
+            .collect();
         if !said.text.is_empty() || self.reply.is(FaultKind::EmptyText) {
             let text = said.text.concat();
-            let part = match said.stop {
-                StopReason::Refusal => json!({ "type": "refusal", "refusal": text }),
-                _ => {
+            let part = match said.stop == StopReason::Refusal {
+                true => json!({ "type": "refusal", "refusal": text }),
+                false => {
                     json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": [] })
                 }
             };
@@ -540,28 +398,19 @@ impl<'a> Output<'a> {
         let text = |kind| json!([{ "type": kind, "text": REASONING }]);
         let mut item =
             json!({ "type": "reasoning", "id": self.id("rs"), "summary": [], "content": [] });
+        let is_asked = !self.asked["reasoning"]["summary"].is_null();
         if name == "reasoning_content" {
             item["content"] = text("reasoning_text");
-        } else if self.is_summarized() {
+        } else if is_asked || self.reply.asked.bound().is_none() {
             item["summary"] = text("summary_text");
         }
-        let included = self.asked["include"].as_array();
-        if included.is_some_and(|all| all.iter().any(|name| name == ENCRYPTED)) {
-            let sealed =
-                (self.reply.asked.bound()).map(|bound| bound.sign(&item["summary"].to_string()));
-            item["encrypted_content"] = sealed
-                .unwrap_or_else(|| "bW9jayByZWFzb25pbmc=".into())
-                .into();
+        let mut included = self.asked["include"].as_array().into_iter().flatten();
+        if included.any(|name| name == ENCRYPTED) {
+            let summary = item["summary"].to_string();
+            let seal = (self.reply.asked.bound()).map(|bound| bound.sign(&summary));
+            item["encrypted_content"] = seal.map_or_else(|| SEAL.into(), Value::from);
         }
         item
-    }
-
-    fn is_summarized(&self) -> bool {
-        let is_fault = matches!(
-            self.reply.fault,
-            Some(FaultKind::Reasoning | FaultKind::ReasoningOnly)
-        );
-        is_fault || !self.asked["reasoning"]["summary"].is_null()
     }
 
     fn call(&self, n: usize, call: &Call) -> Value {
@@ -583,60 +432,36 @@ impl<'a> Output<'a> {
     }
 
     fn response(&self, status: &str, items: &[Value]) -> Value {
-        let (is_whole, stop) = (status != "in_progress", self.reply.said.stop);
-        let completed = Some(CREATED).filter(|_| status == "completed");
-        let why = match stop {
-            StopReason::MaxTokens => "max_output_tokens",
-            _ => "content_filter",
-        };
-        let incomplete = (status == "incomplete").then(|| json!({ "reason": why }));
-        let mut response = json!({
-            "id": self.id("resp"),
-            "object": "response",
-            "created_at": CREATED,
-            "status": status,
-            "background": false,
-            "completed_at": completed,
-            "error": null,
-            "frequency_penalty": 0.0,
-            "incomplete_details": incomplete,
-            "instructions": null,
-            "max_output_tokens": null,
-            "max_tool_calls": null,
-            "metadata": {},
-            "model": self.reply.asked.model,
-            "output": items,
-            "parallel_tool_calls": true,
-            "presence_penalty": 0.0,
-            "previous_response_id": null,
-            "prompt_cache_key": null,
-            "reasoning": { "effort": "medium", "summary": null },
-            "safety_identifier": null,
-            "service_tier": "default",
-            "store": true,
-            "temperature": 1.0,
-            "text": { "format": { "type": "text" }, "verbosity": "medium" },
-            "tool_choice": "auto",
-            "tools": [],
-            "top_logprobs": 0,
-            "top_p": 1.0,
-            "truncation": "disabled",
-            "usage": null,
-            "user": null,
-        });
-        for name in REPEATED {
-            if let Some(value) = self.asked.get(name).filter(|value| !value.is_null()) {
-                response[name] = value.clone();
-            }
+        let mut response: Map<String, Value> = serde_json::from_str(RESPONSE).unwrap_or_default();
+        for (name, value) in &mut response {
+            let asked = self.asked.get(name).filter(|asked| !asked.is_null());
+            *value = asked.unwrap_or(value).clone();
         }
-        if is_whole && !self.reply.is(FaultKind::NoUsage) {
-            response["usage"] = self.usage();
+        let mut response = Value::Object(response);
+        response["id"] = self.id("resp").into();
+        response["created_at"] = CREATED.into();
+        response["model"] = (&*self.reply.asked.model).into();
+        response["output"] = items.into();
+        response["status"] = status.into();
+        if status == "in_progress" {
+            return response;
         }
-        match self.reply.fault.filter(|_| is_whole) {
+        if status == "completed" {
+            response["completed_at"] = CREATED.into();
+        } else if status == "incomplete" {
+            let why = match self.reply.said.stop {
+                StopReason::MaxTokens => "max_output_tokens",
+                _ => "content_filter",
+            };
+            response["incomplete_details"] = json!({ "reason": why });
+        }
+        match self.reply.fault {
             Some(FaultKind::FinishEmpty) => response["status"] = "".into(),
             Some(FaultKind::FinishMissing) => response["status"] = Value::Null,
+            Some(FaultKind::NoUsage) => return response,
             _ => {}
         }
+        response["usage"] = self.usage();
         response
     }
 

@@ -83,7 +83,7 @@ pub struct Settings {
     /// Key that requests must present; others get 401
     #[cfg_attr(feature = "cli", arg(long, value_name = "KEY", help_heading = LIMITS))]
     pub key: Option<String>,
-    /// Reject requests that break a rule, and what today's models refuse (see docs/mock-model.md)
+    /// Reject requests that break a rule, and what today's models refuse
     #[cfg_attr(feature = "cli", arg(long, help_heading = LIMITS))]
     pub strict: bool,
     /// Number of requests to keep for `GET /requests`

@@ -12,14 +12,12 @@ use serde_json::Value;
 
 use super::play::{Play, Says, play};
 
-/// The dialects that the client speaks.
-const DIALECTS: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
 const LOOK: &str = r#"{"name": "look", "arguments": {"at": "a"}}"#;
 const DONE: &str = r#"{"reply": "There.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found></signal>"}"#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn questions_and_calls_keep_the_rules() {
-    for dialect in DIALECTS {
+    for dialect in Dialect::ALL {
         for streaming in [Streaming::Always, Streaming::Never] {
             for (says, fault, requests) in [
                 (Says::Question, None, 1),
@@ -41,7 +39,7 @@ async fn questions_and_calls_keep_the_rules() {
 
 #[tokio::test]
 async fn a_session_of_several_queries_is_never_refused() {
-    for dialect in DIALECTS {
+    for dialect in Dialect::ALL {
         let settings = Settings {
             strict: true,
             ..Settings::default()
@@ -72,15 +70,21 @@ async fn a_session_of_several_queries_is_never_refused() {
         assert_eq!(mock.stats().breaches, [].into(), "{dialect:?}");
         // Each reply but the last comes back with its reasoning.
         let last = requests.last().map(|request| request.json()).unwrap();
-        let messages = last["messages"].as_array().unwrap().iter();
-        let blocks = messages
-            .filter_map(|message| message["content"].as_array())
-            .flatten();
-        let thoughts = blocks
-            .filter(|block: &&Value| block["type"] == "thinking")
-            .count();
-        let reasons = dialect == Dialect::Anthropic;
-        assert_eq!(thoughts, if reasons { 5 } else { 0 });
+        let thoughts = match dialect {
+            Dialect::OpenAi => 0,
+            Dialect::Anthropic => {
+                let messages = last["messages"].as_array().unwrap().iter();
+                let blocks = messages.filter_map(|message| message["content"].as_array());
+                let is_thought = |block: &&Value| block["type"] == "thinking";
+                blocks.flatten().filter(is_thought).count()
+            }
+            Dialect::Responses => {
+                let items = last["input"].as_array().unwrap().iter();
+                items.filter(|item| item["type"] == "reasoning").count()
+            }
+        };
+        let replies = if dialect == Dialect::OpenAi { 0 } else { 5 };
+        assert_eq!(thoughts, replies, "{dialect:?}");
         oracle.shut_down(Duration::from_secs(5)).await;
     }
 }
