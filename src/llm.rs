@@ -40,6 +40,7 @@ mod wire;
 
 pub use dialect::Dialect;
 pub use estimate::{estimate_tokens, estimate_usage};
+#[cfg(feature = "mcp")]
 pub(crate) use lenient::mended;
 pub use limits::{Allowance, RateLimits};
 pub(crate) use provider::is_local;

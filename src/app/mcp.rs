@@ -25,7 +25,7 @@ use super::{BuildError, Builder, reload::Live};
 use crate::{
     actor::{Oracle, ToolServer, ToolServers, WithheldTool},
     config::McpServer,
-    llm::plain_client,
+    llm::{mended, plain_client},
     tool::{
         Tool,
         mcp::{Declared, McpTool, PINS, Pins, Program, Server, Settings, Transport},
@@ -208,6 +208,7 @@ impl Builder {
             call_deadline: server.call_deadline.unwrap_or(usual),
             max_reply_bytes: server.max_reply_bytes,
             parallel: server.parallel,
+            mend: mended,
         })
     }
 

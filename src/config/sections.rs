@@ -494,13 +494,13 @@ tables! {
         /// Price of a million tokens received.
         #[serde(with = "usd")]
         output: Option<NanoUsd> = None, Rate;
-        /// Prices of calls that send more.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        tiers: Vec<PriceTier> = Vec::new(), List(PriceTier::KEYS);
         /// The day on which its provider switches it off.
         retires: Option<String> = None, Text(rule::DAY);
         /// The model to use instead, as `provider/model`.
         successor: Option<String> = None, Text(rule::LINE);
+        /// Prices of calls that send more.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tiers: Vec<PriceTier> = Vec::new(), List(PriceTier::KEYS);
     }
 
     /// Prices that hold for all tokens of a call that sends more than a number of tokens.

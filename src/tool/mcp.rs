@@ -52,6 +52,8 @@ pub(crate) struct Settings {
     pub call_deadline: Duration,
     pub max_reply_bytes: usize,
     pub parallel: usize,
+    /// Mends what a server sends.
+    pub mend: fn(&str) -> String,
 }
 
 /// How a server is reached.

@@ -97,6 +97,7 @@ impl Blocks {
                 text: start.thinking.0.to_string(),
                 signature: start.signature.0.to_string(),
             },
+            "" => return Ok(None),
             kind => {
                 let kept = kind == "redacted_thinking"
                     || kind.ends_with("_tool_use")
@@ -180,6 +181,12 @@ impl Blocks {
             Some(Block::Opaque(..)) => return Ok(None),
             Some(_) | None => self.0.iter().rposition(late),
         };
+        // Texts stay in the order in which they came.
+        let is_last = |at: &usize| {
+            let mut later = self.0[at + 1..].iter().map(|placed| &placed.block);
+            kind != Block::TEXT || later.all(|block| !block.takes(&kind))
+        };
+        let found = found.filter(is_last);
         if found.is_none() && kind == Block::CALL {
             return Ok(None);
         }

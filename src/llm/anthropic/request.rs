@@ -42,7 +42,9 @@ pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
     let parameter = |parameter| options?.parameters.get(&parameter);
     // The default for unknown models must fit into a small window.
     let small = call.window.map(|window| window / 2);
-    let most = call.max_output.unwrap_or(MAX_TOKENS.min(small.unwrap_or(u64::MAX)));
+    let most = call
+        .max_output
+        .unwrap_or(MAX_TOKENS.min(small.unwrap_or(u64::MAX)));
     let has_tools = !request.tools.is_empty();
     let single_call = options.is_some_and(|options| options.single_call);
     let fields = MessagesRequest {

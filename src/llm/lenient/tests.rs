@@ -160,7 +160,7 @@ fn json() -> impl Strategy<Value = Value> {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
             prop::collection::btree_map(".{0,4}", inner, 0..6)
-                .prop_map(|members| members.into_iter().collect()),
+                .prop_map(|members| members.into_iter().collect::<Value>()),
         ]
     })
 }

@@ -42,7 +42,6 @@ use serde::de::DeserializeOwned;
 
 use super::{Declared, KnownTool, Pins, Settings, Transport, process::Process, result};
 use crate::{
-    llm::mended,
     model::ToolSpec,
     tool::{
         CallProgress, CallStep, ToolError, ToolOutput,
@@ -234,6 +233,7 @@ impl Server {
                 let newline = || b"\n".to_vec();
                 let lines = AnyDelimiterCodec::new_with_max_length(newline(), newline(), most);
                 let oversized = Arc::clone(&oversized);
+                let (server, mend) = (settings.name.clone(), settings.mend);
                 let unread = handler.unread.clone();
                 // rmcp's own reader would skip a line that is too long, and its call would wait.
                 let messages = FramedRead::new(output, lines)
@@ -245,7 +245,8 @@ impl Server {
                     })
                     .filter_map(move |line| {
                         let line = line.unwrap_or_default();
-                        ready(read(&String::from_utf8_lossy(&line), &unread))
+                        let line = mend(&String::from_utf8_lossy(&line));
+                        ready(read(&line, &server, &unread))
                     });
                 let input = FramedWrite::new(input, JsonRpcMessageCodec::default());
                 let transport = SinkStreamTransport::new(input, messages);
@@ -499,15 +500,18 @@ impl Settings {
     }
 }
 
-/// Reads a message, mended as a model's reply is. A response that cannot be read even so is told to
-/// the calls that wait.
-fn read<T: DeserializeOwned>(line: &str, unread: &broadcast::Sender<Arc<str>>) -> Option<T> {
-    let message = serde_json::from_str(&mended(line));
+/// Reads a message. A response that cannot be read is told to the calls that wait.
+fn read<T: DeserializeOwned>(
+    line: &str,
+    server: &str,
+    unread: &broadcast::Sender<Arc<str>>,
+) -> Option<T> {
+    let message = serde_json::from_str(line);
     if let Err(error) = &message
         && line.contains("\"jsonrpc\"")
         && !line.contains("\"method\"")
     {
-        tracing::warn!(%error, "cannot read a response of an MCP server");
+        tracing::warn!(server, %error, "cannot read a response of an MCP server");
         let _ = unread.send(line.into());
     }
     message.ok()

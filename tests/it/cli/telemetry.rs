@@ -430,6 +430,16 @@ fn end_of_a_query_is_logged_with_its_totals() {
     let ended = log.iter().find(|line| line.contains("query ended"));
     let ended = plain(ended.unwrap());
     assert!(
+        ended.contains("cost=$0.000000"),
+        "a script is free: {ended}"
+    );
+    let line = "ask -v --config priced.toml --model local/unlisted hi";
+    let run = place.oracle(line).env("LOCAL_KEY", KEY);
+    let output = run.env("LOCAL_HEADER", "tenant").output();
+    let log = plain(&String::from_utf8(output.stderr).unwrap());
+    let ended = log.lines().find(|line| line.contains("query ended"));
+    let ended = ended.unwrap_or_else(|| panic!("{log}"));
+    assert!(
         !ended.contains("cost="),
         "an unknown cost is not 0: {ended}"
     );

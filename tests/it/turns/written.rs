@@ -319,7 +319,10 @@ fn reply_after_its_end_is_forgotten() {
 #[test]
 fn empty_answer_names_its_cause() {
     let empty = |output, stop, parts| {
-        let mut play = Play::asked(policy());
+        let mut play = Play::asked(Policy {
+            on_missing_signal: OnMissingSignal::Finish,
+            ..policy()
+        });
         for _ in 0..2 {
             let mut reply = stopped(stop, reply("", Vec::new()));
             (reply.parts, reply.usage) = (Vec::clone(&parts), usage(90, output, 1_000));

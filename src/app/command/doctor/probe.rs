@@ -294,7 +294,6 @@ pub(super) fn remedy(fault: &Fault, provider: &Provider) -> String {
         FaultCode::Quota => "check the plan and credit of the account".into(),
         FaultCode::ToolsUnsupported => NO_TOOLS.into(),
         FaultCode::BadRequest => "check `dialect` and the model's name".into(),
-        FaultCode::ToolsUnsupported => "choose a model that takes tools".into(),
         FaultCode::Cut | FaultCode::BadStream | FaultCode::EmptyReply => {
             "check `dialect`; for servers that cannot stream, set `stream = \"never\"`".into()
         }

@@ -227,6 +227,21 @@ fn anthropic_streams_decode_with_their_quirks() {
             r#""Hello" → test {"type":"thinking","thinking":"","signature":"s"} "Hello" EndTurn 15/4/3"#,
         ),
         (
+            "pieces after the end of their text, behind another one",
+            &[
+                START,
+                TEXT,
+                HELLO,
+                CLOSE,
+                r#"content_block_start {"index":1,"content_block":{"type":"text","text":" you"}}"#,
+                HELLO,
+                HELLO,
+                END,
+                STOP,
+            ],
+            r#""Hello" " you" "Hello" "Hello" → "Hello" " you" "HelloHello" EndTurn 15/4/3"#,
+        ),
+        (
             "an index used again for a text",
             &[
                 START,

@@ -118,7 +118,7 @@ fn minimal_anthropic_request_omits_optional_fields() {
         tools: [].into(),
         ..conformance::request(Scenario::NoTools)
     };
-    let expected = r#"{"model":"model","max_tokens":8192,"stream":false,"messages":[{"role":"user","content":[{"type":"text","text":"Where is the session cache emptied?","cache_control":{"type":"ephemeral"}}]}]}"#;
+    let expected = r#"{"model":"model","max_tokens":32000,"stream":false,"messages":[{"role":"user","content":[{"type":"text","text":"Where is the session cache emptied?","cache_control":{"type":"ephemeral"}}]}]}"#;
     assert_eq!(written(&request, None, false), expected);
 }
 
@@ -215,7 +215,7 @@ fn options_of_the_caller_are_sent() {
             ToolChoice::Auto,
             none(),
             None,
-            json!({"max_tokens": 8192}),
+            json!({"max_tokens": 32000}),
         ),
         (
             "parameters",
@@ -230,21 +230,21 @@ fn options_of_the_caller_are_sent() {
                 ..none()
             },
             None,
-            json!({"max_tokens": 8192, "temperature": 0.5, "top_p": 1}),
+            json!({"max_tokens": 32000, "temperature": 0.5, "top_p": 1}),
         ),
         (
             "a required call",
             ToolChoice::Required,
             none(),
             None,
-            json!({"max_tokens": 8192, "tool_choice": {"type": "any"}}),
+            json!({"max_tokens": 32000, "tool_choice": {"type": "any"}}),
         ),
         (
             "a call of one tool, alone",
             ToolChoice::Named("code_search".into()),
             single(),
             None,
-            json!({"max_tokens": 8192, "tool_choice":
+            json!({"max_tokens": 32000, "tool_choice":
                 {"type": "tool", "name": "code_search", "disable_parallel_tool_use": true}}),
         ),
         (
@@ -252,7 +252,7 @@ fn options_of_the_caller_are_sent() {
             ToolChoice::Auto,
             single(),
             None,
-            json!({"max_tokens": 8192, "tool_choice":
+            json!({"max_tokens": 32000, "tool_choice":
                 {"type": "auto", "disable_parallel_tool_use": true}}),
         ),
         (
@@ -260,7 +260,7 @@ fn options_of_the_caller_are_sent() {
             ToolChoice::None,
             single(),
             None,
-            json!({"max_tokens": 8192, "tool_choice": {"type": "none"}}),
+            json!({"max_tokens": 32000, "tool_choice": {"type": "none"}}),
         ),
         (
             "a limit",
@@ -274,7 +274,7 @@ fn options_of_the_caller_are_sent() {
             ToolChoice::Auto,
             limited(u64::MAX),
             None,
-            json!({"max_tokens": 8192}),
+            json!({"max_tokens": 32000}),
         ),
         (
             "a limit above the model's",

@@ -134,7 +134,10 @@ async fn each_response_status_maps_to_a_fault() {
             );
             let detail = format!("p responded with status {status}: because (x)");
             assert_eq!(fault.detail, detail);
-            assert_eq!(server.requests().len(), 1, "{status}: one try");
+            // A server without the route may have the other one.
+            let has_other = dialect != Dialect::Anthropic;
+            let tries = 1 + usize::from(status == 404 && has_other);
+            assert_eq!(server.requests().len(), tries, "{status}: {dialect:?}");
         }
     }
 }
@@ -143,9 +146,9 @@ async fn each_response_status_maps_to_a_fault() {
 async fn truncated_response_is_cut_unless_finished() {
     for dialect in DIALECTS {
         let events = events(dialect);
-        let finish = events
-            .iter()
-            .position(|event| event.contains("\"stop\"") || event.contains("end_turn"));
+        let ends = ["\"stop\"", "end_turn", "response.completed"];
+        let ends = |event: &&str| ends.iter().any(|end| event.contains(end));
+        let finish = events.iter().position(ends);
         let finish = finish.unwrap();
         for length in 0..=events.len() {
             // A connection that breaks between chunks, and a clean but early end.

@@ -164,7 +164,7 @@ fn serve(
         let mut bytes = answer.head.into_bytes();
         for chunk in &answer.chunks {
             bytes.extend(format!("{:x}\r\n", chunk.len()).bytes());
-            bytes.extend([chunk, &b"\r\n"[..]].concat());
+            bytes.extend([chunk.as_slice(), b"\r\n"].concat());
         }
         if answer.then == Then::End {
             bytes.extend(b"0\r\n\r\n");

@@ -113,9 +113,9 @@ fn streams_are_read_as_servers_send_them() {
                     0,
                     json!({"type": "reasoning", "summary": [{"text": "a"}, {"text": "b"}]}),
                 ),
-                completed(json!([message("Hi")])),
+                completed(json!([{"type": "reasoning"}, message("Hi")])),
             ],
-            r#"~"a\n\nb" → EndTurn 9/4/3"#,
+            r#"~"a\n\nb" "Hi" → "Hi" EndTurn 9/4/3"#,
         ),
         (
             "items without numbers",
