@@ -144,7 +144,7 @@ fn verify(body: &Value, model: &str) -> Result<Bound, Problem> {
         let what = if is_thought(item) {
             let sealed = item["encrypted_content"].as_str();
             let seal = bound.sign(&item["summary"].to_string());
-            let is_bound = id.strip_prefix("rs_") == Some(&bound.prefix);
+            let is_bound = id.strip_prefix("rs_") == Some(&*bound.prefix);
             let belongs = |next: &Value| {
                 let is_output = next["type"] == "function_call" || next["role"] == "assistant";
                 is_output && thought_of(next).is_none_or(|thought| thought == id)
