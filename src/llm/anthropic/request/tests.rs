@@ -114,7 +114,7 @@ fn minimal_anthropic_request_omits_optional_fields() {
         tools: [].into(),
         ..conformance::request(Scenario::NoTools)
     };
-    let expected = r#"{"model":"model","max_tokens":8192,"stream":false,"messages":[{"role":"user","content":[{"type":"text","text":"Where is the session cache emptied?","cache_control":{"type":"ephemeral"}}]}]}"#;
+    let expected = r#"{"model":"model","max_tokens":32000,"stream":false,"messages":[{"role":"user","content":[{"type":"text","text":"Where is the session cache emptied?","cache_control":{"type":"ephemeral"}}]}]}"#;
     assert_eq!(written(&request, None, false), expected);
 }
 
@@ -211,7 +211,7 @@ fn options_of_the_caller_are_sent() {
             ToolChoice::Auto,
             none(),
             None,
-            json!({"max_tokens": 8192}),
+            json!({"max_tokens": 32000}),
         ),
         (
             "parameters",
@@ -226,21 +226,21 @@ fn options_of_the_caller_are_sent() {
                 ..none()
             },
             None,
-            json!({"max_tokens": 8192, "temperature": 0.5, "top_p": 1}),
+            json!({"max_tokens": 32000, "temperature": 0.5, "top_p": 1}),
         ),
         (
             "a required call",
             ToolChoice::Required,
             none(),
             None,
-            json!({"max_tokens": 8192, "tool_choice": {"type": "any"}}),
+            json!({"max_tokens": 32000, "tool_choice": {"type": "any"}}),
         ),
         (
             "a call of one tool, alone",
             ToolChoice::Named("code_search".into()),
             single(),
             None,
-            json!({"max_tokens": 8192, "tool_choice":
+            json!({"max_tokens": 32000, "tool_choice":
                 {"type": "tool", "name": "code_search", "disable_parallel_tool_use": true}}),
         ),
         (
@@ -248,7 +248,7 @@ fn options_of_the_caller_are_sent() {
             ToolChoice::Auto,
             single(),
             None,
-            json!({"max_tokens": 8192, "tool_choice":
+            json!({"max_tokens": 32000, "tool_choice":
                 {"type": "auto", "disable_parallel_tool_use": true}}),
         ),
         (
@@ -256,7 +256,7 @@ fn options_of_the_caller_are_sent() {
             ToolChoice::None,
             single(),
             None,
-            json!({"max_tokens": 8192, "tool_choice": {"type": "none"}}),
+            json!({"max_tokens": 32000, "tool_choice": {"type": "none"}}),
         ),
         (
             "a limit",
@@ -270,7 +270,7 @@ fn options_of_the_caller_are_sent() {
             ToolChoice::Auto,
             limited(u64::MAX),
             None,
-            json!({"max_tokens": 8192}),
+            json!({"max_tokens": 32000}),
         ),
         (
             "a limit above the model's",
