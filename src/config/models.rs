@@ -430,7 +430,10 @@ impl Prices {
         }
         let entries = Self::parse(text, name)?.own.len();
         let (date, own) = (head(text, "date"), Self::builtin().date().to_owned());
-        if Day::parse(date).is_none() || entries == 0 || lines(text).count() != entries {
+        if Day::parse(date).is_none()
+            || entries == 0
+            || lines(text).filter_map(|(_, line)| parsed(line)).count() != entries
+        {
             let what = "is no table of models: it needs a `date`, and one model a line, as in \
                         config/models.toml; for prices of your own, set `budget.prices`";
             return Err(PricesError::new(name, what));

@@ -115,7 +115,10 @@ fn cells(top: &Top, row: &Row) -> [String; 9] {
     };
     let turn = known(|view| Some(format!("{}/{}", view.turns, view.limits?.max_turns)));
     let tokens = known(|view| Some(grouped(view.total.total_tokens())));
-    let cost = known(|view| view.total.known_cost().map(|cost| cost.to_string()));
+    let cost = known(|view| {
+        let cost = view.total.known_cost()?;
+        (!view.total.is_none()).then(|| cost.to_string())
+    });
     let age = row.age(top.now).map(|age| Span(age).to_string());
     let age = age.unwrap_or_default().replace(' ', "");
     [

@@ -53,7 +53,7 @@ fn waiting(name: &str, arguments: &str) -> Row {
     let since = Timestamp::from_millis(NOW - 60_000);
     let view = json!({
         "state": "tools", "query": 1, "turns": 1, "limits": { "max_turns": 8 }, "since": since,
-        "question": "Keep a note", "total": { "input_tokens": 9_000, "output_tokens": 99 },
+        "question": "Keep a note", "total": { "input_tokens": 9_000, "output_tokens": 99, "cost": null, "known_cost": 0 },
         "calls": [{ "session": session, "query": 1, "call": call, "token": "t1", "since": since }],
     });
     row(name, "waiting", 60_000, view)

@@ -25,6 +25,7 @@ fn usage_of(input_tokens: u64, output_tokens: u64, nano: u64) -> Usage {
         cached_tokens: input_tokens / 10,
         output_tokens,
         cost: NanoUsd(nano),
+        unpriced: nano == 0 && output_tokens > 0,
         ..Usage::default()
     }
 }
@@ -145,18 +146,18 @@ async fn print_usage(by: By, json: bool, device: Device) -> String {
 #[tokio::test]
 async fn each_call_counts_once_in_every_grouping() {
     for (by, rows) in [
-        (By::Tenant, "default\t603\t2380\t178\t777\t$0.002005\t605\n"),
+        (By::Tenant, "default\t603\t2380\t178\t777\tunknown\t605\n"),
         (
             By::Session,
-            "a\t2\t1710\t171\t170\t$0.002005\t4\na.1.1\t1\t70\t7\t7\t$0.000000\t1\nb\t600\t600\t0\t600\t$0.000000\t600\n",
+            "a\t2\t1710\t171\t170\tunknown\t4\na.1.1\t1\t70\t7\t7\t$0.000000\t1\nb\t600\t600\t0\t600\tunknown\t600\n",
         ),
         (
             By::Model,
-            "p/one\t2\t1580\t158\t157\t$0.002005\t4\np/two\t601\t800\t20\t620\t$0.000000\t601\n",
+            "p/one\t2\t1580\t158\t157\t$0.002005\t4\np/two\t601\t800\t20\t620\tunknown\t601\n",
         ),
         (
             By::Day,
-            "2026-01-01\t2\t1070\t107\t107\t$0.002000\t2\n2026-01-02\t601\t1310\t71\t670\t$0.000005\t603\n",
+            "2026-01-01\t2\t1070\t107\t107\t$0.002000\t2\n2026-01-02\t601\t1310\t71\t670\tunknown\t603\n",
         ),
     ] {
         assert_eq!(print_usage(by, false, Device::Other).await, rows, "{by:?}");
@@ -191,7 +192,7 @@ async fn in_memory_calls_count_once_and_by_estimate_when_cut_off() {
     ] {
         let (mut terminal, recording) = Recording::terminal("", Device::Other);
         usage(&journal, by, &mut terminal).await.unwrap();
-        let expected = format!("{row}\t0\t430\t43\t2\t$0.000000\t2\n");
+        let expected = format!("{row}\t0\t430\t43\t2\tunknown\t2\n");
         assert_eq!(recording.out(), expected, "{by:?}");
     }
 }
@@ -235,10 +236,10 @@ async fn usage_counts_every_tenant_but_lists_only_own_sessions() {
     for by in [By::Tenant, By::Session] {
         usage(&journal, by, &mut terminal).await.unwrap();
     }
-    let rows = "acme\t1\t37\t3\t1\t$0.000000\t2\n\
-                default\t1\t9\t0\t2\t$0.000000\t1\n\
-                zeta\t1\t5\t0\t1\t$0.000000\t1\n\
-                a\t1\t9\t0\t2\t$0.000000\t1\n";
+    let rows = "acme\t1\t37\t3\t1\tunknown\t2\n\
+                default\t1\t9\t0\t2\tunknown\t1\n\
+                zeta\t1\t5\t0\t1\tunknown\t1\n\
+                a\t1\t9\t0\t2\tunknown\t1\n";
     assert_eq!(recording.out(), rows);
 }
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use oracle_agent::{
     access::{Budgets, TenantLimits},
     actor::{Answer, AskError, Clock, Oracle, Recovery, SessionHandle, System},
-    config::{Config, ModelChain},
+    config::{Config, ModelChain, Provider},
     journal::{Journal, Sqlite},
     kernel::{Command, Refusal},
     llm::{Backend, Scripted, scripted::ScriptedReply},
@@ -399,21 +399,27 @@ async fn start_with_a_money_budget_and_a_model_of_unknown_price_is_refused() {
     let of_all: Change = |limits| limits.all.budgets.cost_usd_per_day = Some(NanoUsd(1));
     let only_tokens: Change = |limits| limits.all.budgets.tokens_per_day = Some(1);
     for (name, chain, change, starts) in [
-        ("all tenants", "scripted/test", of_all, false),
-        ("one tenant", "scripted/test", named, false),
-        ("a key", "scripted/test", of_key, false),
-        ("tokens", "scripted/test", only_tokens, true),
+        ("all tenants", "own/test", of_all, false),
+        ("one tenant", "own/test", named, false),
+        ("a key", "own/test", of_key, false),
+        ("tokens", "own/test", only_tokens, true),
         ("a free model", "offline/offline", of_all, true),
+        ("a script", "scripted/test", of_all, true),
     ] {
         let mut config = Config::default();
         config.model.chain = Some(ModelChain::new([chain]).unwrap());
+        config.providers = vec![Provider {
+            name: "own".to_owned(),
+            base_url: "http://localhost".to_owned(),
+            ..Provider::default()
+        }];
         change(&mut config.tenants);
         let built = Oracle::builder().config(config).backend(Scripted::new());
         let started = built.start().await;
         let why = started.err().map(|error| error.to_string());
         assert_eq!(why.is_none(), starts, "{name}: {why:?}");
         if let Some(why) = why {
-            let expected = "the price of the model `scripted/test` is unknown";
+            let expected = "the price of the model `own/test` is unknown";
             assert!(why.starts_with(expected), "{name}: {why}");
         }
     }
