@@ -163,7 +163,7 @@ fn refusal(body: &Value, model: &str, headers: &HeaderMap) -> Option<String> {
         return None;
     }
     let is_set = |name: &&str| !body[*name].is_null() && body[*name].as_f64() != Some(1.0);
-    if let Some(name) = ["temperature", "top_p", "top_k"].iter().find(is_set) {
+    if let Some(name) = ["temperature", "top_p", "top_k"].into_iter().find(is_set) {
         return Some(format!("`{name}` is deprecated for this model."));
     }
     if let Some("any" | "tool") = body["tool_choice"]["type"].as_str() {
