@@ -20,6 +20,7 @@ pub(super) fn failover(failed: &FailedOver) -> String {
             let (status, words) = answer.split_at(answer.find(':').unwrap_or(answer.len()));
             format!("{status} {code}{words}")
         }
+        None if detail.is_empty() => code.to_string(),
         None => format!("{code}: {detail}"),
     };
     let cause = cut(&cause, CAUSE);

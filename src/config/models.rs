@@ -99,7 +99,10 @@ pub(crate) fn near_model(name: &str) -> Option<String> {
     let default = |preset: &Preset| Some(format!("{}/{}", preset.name, preset.default_model?));
     let mut known = vec!["offline".to_owned()];
     known.extend(PRESETS.iter().filter_map(default));
-    known.extend(Prices::builtin().names().map(str::to_owned));
+    let listed = Prices::builtin();
+    // `ollama/*` is no model.
+    let listed = listed.names().filter(|name| !name.ends_with("/*"));
+    known.extend(listed.map(str::to_owned));
     let near = known.iter().map(|known| {
         let full = known.trim_end_matches('*');
         let model = full.split_once('/').map_or(full, |(_, model)| model);

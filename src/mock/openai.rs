@@ -103,7 +103,11 @@ pub(super) fn generation(model: &str) -> Option<(u32, u32)> {
     let mut numbers = name
         .strip_prefix("gpt-")?
         .split(|c: char| !c.is_ascii_digit());
-    let major = numbers.next()?.parse().ok().filter(|major: &u32| *major >= 5)?;
+    let major = numbers
+        .next()?
+        .parse()
+        .ok()
+        .filter(|major: &u32| *major >= 5)?;
     let minor = numbers.next().filter(|_| name.contains('.'));
     Some((
         major,

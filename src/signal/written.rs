@@ -87,8 +87,8 @@ pub(super) fn is_mark(text: &str, is_last: bool) -> Option<bool> {
     if MARKS.iter().any(|mark| text.starts_with(mark)) {
         return Some(true);
     }
-    let may_become = |mark: &&str| mark.starts_with(text);
-    (is_last || !MARKS.iter().any(|mark| may_become(&mark))).then_some(false)
+    let may_become = MARKS.iter().any(|mark| mark.starts_with(text));
+    (is_last || !may_become).then_some(false)
 }
 
 /// Whether a text begins with JSON whose first key is that of a call; `None` if it may with more

@@ -120,7 +120,9 @@ async fn steers_nothing(source: Source, data: &'static str) {
         Source::Tool | Source::SubAgent => "Where is it?".to_owned(),
     };
     let deny = async {
-        if data.contains("CALL deploy") {
+        // A token of the template ends the sub-agent's reply, so nothing of it arrives.
+        let arrives = source != Source::SubAgent || !data.starts_with("<|im_end|>");
+        if data.contains("CALL deploy") && arrives {
             let asked = session.wait_for("approval.requested").await.expect(&name);
             let denied = answer_to(&asked, ApprovalVerdict::Denied);
             session.command(denied).await.unwrap();

@@ -228,7 +228,7 @@ impl Audit {
                 | AgentFact::EscalationRaised(_),
             )
             | Fact::Supervisor(_)
-            | Fact::Llm(LlmFact::Estimated(_) | LlmFact::Used(_))
+            | Fact::Llm(LlmFact::Estimated(_) | LlmFact::Used(_) | LlmFact::PrefixBroken(_))
             | Fact::Control(_) => {}
             _ => panic!("a fact that is not audited: {record:?}"),
         }
