@@ -99,14 +99,20 @@ pub(crate) fn near_model(name: &str) -> Option<String> {
     let default = |preset: &Preset| Some(format!("{}/{}", preset.name, preset.default_model?));
     let mut known = vec!["offline".to_owned()];
     known.extend(PRESETS.iter().filter_map(default));
-    known.extend(Prices::builtin().names().map(str::to_owned));
-    let near = known.iter().map(|known| {
-        let full = known.trim_end_matches('*');
-        let model = full.split_once('/').map_or(full, |(_, model)| model);
-        (strsim::osa_distance(name, model), full.to_owned())
+    let builtin = Prices::builtin();
+    known.extend(
+        builtin
+            .names()
+            .filter(|name| !name.ends_with('*'))
+            .map(str::to_owned),
+    );
+    let near = known.iter().map(|full| {
+        let (provider, model) = full.split_once('/').unwrap_or(("", full));
+        let is_built_in = provider.is_empty() || Preset::named(provider).is_some();
+        ((strsim::osa_distance(name, model), !is_built_in), full)
     });
-    let (edits, near) = near.min_by_key(|(edits, _)| *edits)?;
-    (edits <= 1.max(name.len() / 5)).then_some(near)
+    let ((edits, _), near) = near.min_by_key(|(rank, _)| *rank)?;
+    (edits <= 1.max(name.len() / 5)).then(|| near.clone())
 }
 
 pub(super) fn is_provider(name: &str) -> bool {
