@@ -131,7 +131,9 @@ fn line(model: &ListedModel, width: usize) -> String {
     if let Some(window) = model.context_window {
         facts.push(format!("{window} tokens"));
     }
-    if let Some(price) = &model.price {
+    if model.price == Some(Price::FREE) {
+        facts.push("free".to_owned());
+    } else if let Some(price) = &model.price {
         let [input, cached, output] = [price.input, price.cached, price.output].map(dollars);
         facts.push(format!("{input} in, {cached} cached, {output} out"));
     }

@@ -99,17 +99,20 @@ pub(crate) fn near_model(name: &str) -> Option<String> {
     let default = |preset: &Preset| Some(format!("{}/{}", preset.name, preset.default_model?));
     let mut known = vec!["offline".to_owned()];
     known.extend(PRESETS.iter().filter_map(default));
-    let listed = Prices::builtin();
-    // `ollama/*` is no model.
-    let listed = listed.names().filter(|name| !name.ends_with("/*"));
-    known.extend(listed.map(str::to_owned));
-    let near = known.iter().map(|known| {
-        let full = known.trim_end_matches('*');
-        let model = full.split_once('/').map_or(full, |(_, model)| model);
-        (strsim::osa_distance(name, model), full.to_owned())
+    let builtin = Prices::builtin();
+    known.extend(
+        builtin
+            .names()
+            .filter(|name| !name.ends_with('*'))
+            .map(str::to_owned),
+    );
+    let near = known.iter().map(|full| {
+        let (provider, model) = full.split_once('/').unwrap_or(("", full));
+        let is_built_in = provider.is_empty() || Preset::named(provider).is_some();
+        ((strsim::osa_distance(name, model), !is_built_in), full)
     });
-    let (edits, near) = near.min_by_key(|(edits, _)| *edits)?;
-    (edits <= 1.max(name.len() / 5)).then_some(near)
+    let ((edits, _), near) = near.min_by_key(|(rank, _)| *rank)?;
+    (edits <= 1.max(name.len() / 5)).then(|| near.clone())
 }
 
 pub(super) fn is_provider(name: &str) -> bool {
@@ -118,11 +121,6 @@ pub(super) fn is_provider(name: &str) -> bool {
 }
 
 impl Provider {
-    /// The protocol of its API.
-    pub fn dialect(&self) -> Dialect {
-        self.dialect.unwrap_or_else(|| Dialect::of(&self.base_url))
-    }
-
     /// The configured facts about one of its models.
     pub fn model(&self, name: &str) -> Option<&ProviderModel> {
         self.models.iter().find(|model| model.name == name)
@@ -167,8 +165,7 @@ impl ProviderModel {
 pub struct Preset {
     /// Name of the provider.
     pub name: &'static str,
-    /// By the address, if `None`.
-    dialect: Option<Dialect>,
+    dialect: Dialect,
     base_url: &'static str,
     /// The environment variable that sets another address.
     pub url_variable: Option<&'static str>,
@@ -183,7 +180,7 @@ pub struct Preset {
 pub const PRESETS: [Preset; 5] = [
     Preset {
         name: "anthropic",
-        dialect: Some(Dialect::Anthropic),
+        dialect: Dialect::Anthropic,
         base_url: "https://api.anthropic.com",
         url_variable: Some("ANTHROPIC_BASE_URL"),
         key_variable: Some("ANTHROPIC_API_KEY"),
@@ -192,7 +189,7 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "openai",
-        dialect: None,
+        dialect: Dialect::OpenAi,
         base_url: "https://api.openai.com/v1",
         url_variable: Some("OPENAI_BASE_URL"),
         key_variable: Some("OPENAI_API_KEY"),
@@ -201,7 +198,7 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "openrouter",
-        dialect: None,
+        dialect: Dialect::OpenAi,
         base_url: "https://openrouter.ai/api/v1",
         url_variable: None,
         key_variable: Some("OPENROUTER_API_KEY"),
@@ -210,7 +207,7 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "gemini",
-        dialect: None,
+        dialect: Dialect::OpenAi,
         base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
         url_variable: None,
         key_variable: Some("GEMINI_API_KEY"),
@@ -219,7 +216,7 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "ollama",
-        dialect: None,
+        dialect: Dialect::OpenAi,
         base_url: "http://127.0.0.1:11434/v1",
         url_variable: Some("OLLAMA_HOST"),
         key_variable: None,

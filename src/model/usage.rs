@@ -22,7 +22,7 @@ impl fmt::Display for NanoUsd {
 
 /// Tokens and cost of model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema), schema(default))]
 #[serde(from = "WrittenUsage", into = "WrittenUsage")]
 pub struct Usage {
     /// Tokens sent, cached ones included.

@@ -15,7 +15,7 @@ use crate::{
     },
     config::{Config, ModelChoice, Preset, Prices, Provider},
     llm::{ModelSettings, Remote},
-    model::Day,
+    model::{Day, Price},
 };
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -210,6 +210,7 @@ impl ModelLister<'_> {
             name: name.to_owned(),
             models: vec![ListedModel {
                 name: name.to_owned(),
+                price: Some(Price::FREE),
                 choice: self.place(name, name),
                 ..ListedModel::default()
             }],

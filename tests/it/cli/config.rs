@@ -105,7 +105,7 @@ fn budget_of_money_needs_prices() {
     let priced = "[[providers.models]]\nname = 'm'\ninput = 0\noutput = 0\n";
     let of_query = "budget.max_cost_usd = 1\n";
     let profile = |more: &str| format!("[[profiles]]\nname = 'p'\nchain = ['own/m']\n{more}");
-    let sub_agent = profile("sub_agent_of = ['oracle']\n");
+    let sub_agent = profile("sub_agent_of = ['a']\n");
     for (what, file, models, refused) in [
         ("query", format!("{of_query}{server}"), "own/m", true),
         (
@@ -146,7 +146,7 @@ fn budget_of_money_needs_prices() {
         ),
         (
             "sub-agent",
-            format!("{of_query}{server}{sub_agent}"),
+            format!("{server}[[profiles]]\nname = 'a'\nmax_cost_usd = 1\n{sub_agent}"),
             "offline",
             true,
         ),
@@ -165,9 +165,10 @@ fn budget_of_money_needs_prices() {
         ),
         ("local", of_query.to_owned(), "ollama/qwen3,offline", false),
     ] {
+        let chain: Vec<&str> = models.split(',').collect();
+        let file = format!("model.chain = {chain:?}\n{file}");
         let place = Workspace::new(&[("o.toml", &file)]);
-        let line = format!("config check --config o.toml --model {models}");
-        let output = place.oracle(&line).output();
+        let output = place.oracle("config check --config o.toml").output();
         let said = format!(
             "{}{}",
             String::from_utf8_lossy(&output.stdout),

@@ -157,7 +157,7 @@ fn key_in_the_environment_selects_the_provider() {
     );
     assert_eq!(answer["usage"]["input_tokens"], 100);
     assert!(answer["usage"]["cost"].as_u64() > Some(0), "{answer}");
-    assert!(server.log().contains("\"model\":\"gpt-4.1\""));
+    assert!(server.log().contains("\"model\":\"gpt-6.1-terra\""));
 }
 
 #[test]
