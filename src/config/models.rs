@@ -100,12 +100,8 @@ pub(crate) fn near_model(name: &str) -> Option<String> {
     let mut known = vec!["offline".to_owned()];
     known.extend(PRESETS.iter().filter_map(default));
     let builtin = Prices::builtin();
-    known.extend(
-        builtin
-            .names()
-            .filter(|name| !name.ends_with('*'))
-            .map(str::to_owned),
-    );
+    let names = builtin.names().filter(|name| !name.ends_with('*'));
+    known.extend(names.map(str::to_owned));
     let near = known.iter().map(|full| {
         let (provider, model) = full.split_once('/').unwrap_or(("", full));
         let is_built_in = provider.is_empty() || Preset::named(provider).is_some();
@@ -121,6 +117,11 @@ pub(super) fn is_provider(name: &str) -> bool {
 }
 
 impl Provider {
+    /// The protocol of its API.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect.unwrap_or_else(|| Dialect::of(&self.base_url))
+    }
+
     /// The configured facts about one of its models.
     pub fn model(&self, name: &str) -> Option<&ProviderModel> {
         self.models.iter().find(|model| model.name == name)
@@ -165,7 +166,8 @@ impl ProviderModel {
 pub struct Preset {
     /// Name of the provider.
     pub name: &'static str,
-    dialect: Dialect,
+    /// By the address, if `None`.
+    dialect: Option<Dialect>,
     base_url: &'static str,
     /// The environment variable that sets another address.
     pub url_variable: Option<&'static str>,
@@ -180,7 +182,7 @@ pub struct Preset {
 pub const PRESETS: [Preset; 5] = [
     Preset {
         name: "anthropic",
-        dialect: Dialect::Anthropic,
+        dialect: Some(Dialect::Anthropic),
         base_url: "https://api.anthropic.com",
         url_variable: Some("ANTHROPIC_BASE_URL"),
         key_variable: Some("ANTHROPIC_API_KEY"),
@@ -189,7 +191,7 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "openai",
-        dialect: Dialect::OpenAi,
+        dialect: None,
         base_url: "https://api.openai.com/v1",
         url_variable: Some("OPENAI_BASE_URL"),
         key_variable: Some("OPENAI_API_KEY"),
@@ -198,7 +200,7 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "openrouter",
-        dialect: Dialect::OpenAi,
+        dialect: None,
         base_url: "https://openrouter.ai/api/v1",
         url_variable: None,
         key_variable: Some("OPENROUTER_API_KEY"),
@@ -207,7 +209,7 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "gemini",
-        dialect: Dialect::OpenAi,
+        dialect: None,
         base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
         url_variable: None,
         key_variable: Some("GEMINI_API_KEY"),
@@ -216,7 +218,7 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "ollama",
-        dialect: Dialect::OpenAi,
+        dialect: None,
         base_url: "http://127.0.0.1:11434/v1",
         url_variable: Some("OLLAMA_HOST"),
         key_variable: None,
