@@ -45,10 +45,9 @@ const READING: [&str; 13] = [
 pub(crate) fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let tools = READING.map(|name| tool(name, "Does it.", true));
-    let tools: Vec<Value> = tools
-        .into_iter()
-        .chain([tool("write", "Writes.", false)])
-        .collect();
+    // First, because the last ones of many are found by `find_tools` only.
+    let write = [tool("write", "Writes.", false)].into_iter();
+    let tools: Vec<Value> = write.chain(tools).collect();
     offer(folder.path(), "tools.json", &tools);
     folder
 }
@@ -170,10 +169,8 @@ pub(crate) fn lines(folder: &Path, file: &str) -> usize {
 async fn whatever_a_server_does_the_call_ends_clearly_and_the_next_one_works() {
     let folder = folder();
     let system = start(folder.path()).await;
-    let expected = READING
-        .into_iter()
-        .chain(["write"])
-        .map(|name| format!("s__{name}"));
+    let expected = ["write"].into_iter().chain(READING);
+    let expected = expected.map(|name| format!("s__{name}"));
     assert_eq!(names(&system), expected.collect::<Vec<_>>());
     let unknown = "whether the call had an effect is unknown";
     for (name, expected) in [

@@ -27,11 +27,11 @@ fn run(play: &Play) -> Vec<Arc<ToolCall>> {
 
 /// The parts of the last recorded reply, as text, and its visible text.
 fn recorded(play: &Play) -> (Vec<String>, String) {
-    let replies = play.log.iter().filter_map(|record| match &record.fact {
+    let mut replies = play.log.iter().filter_map(|record| match &record.fact {
         Fact::Turn(TurnFact::Replied(replied)) => Some(replied),
         _ => None,
     });
-    let last = replies.last().unwrap();
+    let last = replies.next_back().unwrap();
     let parts = last.message.parts.iter().map(|part| match part {
         Part::Text { text } => text.clone(),
         Part::ToolCall(call) => format!("{}:{}({})", call.id, call.name, call.arguments),

@@ -96,7 +96,7 @@ fn calls_are_read_in_the_forms_of_all_templates() {
         ("InternLM", format!("<|action_start|><|plugin|>\n{BARE}<|action_end|>"), one),
         ("Cohere", format!("<|START_ACTION|>[\n{{\"tool_call_id\": \"0\", \"tool_name\": \"code_search\", \"parameters\": {args}}}\n]<|END_ACTION|>"), one),
         ("without arguments", "<tool_call>{\"name\": \"now\"}</tool_call>".to_owned(), "now({})"),
-        ("a bare tool", format!(r#"{{"tool": "code_search", "query": "x"}}"#), one),
+        ("a bare tool", r#"{"tool": "code_search", "query": "x"}"#.to_owned(), one),
     ] {
         let (got, text, kept) = called(&reply);
         assert_eq!((got.as_str(), text.as_str()), (calls, ""), "{name}: {reply}");
