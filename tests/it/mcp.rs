@@ -426,15 +426,15 @@ async fn configuration_decides_which_tools_are_used_and_which_need_approval() {
     for (more, expected) in [
         (
             "tools = ['answer', 'write']",
-            [("s__answer", false), ("s__write", true)],
+            [("s__write", true), ("s__answer", false)],
         ),
         (
             "tools = ['answer', 'write']\napproval = 'never'",
-            [("s__answer", false), ("s__write", false)],
+            [("s__write", false), ("s__answer", false)],
         ),
         (
             "tools = ['write', 'answer']\napproval = 'always'",
-            [("s__answer", true), ("s__write", true)],
+            [("s__write", true), ("s__answer", true)],
         ),
     ] {
         let config = format!("{}{more}\n", config(folder.path()));
