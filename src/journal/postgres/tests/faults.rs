@@ -33,7 +33,7 @@ async fn appends_survive_the_death_of_the_servers_processes() {
         writing.spawn(async move {
             let mut by = journal.claim(key(&format!("s{number}"))).await.unwrap();
             let (mut written, since) = (Vec::new(), Instant::now());
-            while since.elapsed() < Duration::from_secs(4) {
+            while since.elapsed() < Duration::from_secs(8) {
                 let text = format!("{number}/{}", written.len());
                 by = say(&journal, by, &text).await;
                 written.push(text);
@@ -43,8 +43,17 @@ async fn appends_survive_the_death_of_the_servers_processes() {
     }
     for _ in 0..2 {
         sleep(Duration::from_millis(700)).await;
-        // The server restarts all its processes when one of them is killed.
-        signal(backends(&cluster)[0], "-KILL");
+        // The server restarts all its processes when one of them is killed, which takes a slow machine
+        // longer than the pause.
+        let mut found = None;
+        for _ in 0..500 {
+            found = backends(&cluster).first().copied();
+            if found.is_some() {
+                break;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+        signal(found.unwrap(), "-KILL");
     }
     while let Some(ended) = writing.join_next().await {
         let (by, written) = ended.unwrap();
