@@ -81,7 +81,7 @@ enum Right {
     Requests(usize),
     /// At least so many calls succeeded.
     Ran(usize),
-    /// No call was refused, or failed.
+    /// No call failed, or was refused before the last turn, whose calls are refused by design.
     NoneRefused,
     /// A later request has this text in it.
     Hears(&'static str),
@@ -211,19 +211,27 @@ const ROWS: &[(&str, Asks, &[Right])] = &[
         Tools,
         &[Never("answered"), Ran(1), NoneRefused],
     ),
-    ("xml-toolcall-signal", Tools, &[Never("answered"), Ran(1)]),
+    (
+        "xml-toolcall-signal",
+        Tools,
+        &[Never("answered"), Ran(1), NoneRefused],
+    ),
     ("double-encoded", Tools, CALLS),
     (
         "double-encoded-always",
         Tools,
-        &[Never("escalated"), Ran(7)],
+        &[Never("escalated"), Ran(7), NoneRefused],
     ),
     (
         "harmony-name",
         Tools,
         &[Answers, Ran(3), NoneRefused, Requests(4)],
     ),
-    ("harmony-name-always", Tools, &[Never("escalated"), Ran(7)]),
+    (
+        "harmony-name-always",
+        Tools,
+        &[Never("escalated"), Ran(7), NoneRefused],
+    ),
     ("string-numbers", Tools, CALLS),
     ("float-numbers", Tools, CALLS),
     ("null-optional", Tools, CALLS),
@@ -323,8 +331,9 @@ impl Came {
 
     fn is(&self, right: Right) -> bool {
         let end = self.events.last().map(|event| &event.payload);
+        let last = self.events.iter().filter_map(|event| event.turn).max();
         let failed = |event: &Event| {
-            event.kind == "tool.refused"
+            event.kind == "tool.refused" && event.turn != last
                 || event.kind == "tool.finished" && event.payload["status"] != "ok"
         };
         match right {
