@@ -216,10 +216,10 @@ Examples:
   oracle dev mock-model --requests-per-minute 600 --concurrency 8 --key secret --strict
   oracle dev mock-model --list-faults
 
-Serves OpenAI's chat completions (POST /v1/chat/completions) and Anthropic's messages (POST \
-/v1/messages). Prints its URL when it is ready; Ctrl-C stops it. GET /stats returns statistics, \
-GET /requests the last requests, and POST /reset clears both. Requests that break a rule of their \
-dialect are reported on standard error. See docs/mock-model.md.
+Serves OpenAI's chat completions (POST /v1/chat/completions) and responses (POST \
+/v1/responses), and Anthropic's messages (POST /v1/messages). Prints its URL when it is ready; \
+Ctrl-C stops it. GET /stats returns statistics, GET /requests the last requests, and POST /reset \
+clears both. Requests that break a rule of their dialect are reported on standard error. See docs/mock-model.md.
 
 The header `x-mock-fault: NAME` injects a fault into a single request.";
 
