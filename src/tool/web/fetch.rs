@@ -91,6 +91,8 @@ pub(super) fn guarded(
 ) -> Result<FnTool, reqwest::Error> {
     let client = builder
         .no_proxy()
+        .no_gzip()
+        .no_deflate()
         .redirect(redirect::Policy::none())
         .referer(false)
         .dns_resolver(Arc::new(Guarded { inner, allows }))
