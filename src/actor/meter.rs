@@ -260,9 +260,9 @@ impl Default for Metrics {
             ),
             repeated: all.tally(
                 "model_calls_repeated",
-                "Model calls that were retried or failed over",
+                "Model calls that were retried, failed over, or sent without earlier thinking",
                 "how",
-                ["retried", "failed_over"],
+                ["retried", "failed_over", "prefix_broken"],
             ),
             tokens: all.tally(
                 "tokens",

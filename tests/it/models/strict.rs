@@ -1,12 +1,14 @@
 //! Whole systems against servers with the rules of today's models: reasoning that is bound to the
 //! conversation before it, and refusals in the vendors' words.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
+    journal::{Journal, Memory},
     llm::{Dialect, Streaming},
     mock::{Mock, Settings},
-    testkit::{TestOracle, TestTool},
+    model::Submission,
+    testkit::{AppendPoint, CrashTarget, CrashingJournal, Side, TestOracle, TestSession, TestTool},
 };
 use serde_json::Value;
 
@@ -87,4 +89,82 @@ async fn a_session_of_several_queries_is_never_refused() {
         assert_eq!(thoughts, replies, "{dialect:?}");
         oracle.shut_down(Duration::from_secs(5)).await;
     }
+}
+
+/// Asks once, however often the system dies, and waits for the answer.
+async fn asked(session: &TestSession, script: &str) -> Value {
+    let question = Submission {
+        idempotency_key: Some("once".into()),
+        ..Submission::new(script)
+    };
+    session.submit(question).await.unwrap();
+    let finished = session.wait_for("query.finished").await.unwrap();
+    finished.payload
+}
+
+/// The kinds of the reasoning, calls and results in the last request.
+fn kept(mock: &Mock) -> Vec<String> {
+    let last = mock
+        .requests()
+        .last()
+        .map(|request| request.json())
+        .unwrap();
+    let kinds = last["input"].as_array().unwrap().iter();
+    let kinds = kinds.filter_map(|item| item["type"].as_str());
+    let kinds = kinds.filter(|kind| *kind != "message");
+    kinds.map(str::to_owned).collect()
+}
+
+/// A strict server refuses reasoning that is missing, changed or in another place.
+#[tokio::test]
+async fn reasoning_stays_in_its_place_over_a_crash_at_each_record() {
+    let calls = |count| format!(r#"{{"tool_calls": [{}]}}"#, vec![LOOK; count].join(","));
+    let script = format!(r#"mock: {{"turns": [{}, {}, {DONE}]}}"#, calls(1), calls(2));
+    let mut appends = 1;
+    let mut number = 0;
+    while number <= appends {
+        for side in Side::ALL {
+            let settings = Settings {
+                strict: true,
+                ..Settings::default()
+            };
+            let mock = Mock::start(settings).await.unwrap();
+            let memory: Arc<dyn Journal> = Arc::new(Memory::new());
+            let start = |point| {
+                let journal = CrashingJournal::new(memory.clone(), point, CrashTarget::System);
+                let remote = Play::new(Dialect::Responses, &[]).remote("p", mock.url());
+                let oracle = TestOracle::new(remote).models(&["p/a"]);
+                let oracle =
+                    oracle.tool(TestTool::new("look").answers("It is there.").repeatable());
+                (oracle.journal(Arc::new(journal.clone())).start(), journal)
+            };
+            // Append 0 never comes, so that nothing crashes.
+            let (system, journal) = start(Some(AppendPoint::at(side, number)));
+            let system = system.await.unwrap();
+            let session = system.session("s").unwrap();
+            tokio::select! {
+                () = journal.crashed() => {}
+                _ = asked(&session, &script) => {}
+            }
+            system.die().await;
+            assert_eq!(journal.has_crashed(), number > 0, "{side} {number}");
+            if number == 0 {
+                appends = journal.landed().len() as u64;
+            }
+            let (system, _) = start(None);
+            let system = system.await.unwrap();
+            let finished = asked(&system.session("s").unwrap(), &script).await;
+            let at = format!("{side} {number} of {appends}: {finished}");
+            assert_eq!(finished["outcome"], "answered", "{at}");
+            assert_eq!(mock.stats().breaches, [].into(), "{at}");
+            let statuses = mock.requests().into_iter().map(|request| request.status);
+            assert!(statuses.clone().all(|status| status == 200), "{at}");
+            let [thought, call, result] = ["reasoning", "function_call", "function_call_output"];
+            let turns = [thought, call, result, thought, call, call, result, result];
+            assert_eq!(kept(&mock), turns, "{at}");
+            system.shut_down(Duration::from_secs(5)).await;
+        }
+        number += 1;
+    }
+    assert!(appends > 5, "{appends}");
 }
