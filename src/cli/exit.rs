@@ -53,6 +53,7 @@ pub const fn of_code(code: Code) -> u8 {
         | Code::TurnsOutOfRange
         | Code::TokensOutOfRange
         | Code::CostOutOfRange
+        | Code::CostUnknown
         | Code::ImportTooLarge
         | Code::EmptyQuestion
         | Code::Configuration

@@ -51,6 +51,8 @@ words! {
         TokensOutOfRange = "tokens_out_of_range",
         /// The cost limit is out of range.
         CostOutOfRange = "cost_out_of_range",
+        /// A model's price is unknown, so that no budget of money holds.
+        CostUnknown = "cost_unknown",
         /// No such tool call waits for approval.
         NotWaiting = "not_waiting",
         /// Another call waits under this id than the one with this token.
@@ -190,6 +192,7 @@ fn refused(refusal: &Refusal, text: String) -> Refused {
         Refusal::KeyReused(_) => Code::KeyReused,
         Refusal::LimitsOfASteer | Refusal::ResultMissing(_) => Code::InvalidValue,
         Refusal::TurnsOutOfRange(_) => Code::TurnsOutOfRange,
+        Refusal::CostUnknown(_) => Code::CostUnknown,
         Refusal::NotWaiting(_) | Refusal::NotHandedOver(_) => Code::NotWaiting,
         Refusal::OtherCall(_) => Code::OtherCall,
         Refusal::NothingToContinue => Code::NothingToContinue,

@@ -55,7 +55,7 @@ fn refused(why: Refused) -> Problem {
         Code::ReasonTooLong => "reason",
         Code::TurnsOutOfRange => "limits.max_turns",
         Code::TokensOutOfRange => "limits.max_tokens",
-        Code::CostOutOfRange => "limits.max_cost",
+        Code::CostOutOfRange | Code::CostUnknown => "limits.max_cost",
         Code::UnknownTool | Code::AttachedAlready => "tool",
         Code::NotWaiting => "call",
         Code::OtherCall => "token",

@@ -317,7 +317,8 @@ const fn status(code: Code) -> StatusCode {
         | Code::EmptyQuestion
         | Code::TurnsOutOfRange
         | Code::TokensOutOfRange
-        | Code::CostOutOfRange => StatusCode::BAD_REQUEST,
+        | Code::CostOutOfRange
+        | Code::CostUnknown => StatusCode::BAD_REQUEST,
         Code::AdminOnly | Code::ProfileNotAllowed | Code::Reserved => StatusCode::FORBIDDEN,
         Code::NoSession | Code::UnknownTool => StatusCode::NOT_FOUND,
         Code::Deleted => StatusCode::GONE,

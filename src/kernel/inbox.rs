@@ -7,6 +7,7 @@ use super::{
     effect::{BegunQuery, CommandReply, Decision, Effect},
     import,
     input::{DecisionContext, Refusal},
+    policy::Policy,
     session::Session,
 };
 use crate::model::{
@@ -59,7 +60,7 @@ fn take(
     let has_options = submission.limits.is_some() || submission.options.is_some();
     let profile = session.policy().limits;
     let limits = submission.limits.map(|limits| limits.resolve(profile));
-    let limits = checked(limits.unwrap_or(profile))?;
+    let limits = checked(limits.unwrap_or(profile), session.policy())?;
     let accepted = Accepted {
         text: submission.text,
         limits,
@@ -116,7 +117,7 @@ pub(super) fn continue_last(
     by: By,
     now: DecisionContext,
 ) -> Result<Decision, Refusal> {
-    let limits = checked(limits.resolve(session.policy().limits))?;
+    let limits = checked(limits.resolve(session.policy().limits), session.policy())?;
     if session.query().is_some() {
         return Err(Refusal::Busy);
     }
@@ -141,10 +142,14 @@ pub(super) fn continue_last(
     Ok(decision.and(accept(session, accepted, now)))
 }
 
-pub(super) fn checked(limits: Limits) -> Result<Limits, Refusal> {
-    match limits.max_turns {
-        1..=100 => Ok(limits),
-        found => Err(Refusal::TurnsOutOfRange(found)),
+pub(super) fn checked(limits: Limits, policy: &Policy) -> Result<Limits, Refusal> {
+    let mut unpriced = policy.models.iter().filter(|model| model.price.is_none());
+    match (limits.max_turns, unpriced.next()) {
+        (1..=100, Some(model)) if limits.max_cost.is_some() => {
+            Err(Refusal::CostUnknown(Arc::clone(&model.name)))
+        }
+        (1..=100, _) => Ok(limits),
+        (found, _) => Err(Refusal::TurnsOutOfRange(found)),
     }
 }
 

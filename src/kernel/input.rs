@@ -345,6 +345,12 @@ pub enum Refusal {
     /// The turn limit is out of range.
     #[error("`max_turns` is `{0}`: use 1 to 100")]
     TurnsOutOfRange(u32),
+    /// A budget of money for a model of the chain without a price.
+    #[error(
+        "a budget of money cannot hold, because the price of the model `{0}` is unknown: omit \
+         `max_cost`, or set the price (to 0 if it is free)"
+    )]
+    CostUnknown(Arc<str>),
     /// The call does not wait for approval.
     #[error("no call `{0}` is waiting for approval: `oracle ctl approvals` lists those that are")]
     NotWaiting(CallId),

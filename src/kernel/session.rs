@@ -170,7 +170,7 @@ impl Session {
             Command::SetBudget(limits) => {
                 let current = self.query().map(|query| query.limits);
                 let current = current.unwrap_or(self.policy().limits);
-                let limits = inbox::checked(limits.resolve(current))?;
+                let limits = inbox::checked(limits.resolve(current), self.policy())?;
                 Ok(control::set_budget(self.running(now)?, limits, by))
             }
             Command::AnswerApproval {

@@ -1,9 +1,9 @@
 //! Budgets: turns, tokens, money, the context window.
 
 use oracle_agent::{
-    kernel::{ModelChoice, Policy},
+    kernel::{Command, ModelChoice, Policy, Refusal},
     model::{
-        Limits, NanoUsd, Price, QueryId, Usage,
+        Limits, LimitsRequest, NanoUsd, PartialLimits, Price, QueryId, Submission, Usage,
         record::{AmountBudget, BudgetFact, Fact, IterationExceeded, IterationWarning, TurnMode},
     },
 };
@@ -237,6 +237,30 @@ fn amount_budgets_warn_at_eighty_percent_and_end_the_query() {
             "{name}"
         );
     }
+}
+
+#[test]
+fn budgets_of_money_are_refused_while_a_model_has_no_price() {
+    let unpriced = Policy {
+        models: [free("p/one"), ModelChoice::new("p/two")].into(),
+        ..policy()
+    };
+    let money = LimitsRequest::User(PartialLimits {
+        max_cost: Some(NanoUsd(5_000)),
+        ..PartialLimits::default()
+    });
+    let asked = Submission {
+        limits: Some(money),
+        ..Submission::new("how?")
+    };
+    let refusal = Err(Refusal::CostUnknown("p/two".into()));
+    let mut play = Play::new(unpriced);
+    assert_eq!(play.submit(asked.clone()), refusal);
+    play.submit(Submission::new("how?")).unwrap();
+    assert_eq!(play.command(Command::SetBudget(money)), refusal);
+    let mut play = Play::new(policy());
+    play.submit(asked).unwrap();
+    play.command(Command::SetBudget(money)).unwrap();
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
     kernel::{
-        BasisPoints, CallState, CallToken, Command, DelegationPolicy, ModelChoice, OnMissingSignal,
-        Policy, Report, Step, ToolSlot,
+        BasisPoints, CallState, CallToken, Command, DelegationPolicy, OnMissingSignal, Policy,
+        Report, Step, ToolSlot,
     },
     model::{
         AnswerFormat, AnswerOptions, ApprovalToken, Attempt, BusyPolicy, CallId, ClientToolChoice,
@@ -78,7 +78,7 @@ pub(super) fn some_policy([max_turns, chain, budgets, manner]: [u8; 4]) -> Polic
     ];
     let mut models: Vec<_> = chains[usize::from(chain % 4)]
         .iter()
-        .map(|name| ModelChoice::new(name))
+        .map(|name| free(name))
         .collect();
     if chain > 128 {
         models[0].context_window = Some(u64::from(chain - 100) * 20);

@@ -5,15 +5,23 @@ use std::sync::Arc;
 use oracle_agent::{
     kernel::{ModelChoice, OnMissingSignal, Policy},
     model::{
-        CallId, ImportedMessage, Limits, NanoUsd, Part, QueryType, Reply, Speaker, StopReason,
-        ToolApproval, ToolCall, ToolEffect, ToolNeed, ToolRepeat, ToolSpec, ToolTrust, Usage,
-        record::PromptSummary,
+        CallId, ImportedMessage, Limits, NanoUsd, Part, Price, QueryType, Reply, Speaker,
+        StopReason, ToolApproval, ToolCall, ToolEffect, ToolNeed, ToolRepeat, ToolSpec, ToolTrust,
+        Usage, record::PromptSummary,
     },
 };
 
 /// More than twenty words, so that the fallback does not take it for a simple question.
 pub(super) const QUESTION: &str = "Please find out in which of the many modules of this project \
     the retry policy of the outgoing calls is decided and how it can be changed by an operator";
+
+/// A model that costs nothing, unless a reply says what it cost.
+pub(super) fn free(name: &str) -> ModelChoice {
+    ModelChoice {
+        price: Some(Price::FREE),
+        ..ModelChoice::new(name)
+    }
+}
 
 /// One model, four tools: two that are safe to repeat, one that is not, one that needs an approval.
 pub(super) fn policy() -> Policy {
@@ -31,7 +39,7 @@ pub(super) fn policy() -> Policy {
     ]);
     Policy {
         on_missing_signal: OnMissingSignal::Remind,
-        ..Policy::new(vec![ModelChoice::new("p/one")], tools)
+        ..Policy::new(vec![free("p/one")], tools)
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn generous() -> Policy {
         max_parallel: 4,
         default_tokens: 50_000,
     };
-    let models = [ModelChoice::new("p/one"), ModelChoice::new("p/two")].into();
+    let models = [free("p/one"), free("p/two")].into();
     Policy {
         delegation,
         models,
@@ -82,9 +82,9 @@ pub(super) fn each() -> Vec<(&'static str, Play)> {
 pub(super) fn compacting() -> Play {
     let small = ModelChoice {
         context_window: Some(1_000),
-        ..ModelChoice::new("p/one")
+        ..free("p/one")
     };
-    let models = [small, ModelChoice::new("p/two")].into();
+    let models = [small, free("p/two")].into();
     let mut play = Play::asked(Policy {
         models,
         ..generous()

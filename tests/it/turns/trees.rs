@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use oracle_agent::{
     actor::Profile,
-    kernel::{Command, DelegationPolicy, Effect, ModelChoice, Policy, Step, SubAgentType},
+    kernel::{Command, DelegationPolicy, Effect, Policy, Step, SubAgentType},
     model::{
         Limits, NanoUsd, Outcome, ProfileName, QueryType, Record, Reply, SessionKey, SessionName,
         Submission, ToolEffect, ToolSpec, Usage,
@@ -61,7 +61,7 @@ fn profile(
         delegation,
         sub_agents: types,
         attachable: [all_tools()[0].clone()].into(),
-        ..Policy::new(vec![ModelChoice::new("p/one")], tools)
+        ..Policy::new(vec![free("p/one")], tools)
     };
     policy.restarts.process_deaths = 1_000;
     let registry = Arc::new(Registry::new([]).unwrap());
