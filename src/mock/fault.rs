@@ -28,30 +28,28 @@ macro_rules! faults {
             /// All kinds, in display order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// Name in a schedule.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)+
-                }
-            }
-
-            /// Description of the effect.
-            pub const fn what(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $what,)+
-                }
-            }
-
-            /// Meaning of the number after `=`; `None` if the fault takes none.
-            pub const fn number(self) -> Option<&'static str> {
-                match self {
-                    $(Self::$variant => faults!(@number $($number)?),)+
-                }
-            }
+            /// Names, effects, and the meanings of their numbers.
+            const TEXTS: &'static [(&'static str, &'static str, &'static [&'static str])] =
+                &[$(($name, $what, &[$($number)?])),+];
         }
     };
-    (@number) => { None };
-    (@number $number:literal) => { Some($number) };
+}
+
+impl FaultKind {
+    /// Name in a schedule.
+    pub const fn name(self) -> &'static str {
+        Self::TEXTS[self as usize].0
+    }
+
+    /// Description of the effect.
+    pub const fn what(self) -> &'static str {
+        Self::TEXTS[self as usize].1
+    }
+
+    /// Meaning of the number after `=`; `None` if the fault takes none.
+    pub fn number(self) -> Option<&'static str> {
+        Self::TEXTS[self as usize].2.first().copied()
+    }
 }
 
 faults! {
@@ -131,21 +129,6 @@ pub struct Fault {
 impl Fault {
     pub(super) fn number_or(self, default: u64) -> u64 {
         self.number.unwrap_or(default)
-    }
-
-    /// The status, if this fault refuses the request.
-    pub(super) fn status(self) -> Option<u16> {
-        match self.kind {
-            FaultKind::Context | FaultKind::ShouldRetry => Some(400),
-            FaultKind::RetrySeconds
-            | FaultKind::RetryDate
-            | FaultKind::RetryMs
-            | FaultKind::Quota => Some(429),
-            FaultKind::ShouldNotRetry => Some(500),
-            FaultKind::Html => Some(502),
-            FaultKind::ErrorOk => Some(200),
-            kind => kind.name().parse().ok(),
-        }
     }
 }
 
@@ -311,27 +294,26 @@ pub(super) const fn chance(seed: u64, number: u64, salt: Salt) -> u64 {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) status: u16,
-    pub(super) cause: Cause,
     pub(super) message: String,
-    /// In OpenAI's dialects: the parameter, and a code.
-    pub(super) about: (Option<String>, Option<&'static str>),
+    /// A parameter that OpenAI's dialects name.
+    pub(super) parameter: Option<String>,
+    /// A code of OpenAI's dialects.
+    pub(super) code: Option<&'static str>,
     pub(super) headers: Vec<(String, String)>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cause {
-    Status,
-    Context,
-    Quota,
-}
+/// The code of a conversation that exceeds the context window.
+pub(super) const CONTEXT: &str = "context_length_exceeded";
+/// The code of an account without credit.
+pub(super) const QUOTA: &str = "insufficient_quota";
 
 impl Problem {
     pub(super) fn new(status: u16, message: impl Into<String>) -> Self {
         Self {
             status,
-            cause: Cause::Status,
             message: message.into(),
-            about: (None, None),
+            parameter: None,
+            code: None,
             headers: Vec::new(),
         }
     }
@@ -343,7 +325,8 @@ impl Problem {
         message: impl Into<String>,
     ) -> Self {
         Self {
-            about: (Some(parameter.to_owned()), code),
+            parameter: Some(parameter.to_owned()),
+            code,
             ..Self::new(400, message)
         }
     }
@@ -356,26 +339,28 @@ impl Problem {
 
     /// The refusal by this fault at a time; `None` if it does not refuse.
     pub(super) fn of_fault(fault: Fault, now: SystemTime) -> Option<Self> {
-        let status = fault.status()?;
-        let message = format!("mock fault {fault}: {}", fault.kind.what());
-        let problem = Self::new(status, message);
+        let of = |status| Self::new(status, format!("mock fault {fault}: {}", fault.kind.what()));
         Some(match fault.kind {
-            FaultKind::Context => problem.because(Cause::Context),
-            FaultKind::Quota => problem.because(Cause::Quota),
-            FaultKind::RetrySeconds => problem.with("retry-after", fault.number_or(1)),
+            FaultKind::Context => of(400).coded(CONTEXT),
+            FaultKind::Quota => of(429).coded(QUOTA),
+            FaultKind::RetrySeconds => of(429).with("retry-after", fault.number_or(1)),
             FaultKind::RetryDate => {
                 let date = now + Duration::from_secs(fault.number_or(2).min(CENTURY));
-                problem.with("retry-after", httpdate::fmt_http_date(date))
+                of(429).with("retry-after", httpdate::fmt_http_date(date))
             }
-            FaultKind::RetryMs => problem.with("retry-after-ms", fault.number_or(250)),
-            FaultKind::ShouldRetry => problem.with("x-should-retry", true),
-            FaultKind::ShouldNotRetry => problem.with("x-should-retry", false),
-            _ => problem,
+            FaultKind::RetryMs => of(429).with("retry-after-ms", fault.number_or(250)),
+            FaultKind::ShouldRetry => of(400).with("x-should-retry", true),
+            FaultKind::ShouldNotRetry => of(500).with("x-should-retry", false),
+            FaultKind::ErrorOk => of(200),
+            kind => of(kind.name().parse().ok()?),
         })
     }
 
-    fn because(self, cause: Cause) -> Self {
-        Self { cause, ..self }
+    fn coded(self, code: &'static str) -> Self {
+        Self {
+            code: Some(code),
+            ..self
+        }
     }
 
     /// The refusal for a script's fault, by its code.
@@ -398,11 +383,12 @@ impl Problem {
             _ if permanent => 400,
             _ => 500,
         };
-        let problem = Self::new(status, format!("{code}: {detail}")).because(match code {
-            FaultCode::Quota => Cause::Quota,
-            FaultCode::Context => Cause::Context,
-            _ => Cause::Status,
-        });
+        let mut problem = Self::new(status, format!("{code}: {detail}"));
+        problem.code = match code {
+            FaultCode::Quota => Some(QUOTA),
+            FaultCode::Context => Some(CONTEXT),
+            _ => None,
+        };
         match after_ms {
             Some(millis) => problem.with("retry-after-ms", millis),
             None => problem,

@@ -76,7 +76,7 @@ type SharedState = State<Arc<Server>>;
 
 pub(super) fn router(server: Arc<Server>) -> Router {
     let replies = Dialect::ALL.iter().fold(Router::new(), |router, &dialect| {
-        router.route(row(dialect).path(), reply(dialect))
+        router.route(row(dialect).facts().path, reply(dialect))
     });
     replies
         .route("/v1/models", get(models))
