@@ -96,11 +96,7 @@ async fn an_append_elsewhere_is_a_conflict<J: Journal>(journal: &J) -> Checked {
     let claim = claim(journal, &key("default", "conflict")?).await?;
     add(journal, numbered(claim, 0, &[1, 2, 3])).await?;
     for after in [0, 1, 2, 4, u64::MAX] {
-        let conflict = Error::Conflict {
-            sid: claim.sid,
-            expected: Seq(after),
-            last: Seq(3),
-        };
+        let conflict = conflict(claim, after, 3);
         let answer = journal.append(numbered(claim, after, &[9])).await;
         same(&format!("append after {after}"), answer, Err(conflict))?;
     }
@@ -126,11 +122,7 @@ async fn the_same_append_again_is_answered_like_the_first<J: Journal>(journal: &
 async fn a_repetition_that_goes_on_is_a_conflict<J: Journal>(journal: &J) -> Checked {
     let claim = claim(journal, &key("default", "longer")?).await?;
     add(journal, numbered(claim, 0, &[1, 2])).await?;
-    let conflict = Error::Conflict {
-        sid: claim.sid,
-        expected: Seq(1),
-        last: Seq(2),
-    };
+    let conflict = conflict(claim, 1, 2);
     let answer = journal.append(numbered(claim, 1, &[2, 3])).await;
     same("append", answer, Err(conflict))?;
     holds(journal, claim, &[1, 2]).await
@@ -151,11 +143,7 @@ async fn a_fenced_owner_is_told_first<J: Journal>(journal: &J) -> Checked {
         ("a conflict", old, 7, 2),
         ("an epoch that was never given", unborn, 1, 2),
     ] {
-        let fenced = Error::Fenced {
-            sid: new.sid,
-            mine: by.epoch,
-            current: new.epoch,
-        };
+        let fenced = fenced(new, by);
         let answer = journal.append(numbered(by, after, &[number])).await;
         same(what, answer, Err(fenced))?;
     }
@@ -169,11 +157,7 @@ async fn an_owner_cannot_repeat_what_another_appended<J: Journal>(journal: &J) -
     let old = claim(journal, &key).await?;
     add(journal, numbered(old, 0, &[1])).await?;
     let new = claim(journal, &key).await?;
-    let conflict = Error::Conflict {
-        sid: new.sid,
-        expected: Seq(0),
-        last: Seq(1),
-    };
+    let conflict = conflict(new, 0, 1);
     let answer = journal.append(numbered(new, 0, &[1])).await;
     same("append", answer, Err(conflict))?;
     holds(journal, new, &[1]).await
@@ -218,11 +202,7 @@ async fn its_owner_releases_a_session_and_may_go_on<J: Journal>(journal: &J) -> 
     let old = claim(journal, &key).await?;
     let new = claim(journal, &key).await?;
     let (sid, unknown) = (new.sid, unknown(new));
-    let fenced = Error::Fenced {
-        sid,
-        mine: old.epoch,
-        current: new.epoch,
-    };
+    let fenced = fenced(new, old);
     let lost = Err(Error::Unknown { sid: unknown });
     for (what, sid, epoch, want) in [
         ("by one before", sid, old.epoch, Err(fenced)),
@@ -242,6 +222,23 @@ async fn claim<J: Journal>(journal: &J, key: &SessionKey) -> Result<Claim, Strin
 
 async fn add<J: Journal>(journal: &J, append: Append) -> Checked {
     journal.append(append).await.map(drop).map_err(said)
+}
+
+fn conflict(claim: Claim, expected: u64, last: u64) -> Error {
+    Error::Conflict {
+        sid: claim.sid,
+        expected: Seq(expected),
+        last: Seq(last),
+    }
+}
+
+/// The answer to an owner that is no longer the current one.
+fn fenced(current: Claim, mine: Claim) -> Error {
+    Error::Fenced {
+        sid: current.sid,
+        mine: mine.epoch,
+        current: current.epoch,
+    }
 }
 
 fn numbered(by: Claim, after: u64, numbers: &[u64]) -> Append {

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::{Rule, add, claim, numbered, unknown};
+use super::{Rule, add, claim, fenced, numbered, unknown};
 use crate::{
     journal::{Claim, Error, Journal, Snapshot},
     model::Seq,
@@ -43,11 +43,7 @@ async fn only_the_owner_may_save<J: Journal>(journal: &J) -> Checked {
     let old = claim(journal, &key).await?;
     add(journal, numbered(old, 0, &[1])).await?;
     let new = claim(journal, &key).await?;
-    let fenced = Error::Fenced {
-        sid: new.sid,
-        mine: old.epoch,
-        current: new.epoch,
-    };
+    let fenced = fenced(new, old);
     // A fenced owner is refused even if its snapshot would be ignored.
     for seq in [0, 1, 2] {
         let saved = journal.save(old.sid, old.epoch, taken(seq, "old")).await;
