@@ -1,10 +1,6 @@
 //! Anthropic's messages: requests, replies and refusals.
 
-use std::{
-    array::from_fn,
-    iter,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
@@ -12,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     dialect::{Facts, MockDialect},
     fault::{CONTEXT, FaultKind, Problem, QUOTA},
-    reply::{Event, EventKind, REASONING, Reply, emptied, event, halves},
+    reply::{Event, EventKind, REASONING, Reply, emptied, halves},
     request::{Check, Message, Part, Rule, is_blank, list, text},
     strict::{Bound, Cache, Cached},
 };
@@ -69,14 +65,11 @@ impl MockDialect for Anthropic {
     }
 
     fn check(&self, body: &Value, check: &mut Check) {
-        if body["max_tokens"].as_u64().is_none_or(|most| most == 0) {
-            check.broken(Rule::Form, "max_tokens: Field required");
-        }
+        let most = body["max_tokens"].as_u64().unwrap_or(0);
+        check.require(most > 0, Rule::Form, "max_tokens: Field required");
         let marks = marks(body);
-        if marks > MARKS {
-            let what = format!("{marks} parts have `{MARKED}`, the maximum is {MARKS}");
-            check.broken(Rule::Cache, what);
-        }
+        let what = format!("{marks} parts have `{MARKED}`, the maximum is {MARKS}");
+        check.require(marks <= MARKS, Rule::Cache, what);
     }
 
     fn strict(&self, body: &Value, headers: &HeaderMap) -> Result<Option<Bound>, Problem> {
@@ -112,23 +105,22 @@ impl MockDialect for Anthropic {
         let begun = message(reply, Vec::new(), None, 1);
         let start = json!({ "type": "message_start", "message": begun });
         let ping = json!({ "type": "ping" });
-        let mut events = Vec::from([start, ping].map(|data| event(EventKind::Frame, &data)));
+        let mut events = vec![(EventKind::Frame, start), (EventKind::Frame, ping)];
         for (at, (block, deltas)) in blocks_of(reply).into_iter().enumerate() {
+            let first = events.len();
             let mut begun = emptied(&block);
             if reply.is(FaultKind::CallObject) && block["type"] == "tool_use" {
                 begun = block;
             }
             let start = json!({ "type": "content_block_start", "content_block": begun });
-            let stop = json!({ "type": "content_block_stop" });
+            events.push((EventKind::Frame, start));
             let delta = |delta| json!({ "type": "content_block_delta", "delta": delta });
             let deltas = deltas.into_iter().map(delta);
-            let deltas = deltas.map(|data| (EventKind::Content, data));
-            let start = iter::once((EventKind::Frame, start));
-            for (kind, mut data) in start.chain(deltas).chain([(EventKind::Frame, stop)]) {
-                if let Some(index) = reply.index(at) {
-                    data["index"] = index.into();
-                }
-                events.push(event(kind, &data));
+            events.extend(deltas.map(|data| (EventKind::Content, data)));
+            events.push((EventKind::Frame, json!({ "type": "content_block_stop" })));
+            if let Some(index) = reply.index(at) {
+                let of_block = events[first..].iter_mut();
+                of_block.for_each(|(_, data)| data["index"] = index.into());
             }
         }
         if let Some(stop) = stop(reply) {
@@ -137,9 +129,9 @@ impl MockDialect for Anthropic {
             if !reply.is(FaultKind::NoUsage) {
                 end["usage"] = json!({ "output_tokens": reply.said.tokens() });
             }
-            events.push(event(EventKind::End, &end));
+            events.push((EventKind::End, end));
         }
-        events.push(event(EventKind::Mark, &json!({ "type": "message_stop" })));
+        events.push((EventKind::Mark, json!({ "type": "message_stop" })));
         events
     }
 
@@ -186,9 +178,8 @@ impl MockDialect for Anthropic {
     }
 
     fn reset(&self, time: Duration, now: SystemTime) -> String {
-        let time = jiff::Timestamp::try_from(now + time);
-        let time = time.and_then(|time| jiff::Timestamp::from_second(time.as_second()));
-        time.map_or_else(|_| String::new(), |time| time.to_string())
+        let time = jiff::Timestamp::try_from(now + time).unwrap_or_default();
+        time.strftime("%FT%TZ").to_string()
     }
 }
 
@@ -258,19 +249,13 @@ fn verify(body: &Value) -> Result<Bound, String> {
             let place =
                 format!("messages.{at}.content.{n}: Invalid `signature` in `thinking` block");
             let signature = text(block, "signature");
-            let expected = bound.sign(text(block, "thinking"));
-            if signature.matches('.').count() != 2 {
+            let [model, own, after] = signature.split('.').collect::<Vec<_>>()[..] else {
                 return Err(place);
-            }
-            // Its model, its prefix and text, and what it follows.
-            let mut same = signature
-                .split('.')
-                .zip(expected.split('.'))
-                .map(|(a, b)| a == b);
-            let [is_ours, is_own, is_next] = from_fn(|_| same.next() == Some(true));
-            if is_own && (bound.after.is_empty() || is_next) {
+            };
+            let expected = bound.parts(text(block, "thinking"));
+            if own == expected[1] && (bound.after.is_empty() || after == expected[2]) {
                 signature.clone_into(&mut bound.after);
-            } else if is_ours && !drops {
+            } else if model == expected[0] && !drops {
                 return Err(format!(
                     "{place}. The block is bound to a different conversation. Remove the block, or \
                      set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\"."
@@ -313,16 +298,12 @@ fn blocks_of(reply: &Reply) -> Vec<(Value, Vec<Value>)> {
     if said.reasoning.is_some() {
         let is_shown = reply.asked.body["thinking"]["display"] == "summarized";
         let bound = reply.asked.bound.as_ref();
-        let thought = if is_shown || bound.is_none() {
-            REASONING
-        } else {
-            ""
-        };
+        let shown = Some(REASONING).filter(|_| is_shown || bound.is_none());
+        let thought = shown.unwrap_or_default();
         let signature = bound.map_or_else(|| SIGNATURE.to_owned(), |bound| bound.sign(thought));
-        let mut deltas = vec![json!({ "type": "signature_delta", "signature": signature })];
-        if !thought.is_empty() {
-            deltas.insert(0, json!({ "type": "thinking_delta", "thinking": thought }));
-        }
+        let shown = shown.map(|text| json!({ "type": "thinking_delta", "thinking": text }));
+        let mut deltas = Vec::from_iter(shown);
+        deltas.push(json!({ "type": "signature_delta", "signature": signature }));
         let block = json!({ "type": "thinking", "thinking": thought, "signature": signature });
         blocks.push((block, deltas));
     }

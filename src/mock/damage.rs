@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{
     fault::{AFTER_CONTENT, Fault, FaultKind},
-    reply::{Event, EventKind},
+    reply::EventKind,
 };
 
 const COMMENT: &str = ": keep-alive\n\n";
@@ -21,6 +21,9 @@ pub(super) enum Step {
     Cut,
     Stall,
 }
+
+/// The text of an event.
+pub(super) type Event = (String, EventKind);
 
 pub(super) fn of_body(body: Bytes, fault: Fault) -> Vec<Step> {
     let half = || Step::Send(body.slice(..body.len() / 2));

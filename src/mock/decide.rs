@@ -10,7 +10,7 @@ use super::{
     damage::{self, Step},
     dialect::{MockDialect, row},
     fault::{self, Fault, FaultKind, Problem, Salt},
-    reply::Reply,
+    reply::{EventKind, Reply, event_text},
     request::{self, Breach, ParsedRequest, Rule},
     server::{HOLD, Server},
     voice::{self, PlannedReply},
@@ -204,10 +204,11 @@ impl MockRequest<'_> {
             };
             return Answer::new(200, JSON, sent);
         }
-        let events = self.row().events(&reply);
+        let events = self.row().events(&reply).into_iter();
+        let events = events.map(|(holds, data)| (event_text(&data), holds));
         let (seed, gap) = (server.settings.seed, server.settings.gap);
         if fault.is_none() && gap.is_zero() && utterance.gap.is_zero() {
-            let whole: String = events.into_iter().map(|(text, _)| text).collect();
+            let whole: String = events.map(|(text, _)| text).collect();
             return Answer::new(200, STREAM, Sent::Steps(vec![Step::Send(whole.into())]));
         }
         let mut nth = self.number << 16;
@@ -220,8 +221,11 @@ impl MockRequest<'_> {
         };
         let what = "mock fault: the server failed in the middle of the reply";
         let problem = Problem::new(500, what);
-        let error = |number| self.row().error_event(&problem, &reply, number);
-        let steps = damage::of_stream(events, fault, error, gap);
+        let error = |number| {
+            let data = self.row().error_event(&problem, &reply, number);
+            (event_text(&data), EventKind::Frame)
+        };
+        let steps = damage::of_stream(events.collect(), fault, error, gap);
         Answer::new(200, STREAM, Sent::Steps(steps))
     }
 

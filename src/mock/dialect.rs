@@ -9,7 +9,7 @@ use super::{
     anthropic::Anthropic,
     fault::{Problem, QUOTA},
     openai::OpenAi,
-    reply::{Event, EventKind, Reply, event},
+    reply::{Event, Reply},
     request::{Check, Message},
     responses::Responses,
     strict::{Bound, Cache, Cached},
@@ -109,9 +109,9 @@ pub(super) trait MockDialect: Sync {
             { "message": problem.message, "type": kind, "param": parameter, "code": code } })
     }
 
-    /// The error as an event in a stream, after so many others.
-    fn error_event(&self, problem: &Problem, _: &Reply, _number: usize) -> Event {
-        event(EventKind::Frame, &self.error(problem))
+    /// The error as the data of an event in a stream, after so many others.
+    fn error_event(&self, problem: &Problem, _: &Reply, _number: usize) -> Value {
+        self.error(problem)
     }
 
     fn models(&self, names: &[String]) -> Value {

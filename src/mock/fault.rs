@@ -169,23 +169,19 @@ impl FromStr for Fault {
             return Ok(kind.into());
         };
         let Some(what) = kind.number() else {
-            return Err(ParseError(format!(
-                "the fault `{name}` takes no number: remove `=`"
-            )));
+            let what = format!("the fault `{name}` takes no number: remove `=`");
+            return Err(ParseError(what));
         };
-        match number.parse() {
-            Ok(number) if number != AFTER_CONTENT => Ok(Self {
-                kind,
-                number: Some(number),
-            }),
-            _ => Err(ParseError(format!(
+        match number.parse().ok() {
+            None | Some(AFTER_CONTENT) => Err(ParseError(format!(
                 "invalid number `{number}`: write `{name}=N`, where N is: {what}"
             ))),
+            number => Ok(Self { kind, number }),
         }
     }
 }
 
-const WHOLE: u64 = 1_000_000;
+const WHOLE: u32 = 1_000_000;
 
 /// A fault and its schedule: `429:0.05`, `500@3`, `cut=2@7,9..12,20..`, `bom`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,20 +220,15 @@ impl FromStr for Planned {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the share was found to lie between 0 and 1"
-)]
 fn millionths(text: &str) -> Result<u32, ParseError> {
-    let share = text.parse::<f64>().ok();
-    let share = share.filter(|share| (0.0..=1.0).contains(share));
-    let share = share.ok_or_else(|| {
+    // Of a second, whose millionths are exact.
+    let share = text.parse().ok().map(Duration::try_from_secs_f64);
+    let share = share.and_then(|share| u32::try_from(share.ok()?.as_micros()).ok());
+    share.filter(|share| *share <= WHOLE).ok_or_else(|| {
         ParseError(format!(
             "invalid share of requests `{text}`: write a number from 0 to 1, as in `429:0.05`"
         ))
-    })?;
-    Ok((share * 1e6).round() as u32)
+    })
 }
 
 fn range(text: &str) -> Result<RangeInclusive<u64>, ParseError> {
@@ -265,7 +256,7 @@ pub(super) fn choose(faults: &[Planned], seed: u64, number: u64) -> Option<Fault
     if let Some(planned) = faults.iter().find(names) {
         return Some(planned.fault);
     }
-    let mut left = chance(seed, number, Salt::Fault) % WHOLE;
+    let mut left = chance(seed, number, Salt::Fault) % u64::from(WHOLE);
     for planned in faults {
         if let When::Share(share) = planned.when {
             match left.checked_sub(share.into()) {
@@ -291,7 +282,7 @@ pub(super) const fn chance(seed: u64, number: u64, salt: Salt) -> u64 {
     splitmix(seed.wrapping_add(number.wrapping_mul(SPLITMIX_STEP)))
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) status: u16,
     pub(super) message: String,
@@ -312,9 +303,7 @@ impl Problem {
         Self {
             status,
             message: message.into(),
-            parameter: None,
-            code: None,
-            headers: Vec::new(),
+            ..Self::default()
         }
     }
 

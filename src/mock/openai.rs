@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     dialect::{CREATED, Facts, MockDialect},
     fault::{FaultKind, Problem},
-    reply::{Call, Event, EventKind, REASONING, Reply, event, halves},
+    reply::{Call, Event, EventKind, REASONING, Reply, halves},
     request::{Check, Message, Part, list, text},
     strict::{Bound, Cached},
 };
@@ -122,9 +122,9 @@ impl MockDialect for OpenAi {
 
     fn events(&self, reply: &Reply) -> Vec<Event> {
         let said = reply.said;
-        let mark = ("data: [DONE]\n\n".to_owned(), EventKind::Mark);
+        let mark = (EventKind::Mark, "[DONE]".into());
         if reply.is(FaultKind::EmptyChoices) {
-            return vec![event(EventKind::Frame, &chunk(reply, json!([]))), mark];
+            return vec![(EventKind::Frame, chunk(reply, json!([]))), mark];
         }
         let mut deltas = Vec::from_iter(said.reasoning.map(|name| json!({ name: REASONING })));
         let key = key(reply);
@@ -137,20 +137,20 @@ impl MockDialect for OpenAi {
             Some(last) => (EventKind::Content, last),
             None => (EventKind::End, json!({})),
         };
-        let delta = |delta| {
+        let role = json!({ "role": "assistant", "content": "" });
+        let contents = deltas.into_iter().map(|delta| (EventKind::Content, delta));
+        let contents = iter::once((EventKind::Frame, role)).chain(contents);
+        let unfinished = |(kind, delta)| {
             let choice = json!({ "index": 0, "delta": delta, "finish_reason": null });
-            chunk(reply, json!([choice]))
+            (kind, chunk(reply, json!([choice])))
         };
-        let role = delta(json!({ "role": "assistant", "content": "" }));
-        let mut events = vec![event(EventKind::Frame, &role)];
-        let contents = deltas.into_iter().map(delta);
-        events.extend(contents.map(|chunk| event(EventKind::Content, &chunk)));
+        let mut events: Vec<Event> = contents.map(unfinished).collect();
         let choice = finished(reply, json!({ "index": 0, "delta": end.1 }));
-        events.push(event(end.0, &chunk(reply, json!([choice]))));
+        events.push((end.0, chunk(reply, json!([choice]))));
         if is_counted(reply) && !reply.is(FaultKind::NoUsage) {
             let mut chunk = chunk(reply, json!([]));
             chunk["usage"] = usage(reply);
-            events.push(event(EventKind::End, &chunk));
+            events.push((EventKind::End, chunk));
         }
         events.push(mark);
         events

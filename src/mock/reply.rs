@@ -145,15 +145,15 @@ pub(super) enum EventKind {
 }
 
 /// An event of a stream.
-pub(super) type Event = (String, EventKind);
+pub(super) type Event = (EventKind, Value);
 
-/// An event, named by the type of its data, as in Anthropic's dialect, if it has one.
-pub(super) fn event(holds: EventKind, data: &Value) -> Event {
-    let text = match data["type"].as_str() {
-        Some(name) => format!("event: {name}\ndata: {data}\n\n"),
-        None => format!("data: {data}\n\n"),
-    };
-    (text, holds)
+/// The text of an event, named by the type of its data if it has one.
+pub(super) fn event_text(data: &Value) -> String {
+    match (data["type"].as_str(), data.as_str()) {
+        (Some(name), _) => format!("event: {name}\ndata: {data}\n\n"),
+        (None, Some(mark)) => format!("data: {mark}\n\n"),
+        (None, None) => format!("data: {data}\n\n"),
+    }
 }
 
 /// An item, a block or a part as it begins.

@@ -174,14 +174,14 @@ pub(super) fn read(dialect: &dyn MockDialect, bytes: &[u8]) -> Result<ParsedRequ
         Value::String(_) if facts.itemized => &question,
         _ => return Err(format!("missing field `{}`", facts.key)),
     };
-    let mut check = Check::new(facts);
+    let mut check = Check::default();
     let mut messages: Vec<Message> = items.iter().map(|item| dialect.message(item)).collect();
     let mut before = None;
     for (at, message) in messages.iter().enumerate() {
-        check.message(at, message, before);
+        check.message(facts, at, message, before);
         before = Some(message.role);
     }
-    check.unanswered();
+    check.unanswered(facts);
     dialect.check(&body, &mut check);
     if facts.itemized {
         // The items of a reply are one message.
@@ -191,24 +191,12 @@ pub(super) fn read(dialect: &dyn MockDialect, bytes: &[u8]) -> Result<ParsedRequ
         let what = "the last message is the assistant's";
         check.note(Rule::Ending, messages.len() - 1, what);
     }
-    let (mut tools, called) = (tools(&body), check.called);
-    for (is_broken, rule, what) in [
-        (
-            messages.is_empty(),
-            Rule::Form,
-            "the request has no messages",
-        ),
-        (called && tools.is_empty(), Rule::Tools, NO_TOOLS),
-        (
-            text(&body, "model").is_empty(),
-            Rule::Model,
-            "`model` is missing",
-        ),
-    ] {
-        if is_broken {
-            check.broken(rule, what);
-        }
-    }
+    let mut tools = tools(&body);
+    let (is_named, is_listed) = (!text(&body, "model").is_empty(), !tools.is_empty());
+    let is_empty = messages.is_empty();
+    check.require(!is_empty, Rule::Form, "the request has no messages");
+    check.require(is_listed || !check.called, Rule::Tools, NO_TOOLS);
+    check.require(is_named, Rule::Model, "`model` is missing");
     for tool in &tools {
         check.name(&tool.name);
     }
@@ -255,9 +243,12 @@ fn choose(choice: &Value, tools: &mut Vec<RequestTool>, check: &mut Check) -> bo
     if let Some(name) = named.or_else(|| choice["name"].as_str()) {
         tools.retain(|tool| tool.name == name);
     }
-    if kind.is_some() && tools.is_empty() {
-        check.broken(Rule::Tools, "`tool_choice` without a tool that it allows");
-    }
+    let is_met = kind.is_none() || !tools.is_empty();
+    check.require(
+        is_met,
+        Rule::Tools,
+        "`tool_choice` without a tool that it allows",
+    );
     if kind == Some("none") {
         tools.clear();
     }
@@ -265,8 +256,8 @@ fn choose(choice: &Value, tools: &mut Vec<RequestTool>, check: &mut Check) -> bo
 }
 
 /// Collects broken rules.
+#[derive(Default)]
 pub(super) struct Check {
-    facts: &'static Facts,
     found: Vec<Breach>,
     /// Calls without a result so far, and their messages.
     open: Vec<(usize, String)>,
@@ -274,25 +265,17 @@ pub(super) struct Check {
 }
 
 impl Check {
-    const fn new(facts: &'static Facts) -> Self {
-        Self {
-            facts,
-            found: Vec::new(),
-            open: Vec::new(),
-            called: false,
+    pub(super) fn require(&mut self, holds: bool, rule: Rule, what: impl Into<String>) {
+        if !holds {
+            self.found.push(rule.broken(what));
         }
     }
 
-    pub(super) fn broken(&mut self, rule: Rule, what: impl Into<String>) {
-        self.found.push(rule.broken(what));
-    }
-
     fn note(&mut self, rule: Rule, at: usize, what: impl fmt::Display) {
-        self.broken(rule, format!("message {}: {what}", at + 1));
+        self.require(false, rule, format!("message {}: {what}", at + 1));
     }
 
-    fn message(&mut self, at: usize, message: &Message, before: Option<&str>) {
-        let facts = self.facts;
+    fn message(&mut self, facts: &Facts, at: usize, message: &Message, before: Option<&str>) {
         if let Some(what) = facts.misplaced(message.role, before) {
             self.note(Rule::Roles, at, what);
         }
@@ -301,13 +284,17 @@ impl Check {
         }
         let is_result = |part: &Part| matches!(part, Part::Result(_));
         if !facts.itemized && !message.parts.iter().any(is_result) {
-            self.unanswered();
+            self.unanswered(facts);
         }
         let mut is_late = false;
         for part in &message.parts {
             match part {
                 Part::Result(id) => {
-                    self.result(at, id, message.role);
+                    let call = self.open.iter().position(|(_, call)| call == id);
+                    match call.filter(|_| message.role != "assistant") {
+                        Some(call) => drop(self.open.swap_remove(call)),
+                        None => self.paired(Rule::Unasked, facts.unasked, at, id),
+                    }
                     if is_late {
                         let what = format!("the result `{id}` is not before all other content");
                         self.note(Rule::Roles, at, what);
@@ -329,45 +316,31 @@ impl Check {
         }
     }
 
-    fn result(&mut self, at: usize, id: &str, role: &str) {
-        let call = self.open.iter().position(|(_, call)| call == id);
-        match call.filter(|_| role != "assistant") {
-            Some(call) => drop(self.open.swap_remove(call)),
-            None => self.paired(Rule::Unasked, self.facts.unasked, at, id),
-        }
-    }
-
-    fn unanswered(&mut self) {
+    fn unanswered(&mut self, facts: &Facts) {
         for (at, id) in std::mem::take(&mut self.open) {
-            self.paired(Rule::Unanswered, self.facts.unanswered, at, &id);
+            self.paired(Rule::Unanswered, facts.unanswered, at, &id);
         }
     }
 
     fn paired(&mut self, rule: Rule, words: &str, at: usize, id: &str) {
         let words = words.replace("{at}", &at.to_string());
-        self.broken(rule, words.replace("{id}", id));
+        self.require(false, rule, words.replace("{id}", id));
     }
 
     pub(super) fn short_id(&mut self, id: &str) {
         let length = id.chars().count();
-        if length > ID {
-            let what = format!("the id `{id}` has {length} characters, the maximum is {ID}");
-            self.broken(Rule::Ids, what);
-        }
+        let what = format!("the id `{id}` has {length} characters, the maximum is {ID}");
+        self.require(length <= ID, Rule::Ids, what);
     }
 
     pub(super) fn plain_id(&mut self, id: &str) {
-        if !is_plain(id) {
-            let what = format!("the id `{id}` contains characters other than {PLAIN}");
-            self.broken(Rule::Ids, what);
-        }
+        let what = format!("the id `{id}` contains characters other than {PLAIN}");
+        self.require(is_plain(id), Rule::Ids, what);
     }
 
     fn name(&mut self, name: &str) {
-        if !is_plain(name) || name.len() > NAME {
-            let what = format!("invalid tool name `{name}`: use 1 to {NAME} {PLAIN}");
-            self.broken(Rule::Names, what);
-        }
+        let what = format!("invalid tool name `{name}`: use 1 to {NAME} {PLAIN}");
+        self.require(is_plain(name) && name.len() <= NAME, Rule::Names, what);
     }
 }
 

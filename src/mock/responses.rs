@@ -7,7 +7,7 @@ use super::{
     dialect::{CREATED, Facts, MockDialect},
     fault::{FaultKind, Problem},
     openai::{INVALID_JSON, UNSUPPORTED, effort, generation},
-    reply::{Call, Event, EventKind, REASONING, Reply, emptied, event, halves},
+    reply::{Call, Event, EventKind, REASONING, Reply, emptied, halves},
     request::{Message, Part, list, text},
     strict::{Bound, Cached},
 };
@@ -109,20 +109,19 @@ impl MockDialect for Responses {
                 true => reply.index(at),
                 false => Some(at),
             };
-            item_events(reply, item, index, &mut events);
+            events.extend(item_events(reply, item, index));
         }
         let whole = response(reply, status, &items);
         events.push((EventKind::End, json!({ "type": status, "response": whole })));
-        let number = |(at, (kind, mut data)): (usize, (EventKind, Value))| {
-            data["type"] = format!("response.{}", text(&data, "type")).into();
+        for (at, (_, data)) in events.iter_mut().enumerate() {
+            data["type"] = format!("response.{}", text(data, "type")).into();
             data["sequence_number"] = at.into();
-            event(kind, &data)
-        };
-        events.into_iter().enumerate().map(number).collect()
+        }
+        events
     }
 
     /// Before the first item an event of its own, then a failed response.
-    fn error_event(&self, problem: &Problem, reply: &Reply, number: usize) -> Event {
+    fn error_event(&self, problem: &Problem, reply: &Reply, number: usize) -> Value {
         let error = self.error(problem)["error"].take();
         let (code, message) = (&error["type"], &error["message"]);
         let mut data = if reply.is(FaultKind::ErrorFirst) {
@@ -133,7 +132,7 @@ impl MockDialect for Responses {
             json!({ "type": "response.failed", "response": failed })
         };
         data["sequence_number"] = number.into();
-        event(EventKind::Frame, &data)
+        data
     }
 }
 
@@ -220,27 +219,20 @@ fn status(reply: &Reply) -> &'static str {
 }
 
 /// The events of an item.
-fn item_events(
-    reply: &Reply,
-    item: &Value,
-    index: Option<usize>,
-    events: &mut Vec<(EventKind, Value)>,
-) {
-    let parts = [&item["summary"][0], &item["content"][0]];
-    let part = parts.into_iter().find(|part| part.is_object());
-    // The names of the events of the text and of its part, and of the part's index.
-    let (name, of, place) = match part.map(|part| text(part, "type")) {
-        Some("summary_text") => (
-            "reasoning_summary_text",
-            "reasoning_summary_part",
-            "summary_index",
-        ),
-        Some("reasoning_text") => ("reasoning_text", "", "content_index"),
-        Some("refusal") => ("refusal", "content_part", "content_index"),
-        Some(_) => ("output_text", "content_part", "content_index"),
-        None => ("function_call_arguments", "", ""),
+fn item_events(reply: &Reply, item: &Value, index: Option<usize>) -> Vec<Event> {
+    let of_summary = ("summary_index", &item["summary"][0]);
+    let parts = [of_summary, ("content_index", &item["content"][0])];
+    let part = parts.into_iter().find(|(_, part)| part.is_object());
+    let (place, part) = part.unwrap_or(("", item));
+    // The names of the events of the text and of its part.
+    let (name, of) = match text(part, "type") {
+        "summary_text" => ("reasoning_summary_text", "reasoning_summary_part"),
+        "reasoning_text" => ("reasoning_text", ""),
+        "refusal" => ("refusal", "content_part"),
+        "output_text" => ("output_text", "content_part"),
+        _ => ("function_call_arguments", ""),
     };
-    let part = part.unwrap_or(item);
+    let mut events = Vec::new();
     let frame = EventKind::Frame;
     let mut send = |kind, name: &str, key: &str, value: Value| {
         let mut data = json!({ "type": name, key: value });
@@ -270,12 +262,8 @@ fn item_events(
             false => halves(whole).collect(),
         };
         for piece in pieces {
-            send(
-                EventKind::Content,
-                &format!("{name}.delta"),
-                "delta",
-                piece.into(),
-            );
+            let event = format!("{name}.delta");
+            send(EventKind::Content, &event, "delta", piece.into());
         }
         send(frame, &format!("{name}.done"), key, whole.into());
     }
@@ -283,6 +271,7 @@ fn item_events(
         send(frame, &format!("{of}.done"), "part", part.clone());
     }
     send(frame, "output_item.done", "item", item.clone());
+    events
 }
 
 fn items(reply: &Reply) -> Vec<Value> {

@@ -1,7 +1,7 @@
 //! What strict mode adds: reasoning that is bound to the conversation before it, and a cache of
 //! prompts. Binding needs no state, so that conversations survive restarts of the server.
 
-use std::{collections::HashSet, fmt::Display, iter};
+use std::{collections::HashSet, iter};
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -28,10 +28,6 @@ const PROMPT: [&str; 6] = [
     "input",
     "messages",
 ];
-
-fn hash(text: impl Display) -> String {
-    hex(&Sha256::digest(text.to_string())[..16])
-}
 
 /// Removes marks of the cache.
 fn unmark(value: &mut Value) {
@@ -80,10 +76,15 @@ impl Bound {
         hex(&self.prefix.clone().finalize()[..16])
     }
 
-    /// Signs a text: the model, the prefix with the text, and what it follows.
+    /// Signs a text.
     pub(super) fn sign(&self, text: &str) -> String {
-        let own = hash(self.prefix() + text);
-        format!("{}.{own}.{}", hash(&self.model), hash(&self.after))
+        self.parts(text).join(".")
+    }
+
+    /// The parts of a signature: of the model, of the prefix with the text, of what it follows.
+    pub(super) fn parts(&self, text: &str) -> [String; 3] {
+        [self.model.clone(), self.prefix() + text, self.after.clone()]
+            .map(|part| hex(&Sha256::digest(part)[..16]))
     }
 }
 

@@ -65,11 +65,11 @@ fn violated_requirements_are_recorded() {
         ("a plain id", |f, t| f.plain_id(t), &*long),
         ("a name", |f, t| f.name(t), "code_search"),
     ] {
-        let mut found = Check::new(row(Dialect::OpenAi).facts());
+        let mut found = Check::default();
         check(&mut found, breaks);
         assert_eq!(found.found, [], "{name_of}");
     }
-    let mut found = Check::new(row(Dialect::OpenAi).facts());
+    let mut found = Check::default();
     found.short_id(&long);
     found.plain_id("a.b:0");
     for wrong in ["", "a.b", &"x".repeat(65)] {

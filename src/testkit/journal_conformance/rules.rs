@@ -65,8 +65,7 @@ async fn a_new_session_is_there_and_empty<J: Journal>(journal: &J) -> Checked {
 }
 
 async fn each_claim_gives_a_higher_epoch_and_the_same_sid<J: Journal>(journal: &J) -> Checked {
-    let key = key("default", "claimed")?;
-    let first = claim(journal, &key).await?;
+    let (key, first) = claimed(journal, "default", "claimed").await?;
     add(journal, numbered(first, 0, &[1, 2])).await?;
     let mut before = first.epoch;
     for _ in 0..3 {
@@ -80,9 +79,8 @@ async fn each_claim_gives_a_higher_epoch_and_the_same_sid<J: Journal>(journal: &
 }
 
 async fn records_come_back_as_they_were<J: Journal>(journal: &J) -> Checked {
-    let key = key("tenant-2", "A.b_c:d-9")?;
-    let claim = claim(journal, &key).await?;
-    let records = sample::awkward(&key);
+    let (key, claim) = claimed(journal, "tenant-2", "A.b_c:d-9").await?;
+    let records = sample::awkward(&key)?;
     let want = (1..).map(Seq).zip(records.iter().cloned());
     let want: Vec<Entry> = want.map(|(seq, record)| Entry { seq, record }).collect();
     let append = append(claim, Seq(0), records);
@@ -129,8 +127,7 @@ async fn a_repetition_that_goes_on_is_a_conflict<J: Journal>(journal: &J) -> Che
 }
 
 async fn a_fenced_owner_is_told_first<J: Journal>(journal: &J) -> Checked {
-    let key = key("default", "fenced")?;
-    let old = claim(journal, &key).await?;
+    let (key, old) = claimed(journal, "default", "fenced").await?;
     add(journal, numbered(old, 0, &[1])).await?;
     let new = claim(journal, &key).await?;
     let unborn = Claim {
@@ -153,8 +150,7 @@ async fn a_fenced_owner_is_told_first<J: Journal>(journal: &J) -> Checked {
 }
 
 async fn an_owner_cannot_repeat_what_another_appended<J: Journal>(journal: &J) -> Checked {
-    let key = key("default", "taken-over")?;
-    let old = claim(journal, &key).await?;
+    let (key, old) = claimed(journal, "default", "taken-over").await?;
     add(journal, numbered(old, 0, &[1])).await?;
     let new = claim(journal, &key).await?;
     let conflict = conflict(new, 0, 1);
@@ -198,8 +194,7 @@ async fn an_unknown_session_is_named<J: Journal>(journal: &J) -> Checked {
 }
 
 async fn its_owner_releases_a_session_and_may_go_on<J: Journal>(journal: &J) -> Checked {
-    let key = key("default", "released")?;
-    let old = claim(journal, &key).await?;
+    let (key, old) = claimed(journal, "default", "released").await?;
     let new = claim(journal, &key).await?;
     let (sid, unknown) = (new.sid, unknown(new));
     let fenced = fenced(new, old);
@@ -218,6 +213,17 @@ async fn its_owner_releases_a_session_and_may_go_on<J: Journal>(journal: &J) -> 
 
 async fn claim<J: Journal>(journal: &J, key: &SessionKey) -> Result<Claim, String> {
     journal.claim(key.clone()).await.map_err(said)
+}
+
+/// Claims the session of this tenant and name.
+async fn claimed<J: Journal>(
+    journal: &J,
+    tenant: &str,
+    name: &str,
+) -> Result<(SessionKey, Claim), String> {
+    let key = key(tenant, name)?;
+    let claim = claim(journal, &key).await?;
+    Ok((key, claim))
 }
 
 async fn add<J: Journal>(journal: &J, append: Append) -> Checked {
