@@ -1,18 +1,16 @@
 //! Anthropic's messages: requests, replies and refusals.
 
-use std::{ops::Range, time::Duration};
+use std::time::{Duration, SystemTime};
 
 use axum::http::HeaderMap;
-use memchr::memmem;
-use serde::{Deserialize, de::Error as _};
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Value, json};
 
 use super::{
-    dialect::MockDialect,
-    fault::{Cause, FaultKind, Problem},
-    reply::{Call, Event, EventKind, HOLE, REASONING, Reply, event, halves, pieces},
-    request::{Body, Check, Message, ParsedRequest, Rule, is_blank},
-    strict::{Bound, Cache, Cached, Prefix},
+    dialect::{Facts, MockDialect},
+    fault::{CONTEXT, FaultKind, Problem, QUOTA},
+    reply::{Event, EventKind, REASONING, Reply, emptied, halves},
+    request::{Check, Message, Part, Rule, is_blank, list, text},
+    strict::{Bound, Cache, Cached},
 };
 use crate::model::StopReason;
 
@@ -24,83 +22,123 @@ const OUTPUT: u64 = 128_000;
 /// Parts of the names of models with the rules of 2025.
 const OLDER: [&str; 3] = ["claude-2", "claude-3", "-4-"];
 const MARKED: &str = "cache_control";
-const MARK: &str = "\"cache_control\"";
-
-const WORDS: [&str; 2] = [
-    "messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: {id}. \
-     Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
-    "messages.{at}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result` \
-     block must have a corresponding `tool_use` block in the previous message.",
-];
 
 pub(super) struct Anthropic;
 
 impl MockDialect for Anthropic {
-    fn path(&self) -> &'static str {
-        "/v1/messages"
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            path: "/v1/messages",
+            key: "messages",
+            roles: &["user", "assistant", "system"],
+            alternates: true,
+            itemized: false,
+            filter_refuses: true,
+            id: Check::plain_id,
+            unanswered: "messages.{at}: `tool_use` ids were found without `tool_result` blocks \
+                         immediately after: {id}. Each `tool_use` block must have a corresponding \
+                         `tool_result` block in the next message.",
+            unasked: "messages.{at}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. \
+                      Each `tool_result` block must have a corresponding `tool_use` block in the \
+                      previous message.",
+            arguments: "the input of the call `{id}` is not an object",
+        }
     }
 
-    fn read<'a>(&self, bytes: &'a [u8]) -> Result<ParsedRequest<'a>, serde_json::Error> {
-        let mut body: Body = serde_json::from_slice(bytes)?;
-        let mut check = Check::new(WORDS);
-        let missing = || serde_json::Error::missing_field("messages");
-        let messages = body.messages.as_ref().ok_or_else(missing)?;
-        for (at, message) in (1_usize..).zip(messages) {
-            let before = at.checked_sub(2).and_then(|at| messages.get(at));
-            check_message(&mut check, at, message, before);
+    fn message<'a>(&self, item: &'a Value) -> Message<'a> {
+        let part = |block: &'a Value| match text(block, "type") {
+            "tool_result" => Part::Result(text(block, "tool_use_id")),
+            "tool_use" => Part::Call {
+                id: text(block, "id"),
+                name: text(block, "name"),
+                is_valid: block["input"].is_object(),
+            },
+            "text" if is_blank(&block["text"]) => Part::EmptyText,
+            _ => Part::Other,
+        };
+        let content = &item["content"];
+        Message {
+            role: text(item, "role"),
+            content: Some(content),
+            parts: list(content).iter().map(part).collect(),
         }
-        check.unanswered(messages.len() + 1);
-        if body.max_tokens.is_none_or(|most| most == 0) {
-            check.broken(Rule::Form, "max_tokens: Field required");
-        }
-        marks(&mut check, bytes);
-        let tools = body.tools()?;
-        Ok(body.finish(bytes, tools, None, true, check))
+    }
+
+    fn check(&self, body: &Value, check: &mut Check) {
+        let most = body["max_tokens"].as_u64().unwrap_or(0);
+        check.require(most > 0, Rule::Form, "max_tokens: Field required");
+        let marks = marks(body);
+        let what = format!("{marks} parts have `{MARKED}`, the maximum is {MARKS}");
+        check.require(marks <= MARKS, Rule::Cache, what);
     }
 
     fn strict(&self, body: &Value, headers: &HeaderMap) -> Result<Option<Bound>, Problem> {
-        let model = body["model"].as_str().unwrap_or_default();
-        let bound = match refusal(body, model, headers) {
+        let bound = match refusal(body, headers) {
             Some(what) => Err(what),
-            None if OLDER.iter().any(|family| model.contains(family)) => return Ok(None),
-            None => verify(body, model).map(Some),
+            None if is_older(body) => Ok(None),
+            None => verify(body).map(Some),
         };
         bound.map_err(|what| Problem::new(400, what))
     }
 
     fn cached(&self, cache: &mut Cache, body: &Value) -> Cached {
-        let blocks = |content: &Value, role: &Value| -> Vec<Value> {
+        let of_role = |message: &Value, content: &str| {
+            let role = &message["role"];
             let block =
                 |block: &Value| json!({ "block": block, "role": role, MARKED: block[MARKED] });
-            match content {
-                Value::Array(blocks) => blocks.iter().map(block).collect(),
-                text => vec![block(&json!({ "type": "text", "text": text }))],
-            }
+            Vec::from_iter(blocks(&message[content]).iter().map(block))
         };
-        let tools = list(&body["tools"]).cloned();
-        let system = blocks(&body["system"], &Value::Null);
-        let said = list(&body["messages"])
-            .flat_map(|message| blocks(&message["content"], &message["role"]));
-        let model = body["model"].as_str().unwrap_or_default();
-        cache.marked(model, tools.chain(system).chain(said))
+        let tools = list(&body["tools"]).iter().cloned();
+        let said = list(&body["messages"]).iter();
+        let said = said.flat_map(|message| of_role(message, "content"));
+        let prompt = tools.chain(of_role(body, "system")).chain(said);
+        cache.marked(text(body, "model"), prompt)
     }
 
-    fn whole(&self, reply: Reply) -> Value {
-        Messages(reply).whole()
+    fn whole(&self, reply: &Reply) -> Value {
+        let blocks = blocks_of(reply).into_iter().map(|(block, _)| block);
+        message(reply, blocks.collect(), stop(reply), reply.said.tokens())
     }
 
-    fn events(&self, reply: Reply) -> Vec<Event> {
-        Messages(reply).events()
-    }
-
-    fn filter_refuses(&self) -> bool {
-        true
+    /// Each block begins empty, and deltas fill it.
+    fn events(&self, reply: &Reply) -> Vec<Event> {
+        let begun = message(reply, Vec::new(), None, 1);
+        let start = json!({ "type": "message_start", "message": begun });
+        let ping = json!({ "type": "ping" });
+        let mut events = vec![(EventKind::Frame, start), (EventKind::Frame, ping)];
+        for (at, (block, deltas)) in blocks_of(reply).into_iter().enumerate() {
+            let first = events.len();
+            let mut begun = emptied(&block);
+            if reply.is(FaultKind::CallObject) && block["type"] == "tool_use" {
+                begun = block;
+            }
+            let start = json!({ "type": "content_block_start", "content_block": begun });
+            events.push((EventKind::Frame, start));
+            let delta = |delta| json!({ "type": "content_block_delta", "delta": delta });
+            let deltas = deltas.into_iter().map(delta);
+            events.extend(deltas.map(|data| (EventKind::Content, data)));
+            events.push((EventKind::Frame, json!({ "type": "content_block_stop" })));
+            if let Some(index) = reply.index(at) {
+                let of_block = events[first..].iter_mut();
+                of_block.for_each(|(_, data)| data["index"] = index.into());
+            }
+        }
+        if let Some(stop) = stop(reply) {
+            let delta = json!({ "stop_reason": stop, "stop_sequence": null });
+            let mut end = json!({ "type": "message_delta", "delta": delta });
+            if !reply.is(FaultKind::NoUsage) {
+                end["usage"] = json!({ "output_tokens": reply.said.tokens() });
+            }
+            events.push((EventKind::End, end));
+        }
+        events.push((EventKind::Mark, json!({ "type": "message_stop" })));
+        events
     }
 
     fn status(&self, problem: &Problem) -> u16 {
-        match problem.cause {
-            Cause::Quota => 402,
-            Cause::Status | Cause::Context => problem.status,
+        match problem.code {
+            Some(QUOTA) => 402,
+            _ => problem.status,
         }
     }
 
@@ -117,9 +155,9 @@ impl MockDialect for Anthropic {
             400..=499 => "invalid_request_error",
             _ => "api_error",
         };
-        let message = match problem.cause {
-            Cause::Context => "prompt is too long: 250000 tokens > 200000 maximum",
-            Cause::Status | Cause::Quota => &problem.message,
+        let message = match problem.code {
+            Some(CONTEXT) => "prompt is too long: 250000 tokens > 200000 maximum",
+            _ => &problem.message,
         };
         let error = json!({ "type": kind, "message": message });
         json!({ "type": "error", "error": error, "request_id": "req_mock" })
@@ -139,27 +177,30 @@ impl MockDialect for Anthropic {
         format!("anthropic-ratelimit-{what}-{name}")
     }
 
-    fn reset(&self, time: Duration, date: &dyn Fn(Duration) -> String) -> String {
-        date(time)
+    fn reset(&self, time: Duration, now: SystemTime) -> String {
+        let time = jiff::Timestamp::try_from(now + time).unwrap_or_default();
+        time.strftime("%FT%TZ").to_string()
     }
 }
 
-fn list(value: &Value) -> impl Iterator<Item = &Value> + Clone {
-    value.as_array().into_iter().flatten()
+fn is_older(body: &Value) -> bool {
+    let model = text(body, "model");
+    OLDER.iter().any(|family| model.contains(family))
 }
 
 /// What a model refuses without a look at its messages.
-fn refusal(body: &Value, model: &str, headers: &HeaderMap) -> Option<String> {
+fn refusal(body: &Value, headers: &HeaderMap) -> Option<String> {
     if !headers.contains_key("anthropic-version") {
         return Some("anthropic-version: header is required".into());
     }
     if let Some(most) = body["max_tokens"].as_u64().filter(|most| *most > OUTPUT) {
+        let model = text(body, "model");
         return Some(format!(
             "max_tokens: {most} > {OUTPUT}, which is the maximum allowed number of output tokens for \
              {model}"
         ));
     }
-    if OLDER.iter().any(|family| model.contains(family)) {
+    if is_older(body) {
         return None;
     }
     let is_set = |name: &&str| !body[*name].is_null() && body[*name].as_f64() != Some(1.0);
@@ -182,331 +223,141 @@ fn is_thought(block: &Value) -> bool {
     block["type"] == "thinking" || block["type"] == "redacted_thinking"
 }
 
-/// A message without its thinking, which is chained by signatures instead.
-fn unthought(message: &Value) -> Value {
-    let mut message = message.clone();
-    if let Some(blocks) = message.get_mut("content").and_then(Value::as_array_mut) {
-        blocks.retain(|block| !is_thought(block));
+/// The blocks of a content; a text is one.
+fn blocks(content: &Value) -> Vec<Value> {
+    match content {
+        Value::Array(blocks) => blocks.clone(),
+        text => vec![json!({ "type": "text", "text": text })],
     }
-    message
 }
 
 /// Checks that each thinking block is as it was, after what it was, and that none is missing
 /// between others. Returns what the next one is bound to. Blocks of other models are ignored.
-fn verify(body: &Value, model: &str) -> Result<Bound, String> {
+fn verify(body: &Value) -> Result<Bound, String> {
+    let (mut bound, body) = Bound::begin(body, "system");
     let drops = body["thinking"]["block_binding"]["prefix_mismatch_behavior"] == "drop_block";
-    let messages: Vec<&Value> = list(&body["messages"]).collect();
-    let mut said = messages
-        .iter()
-        .flat_map(|message| list(&message["content"]));
-    let is_kept = said.any(is_thought);
+    let messages = list(&body["messages"]);
+    let mut said = messages.iter().map(|message| &message["content"]);
+    let is_kept = said.any(|content| list(content).iter().any(is_thought));
     let last = messages
         .iter()
         .rposition(|message| message["role"] == "assistant");
-    let mut prefix = Prefix::of([&body["tools"], &body["system"]]);
-    let mut bound = Bound {
-        model: model.to_owned(),
-        prefix: prefix.hash(),
-        after: String::new(),
-        shown: body["thinking"]["display"] == "summarized",
-    };
     for (at, message) in messages.iter().enumerate() {
-        let blocks = list(&message["content"]);
-        let thoughts = blocks.clone().enumerate();
+        let blocks = blocks(&message["content"]);
+        let thoughts = blocks.iter().enumerate();
         for (n, block) in thoughts.filter(|(_, block)| block["type"] == "thinking") {
             let place =
                 format!("messages.{at}.content.{n}: Invalid `signature` in `thinking` block");
-            let signature = block["signature"].as_str().unwrap_or_default();
-            let expected = bound.sign(block["thinking"].as_str().unwrap_or_default());
-            if signature.len() != expected.len() || !signature.is_ascii() {
+            let signature = text(block, "signature");
+            let [model, own, after] = signature.split('.').collect::<Vec<_>>()[..] else {
                 return Err(place);
-            }
-            // Its model, its prefix and text, and what it follows.
-            let is_same = |part: Range<usize>| signature[part.clone()] == expected[part];
-            if is_same(8..40) && (bound.after.is_empty() || is_same(40..72)) {
+            };
+            let expected = bound.parts(text(block, "thinking"));
+            if own == expected[1] && (bound.after.is_empty() || after == expected[2]) {
                 signature.clone_into(&mut bound.after);
-            } else if is_same(0..8) && !drops {
+            } else if model == expected[0] && !drops {
                 return Err(format!(
                     "{place}. The block is bound to a different conversation. Remove the block, or \
                      set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\"."
                 ));
             }
         }
-        let calls = blocks.clone().any(|block| block["type"] == "tool_use");
-        let first = blocks.clone().next().filter(|block| !is_thought(block));
+        let calls = blocks.iter().any(|block| block["type"] == "tool_use");
+        let first = blocks.first().filter(|block| !is_thought(block));
         if let Some(first) = first.filter(|_| is_kept && calls && last == Some(at)) {
-            let kind = first["type"].as_str().unwrap_or_default();
+            let kind = text(first, "type");
             return Err(format!(
                 "messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found \
                  `{kind}`. When `thinking` is enabled, a final `assistant` message must start with a \
                  thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)."
             ));
         }
-        prefix.add(unthought(message));
-        bound.prefix = prefix.hash();
+        // Thinking is chained by signatures instead.
+        bound.add(&message["role"]);
+        let others = blocks.iter().filter(|block| !is_thought(block));
+        others.for_each(|block| bound.add(block));
     }
     Ok(bound)
 }
 
-#[derive(Deserialize)]
-struct Block<'a> {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(borrow)]
-    text: Option<&'a RawValue>,
-    #[serde(default)]
-    id: String,
-    #[serde(default)]
-    name: String,
-    #[serde(borrow)]
-    input: Option<&'a RawValue>,
-    #[serde(default)]
-    tool_use_id: String,
+fn marks(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(marks).sum(),
+        Value::Object(fields) => {
+            let own = usize::from(fields.contains_key(MARKED));
+            own + fields.values().map(marks).sum::<usize>()
+        }
+        _ => 0,
+    }
 }
 
-fn check_message(check: &mut Check, at: usize, message: &Message, before: Option<&Message>) {
-    match (&*message.role, before) {
-        ("user" | "assistant", Some(before)) if before.role == message.role => {
-            let what = format!("it follows another message of the role `{}`", message.role);
-            check.note(Rule::Roles, at, what);
-        }
-        ("system", Some(before)) if before.role == "user" => {}
-        ("assistant", None) => {
-            check.note(Rule::Roles, at, "the first message is not the user's");
-        }
-        ("user" | "assistant", _) => {}
-        (role, _) => check.note(Rule::Roles, at, format!("unknown role `{role}`")),
+/// The blocks of a reply, each with its deltas.
+fn blocks_of(reply: &Reply) -> Vec<(Value, Vec<Value>)> {
+    let said = reply.said;
+    let mut blocks = Vec::new();
+    if said.reasoning.is_some() {
+        let is_shown = reply.asked.body["thinking"]["display"] == "summarized";
+        let bound = reply.asked.bound.as_ref();
+        let shown = Some(REASONING).filter(|_| is_shown || bound.is_none());
+        let thought = shown.unwrap_or_default();
+        let signature = bound.map_or_else(|| SIGNATURE.to_owned(), |bound| bound.sign(thought));
+        let shown = shown.map(|text| json!({ "type": "thinking_delta", "thinking": text }));
+        let mut deltas = Vec::from_iter(shown);
+        deltas.push(json!({ "type": "signature_delta", "signature": signature }));
+        let block = json!({ "type": "thinking", "thinking": thought, "signature": signature });
+        blocks.push((block, deltas));
     }
-    if is_blank(message.content) {
-        check.note(Rule::Empty, at, "it has no content");
+    if reply.has_text() {
+        let delta = |piece| json!({ "type": "text_delta", "text": piece });
+        let block = json!({ "type": "text", "text": said.text.concat() });
+        blocks.push((block, said.text.iter().map(delta).collect()));
     }
-    let asked = blocks(check, at, message);
-    check.unanswered(at);
-    check.called |= !asked.is_empty();
-    check.open = asked;
+    for call in &said.calls {
+        let (id, name, input) = (&call.id, &call.name, call.object());
+        let parts = halves(&call.arguments).filter(|_| !reply.is(FaultKind::CallObject));
+        let delta = |part| json!({ "type": "input_json_delta", "partial_json": part });
+        let block = json!({ "type": "tool_use", "id": id, "name": name, "input": input });
+        blocks.push((block, parts.map(delta).collect()));
+    }
+    blocks
 }
 
-/// Matches results with calls, and returns the ids of new calls.
-fn blocks(check: &mut Check, at: usize, message: &Message) -> Vec<String> {
-    let mut asked = Vec::new();
-    let content = message.content.map_or("", RawValue::get);
-    if !content.starts_with('[') {
-        return asked;
+fn message(reply: &Reply, content: Vec<Value>, stop: Option<&str>, tokens: u64) -> Value {
+    let mut message = json!({
+        "id": reply.id("msg"),
+        "type": "message",
+        "role": "assistant",
+        "model": reply.asked.model(),
+        "content": content,
+        "stop_reason": stop,
+        "stop_sequence": null,
+    });
+    if !reply.is(FaultKind::NoUsage) {
+        message["usage"] = usage(reply, tokens);
     }
-    let blocks: Vec<Block> = match serde_json::from_str(content) {
-        Ok(blocks) => blocks,
-        Err(error) => {
-            check.note(Rule::Form, at, error);
-            return asked;
-        }
+    message
+}
+
+fn usage(reply: &Reply, received: u64) -> Value {
+    let sent = reply.asked.tokens;
+    let Some(Cached { read, written }) = reply.asked.cached else {
+        return json!({ "input_tokens": sent, "output_tokens": received });
     };
-    let mut other = false;
-    for block in &blocks {
-        match &*block.kind {
-            "tool_result" => {
-                let id = &block.tool_use_id;
-                check.result(at, id, message.role == "user");
-                if other {
-                    let what = format!("the result `{id}` is not before all other content");
-                    check.note(Rule::Roles, at, what);
-                }
-            }
-            "tool_use" => {
-                check.plain_id(&block.id);
-                check.name(&block.name);
-                let input = block.input.map_or("", RawValue::get);
-                if serde_json::from_str::<Map<String, Value>>(input).is_err() {
-                    let what = format!("the input of the call `{}` is not an object", block.id);
-                    check.note(Rule::Arguments, at, what);
-                }
-                asked.push(block.id.to_string());
-            }
-            "text" if is_blank(block.text) => {
-                check.note(Rule::Empty, at, "it has an empty text");
-            }
-            _ => {}
-        }
-        other |= block.kind != "tool_result";
-    }
-    asked
+    json!({
+        "input_tokens": sent.saturating_sub(read + written),
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": written,
+        "cache_creation": { "ephemeral_5m_input_tokens": written, "ephemeral_1h_input_tokens": 0 },
+        "output_tokens": received,
+    })
 }
 
-/// Counts keys only: quotes within a text are escaped.
-fn marks(check: &mut Check, body: &[u8]) {
-    let is_key = |at: &usize| {
-        let rest = body[at + MARK.len()..].trim_ascii_start();
-        rest.starts_with(b":") && !body[..*at].ends_with(b"\\")
-    };
-    let marks = memmem::find_iter(body, MARK).filter(is_key).count();
-    if marks > MARKS {
-        let what = format!("{marks} parts have `cache_control`, the maximum is {MARKS}");
-        check.broken(Rule::Cache, what);
-    }
-}
-
-struct Messages<'a>(Reply<'a>);
-
-impl Messages<'_> {
-    fn whole(&self) -> Value {
-        let said = self.0.said;
-        let mut blocks = Vec::new();
-        if said.reasoning.is_some() {
-            let (text, signature) = self.thought();
-            let thinking = json!({ "type": "thinking", "thinking": text, "signature": signature });
-            blocks.push(thinking);
-        }
-        if self.has_text() {
-            blocks.push(json!({ "type": "text", "text": said.text.concat() }));
-        }
-        for call in &said.calls {
-            let input = match self.0.fault {
-                // Without a stream, truncated arguments are a text instead of an object.
-                Some(FaultKind::CallCut) => call.arguments.as_str().into(),
-                _ => call.object(),
-            };
-            let (id, name) = (&call.id, &call.name);
-            blocks.push(json!({ "type": "tool_use", "id": id, "name": name, "input": input }));
-        }
-        let mut whole = self.message(blocks, self.stop());
-        if !self.0.is(FaultKind::NoUsage) {
-            whole["usage"] = self.usage(said.tokens());
-        }
-        whole
-    }
-
-    fn events(&self) -> Vec<Event> {
-        let said = self.0.said;
-        let mut message = self.message(Vec::new(), None);
-        if !self.0.is(FaultKind::NoUsage) {
-            message["usage"] = self.usage(1);
-        }
-        let start = json!({ "type": "message_start", "message": message });
-        let ping = json!({ "type": "ping" });
-        let mut events = Vec::from([start, ping].map(|data| event(EventKind::Frame, &data)));
-        let mut block = 0;
-        if said.reasoning.is_some() {
-            let start = json!({ "type": "thinking", "thinking": "", "signature": "" });
-            events.push(self.begin(block, start));
-            let (text, signature) = self.thought();
-            let thought = json!({ "type": "thinking_delta", "thinking": text });
-            let thought = Some(thought).filter(|_| !text.is_empty());
-            let signature = json!({ "type": "signature_delta", "signature": signature });
-            for delta in thought.into_iter().chain([signature]) {
-                events.push(event(EventKind::Content, &self.delta(block, delta)));
-            }
-            events.push(self.end(block));
-            block += 1;
-        }
-        if self.has_text() {
-            events.push(self.begin(block, json!({ "type": "text", "text": "" })));
-            let piece = self.delta(block, json!({ "type": "text_delta", "text": HOLE }));
-            events.extend(pieces(&piece, &said.text));
-            events.push(self.end(block));
-            block += 1;
-        }
-        for (call, block) in said.calls.iter().zip(block..) {
-            self.call(&mut events, block, call);
-        }
-        if !self.0.is(FaultKind::FinishMissing) {
-            let delta = json!({ "stop_reason": self.stop(), "stop_sequence": null });
-            let mut end = json!({ "type": "message_delta", "delta": delta });
-            if !self.0.is(FaultKind::NoUsage) {
-                end["usage"] = json!({ "output_tokens": said.tokens() });
-            }
-            events.push(event(EventKind::End, &end));
-        }
-        events.push(event(EventKind::Mark, &json!({ "type": "message_stop" })));
-        events
-    }
-
-    fn thought(&self) -> (&'static str, String) {
-        match self.0.asked.bound() {
-            None => (REASONING, SIGNATURE.to_owned()),
-            Some(bound) => {
-                let text = if bound.shown { REASONING } else { "" };
-                (text, bound.sign(text))
-            }
-        }
-    }
-
-    fn usage(&self, received: u64) -> Value {
-        let sent = self.0.asked.tokens;
-        let Some(Cached { read, written }) = self.0.asked.cached() else {
-            return json!({ "input_tokens": sent, "output_tokens": received });
-        };
-        json!({
-            "input_tokens": sent.saturating_sub(read + written),
-            "cache_read_input_tokens": read,
-            "cache_creation_input_tokens": written,
-            "cache_creation":
-                { "ephemeral_5m_input_tokens": written, "ephemeral_1h_input_tokens": 0 },
-            "output_tokens": received,
-        })
-    }
-
-    fn has_text(&self) -> bool {
-        !self.0.said.text.is_empty() || self.0.is(FaultKind::EmptyText)
-    }
-
-    fn message(&self, content: Vec<Value>, stop: Option<&str>) -> Value {
-        let (replies, tokens) = (self.0.asked.replies, self.0.asked.tokens);
-        json!({
-            "id": format!("msg_mock_{replies}_{tokens}"),
-            "type": "message",
-            "role": "assistant",
-            "model": self.0.asked.model,
-            "content": content,
-            "stop_reason": stop,
-            "stop_sequence": null,
-        })
-    }
-
-    fn begin(&self, block: usize, start: Value) -> Event {
-        let start = json!({ "type": "content_block_start", "content_block": start });
-        event(EventKind::Frame, &self.numbered(block, start))
-    }
-
-    fn delta(&self, block: usize, delta: Value) -> Value {
-        let delta = json!({ "type": "content_block_delta", "delta": delta });
-        self.numbered(block, delta)
-    }
-
-    fn end(&self, block: usize) -> Event {
-        let stop = self.numbered(block, json!({ "type": "content_block_stop" }));
-        event(EventKind::Frame, &stop)
-    }
-
-    fn numbered(&self, block: usize, mut event: Value) -> Value {
-        match self.0.fault {
-            Some(FaultKind::CallNoIndex) => {}
-            Some(FaultKind::CallSameIndex) => event["index"] = 0.into(),
-            _ => event["index"] = block.into(),
-        }
-        event
-    }
-
-    fn call(&self, events: &mut Vec<Event>, block: usize, call: &Call) {
-        let is_object = self.0.is(FaultKind::CallObject);
-        let input = if is_object { call.object() } else { json!({}) };
-        let (id, name) = (&call.id, &call.name);
-        let start = json!({ "type": "tool_use", "id": id, "name": name, "input": input });
-        events.push(self.begin(block, start));
-        for part in halves(&call.arguments).filter(|_| !is_object) {
-            let delta = json!({ "type": "input_json_delta", "partial_json": part });
-            events.push(event(EventKind::Content, &self.delta(block, delta)));
-        }
-        events.push(self.end(block));
-    }
-
-    fn stop(&self) -> Option<&'static str> {
-        Some(match (self.0.fault, self.0.said.stop) {
-            (Some(FaultKind::FinishMissing), _) => return None,
-            (Some(FaultKind::FinishEmpty), _) => "",
-            (Some(FaultKind::FinishStop), _) | (_, StopReason::EndTurn) => "end_turn",
-            (_, StopReason::ToolCalls) => "tool_use",
-            (_, StopReason::MaxTokens) => "max_tokens",
-            (_, StopReason::Paused) => "pause_turn",
-            (_, StopReason::Refusal | StopReason::ContentFilter) => "refusal",
-        })
-    }
+fn stop(reply: &Reply) -> Option<&'static str> {
+    reply.stop(match reply.said.stop {
+        StopReason::EndTurn => "end_turn",
+        StopReason::ToolCalls => "tool_use",
+        StopReason::MaxTokens => "max_tokens",
+        StopReason::Paused => "pause_turn",
+        StopReason::Refusal | StopReason::ContentFilter => "refusal",
+    })
 }

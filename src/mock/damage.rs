@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{
     fault::{AFTER_CONTENT, Fault, FaultKind},
-    reply::{Event, EventKind},
+    reply::EventKind,
 };
 
 const COMMENT: &str = ": keep-alive\n\n";
@@ -21,6 +21,9 @@ pub(super) enum Step {
     Cut,
     Stall,
 }
+
+/// The text of an event.
+pub(super) type Event = (String, EventKind);
 
 pub(super) fn of_body(body: Bytes, fault: Fault) -> Vec<Step> {
     let half = || Step::Send(body.slice(..body.len() / 2));
@@ -41,7 +44,7 @@ pub(super) fn of_body(body: Bytes, fault: Fault) -> Vec<Step> {
 pub(super) fn of_stream(
     mut events: Vec<Event>,
     fault: Option<Fault>,
-    error: Event,
+    error: impl FnOnce(usize) -> Event,
     gap: impl FnMut() -> Duration,
 ) -> Vec<Step> {
     let Some(fault) = fault else {
@@ -81,13 +84,7 @@ pub(super) fn of_stream(
                 events.swap(at, at + 1);
             }
         }
-        FaultKind::ErrorFirst | FaultKind::ErrorLate => {
-            let (text, holds) = error;
-            events.push((
-                text.replace(r#""\u0002""#, &events.len().to_string()),
-                holds,
-            ));
-        }
+        FaultKind::ErrorFirst | FaultKind::ErrorLate => events.push(error(events.len())),
         FaultKind::Comments => {
             let comment = (COMMENT.to_owned(), EventKind::Frame);
             let with_comment = |event| [comment.clone(), event];

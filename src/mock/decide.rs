@@ -10,10 +10,9 @@ use super::{
     damage::{self, Step},
     dialect::{MockDialect, row},
     fault::{self, Fault, FaultKind, Problem, Salt},
-    reply::Reply,
-    request::{Breach, ParsedRequest, Rule},
+    reply::{EventKind, Reply, event_text},
+    request::{self, Breach, ParsedRequest, Rule},
     server::{HOLD, Server},
-    strict::Strict,
     voice::{self, PlannedReply},
 };
 use crate::{llm::Dialect, model::StopReason};
@@ -96,8 +95,7 @@ impl MockRequest<'_> {
             answer.wait = settings.latency.at(chance);
         }
         if let Some(limits) = &server.limits {
-            let date = |time| rfc3339(self.date + time);
-            let headers = limits.lock().headers(self.row(), date);
+            let headers = limits.lock().headers(self.row(), self.date);
             answer.headers.extend(headers);
         }
         answer
@@ -116,7 +114,7 @@ impl MockRequest<'_> {
             }
             None => fault::choose(&settings.faults, settings.seed, self.number),
         };
-        let mut asked = self.row().read(self.body).map_err(|error| {
+        let mut asked = request::read(self.row(), self.body).map_err(|error| {
             let what = format!("invalid body: {error}");
             breaches.push(Rule::Form.broken(&*what));
             Problem::new(400, what)
@@ -126,13 +124,12 @@ impl MockRequest<'_> {
             return Err(Problem::new(400, &*breach.what));
         }
         if settings.strict {
-            let body = serde_json::from_slice(self.body).unwrap_or_default();
-            let bound = self.row().strict(&body, self.headers)?;
-            let cached = self.row().cached(&mut server.cache.lock(), &body);
-            asked.strict = Some(Strict { bound, cached });
+            asked.bound = self.row().strict(&asked.body, self.headers)?;
+            asked.cached = Some(self.row().cached(&mut server.cache.lock(), &asked.body));
         }
-        if !settings.models.is_empty() && !settings.models.contains(&asked.model) {
-            let what = format!("the model `{}` does not exist", asked.model);
+        let (models, model) = (&settings.models, asked.model());
+        if !models.is_empty() && !models.iter().any(|name| name == model) {
+            let what = format!("the model `{model}` does not exist");
             return Err(Problem::new(404, what));
         }
         let planned = server.voice.say(&asked);
@@ -187,10 +184,10 @@ impl MockRequest<'_> {
             said = voice::apply_fault(said, fault, asked);
         }
         let kind = fault.map(|fault| fault.kind);
-        if asked.bound().is_some() && kind != Some(FaultKind::EmptyChoices) {
+        if asked.bound.is_some() && kind != Some(FaultKind::EmptyChoices) {
             said.reasoning.get_or_insert("reasoning");
         }
-        if said.stop == StopReason::ContentFilter && self.row().filter_refuses() {
+        if said.stop == StopReason::ContentFilter && self.row().facts().filter_refuses {
             let what = "output blocked by content filtering policy";
             return self.refusal(&Problem::new(400, what));
         }
@@ -199,19 +196,19 @@ impl MockRequest<'_> {
             said: &said,
             fault: kind,
         };
-        if !asked.stream || kind == Some(FaultKind::Json) {
-            let body = self.row().whole(reply);
-            let body = Bytes::from(body.to_string());
+        if !asked.is_stream() || kind == Some(FaultKind::Json) {
+            let body = Bytes::from(self.row().whole(&reply).to_string());
             let sent = match fault {
                 None => Sent::Whole(body),
                 Some(fault) => Sent::Steps(damage::of_body(body, fault)),
             };
             return Answer::new(200, JSON, sent);
         }
-        let events = self.row().events(reply);
+        let events = self.row().events(&reply).into_iter();
+        let events = events.map(|(holds, data)| (event_text(&data), holds));
         let (seed, gap) = (server.settings.seed, server.settings.gap);
         if fault.is_none() && gap.is_zero() && utterance.gap.is_zero() {
-            let whole: String = events.into_iter().map(|(text, _)| text).collect();
+            let whole: String = events.map(|(text, _)| text).collect();
             return Answer::new(200, STREAM, Sent::Steps(vec![Step::Send(whole.into())]));
         }
         let mut nth = self.number << 16;
@@ -224,8 +221,11 @@ impl MockRequest<'_> {
         };
         let what = "mock fault: the server failed in the middle of the reply";
         let problem = Problem::new(500, what);
-        let error = self.row().error_event(&problem, reply);
-        let steps = damage::of_stream(events, fault, error, gap);
+        let error = |number| {
+            let data = self.row().error_event(&problem, &reply, number);
+            (event_text(&data), EventKind::Frame)
+        };
+        let steps = damage::of_stream(events.collect(), fault, error, gap);
         Answer::new(200, STREAM, Sent::Steps(steps))
     }
 
@@ -240,7 +240,7 @@ impl MockRequest<'_> {
                 ..cut()
             }),
             // Without a stream, an error after the status can only be the body.
-            FaultKind::ErrorFirst | FaultKind::ErrorLate if !asked.stream => {
+            FaultKind::ErrorFirst | FaultKind::ErrorLate if !asked.is_stream() => {
                 Some(self.refusal(&Problem::of_fault(FaultKind::ErrorOk.into(), self.date)?))
             }
             _ => Some(self.refusal(&Problem::of_fault(fault, self.date)?)),
@@ -254,13 +254,6 @@ impl MockRequest<'_> {
         answer.headers.clone_from(&problem.headers);
         answer
     }
-}
-
-/// A time in the format of Anthropic's headers.
-fn rfc3339(time: SystemTime) -> String {
-    let time = jiff::Timestamp::try_from(time);
-    let time = time.and_then(|time| jiff::Timestamp::from_second(time.as_second()));
-    time.map_or_else(|_| String::new(), |time| time.to_string())
 }
 
 #[cfg(test)]

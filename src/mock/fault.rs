@@ -28,30 +28,28 @@ macro_rules! faults {
             /// All kinds, in display order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// Name in a schedule.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)+
-                }
-            }
-
-            /// Description of the effect.
-            pub const fn what(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $what,)+
-                }
-            }
-
-            /// Meaning of the number after `=`; `None` if the fault takes none.
-            pub const fn number(self) -> Option<&'static str> {
-                match self {
-                    $(Self::$variant => faults!(@number $($number)?),)+
-                }
-            }
+            /// Names, effects, and the meanings of their numbers.
+            const TEXTS: &'static [(&'static str, &'static str, &'static [&'static str])] =
+                &[$(($name, $what, &[$($number)?])),+];
         }
     };
-    (@number) => { None };
-    (@number $number:literal) => { Some($number) };
+}
+
+impl FaultKind {
+    /// Name in a schedule.
+    pub const fn name(self) -> &'static str {
+        Self::TEXTS[self as usize].0
+    }
+
+    /// Description of the effect.
+    pub const fn what(self) -> &'static str {
+        Self::TEXTS[self as usize].1
+    }
+
+    /// Meaning of the number after `=`; `None` if the fault takes none.
+    pub fn number(self) -> Option<&'static str> {
+        Self::TEXTS[self as usize].2.first().copied()
+    }
 }
 
 faults! {
@@ -132,21 +130,6 @@ impl Fault {
     pub(super) fn number_or(self, default: u64) -> u64 {
         self.number.unwrap_or(default)
     }
-
-    /// The status, if this fault refuses the request.
-    pub(super) fn status(self) -> Option<u16> {
-        match self.kind {
-            FaultKind::Context | FaultKind::ShouldRetry => Some(400),
-            FaultKind::RetrySeconds
-            | FaultKind::RetryDate
-            | FaultKind::RetryMs
-            | FaultKind::Quota => Some(429),
-            FaultKind::ShouldNotRetry => Some(500),
-            FaultKind::Html => Some(502),
-            FaultKind::ErrorOk => Some(200),
-            kind => kind.name().parse().ok(),
-        }
-    }
 }
 
 impl From<FaultKind> for Fault {
@@ -186,23 +169,19 @@ impl FromStr for Fault {
             return Ok(kind.into());
         };
         let Some(what) = kind.number() else {
-            return Err(ParseError(format!(
-                "the fault `{name}` takes no number: remove `=`"
-            )));
+            let what = format!("the fault `{name}` takes no number: remove `=`");
+            return Err(ParseError(what));
         };
-        match number.parse() {
-            Ok(number) if number != AFTER_CONTENT => Ok(Self {
-                kind,
-                number: Some(number),
-            }),
-            _ => Err(ParseError(format!(
+        match number.parse().ok() {
+            None | Some(AFTER_CONTENT) => Err(ParseError(format!(
                 "invalid number `{number}`: write `{name}=N`, where N is: {what}"
             ))),
+            number => Ok(Self { kind, number }),
         }
     }
 }
 
-const WHOLE: u64 = 1_000_000;
+const WHOLE: u32 = 1_000_000;
 
 /// A fault and its schedule: `429:0.05`, `500@3`, `cut=2@7,9..12,20..`, `bom`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -241,20 +220,15 @@ impl FromStr for Planned {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the share was found to lie between 0 and 1"
-)]
 fn millionths(text: &str) -> Result<u32, ParseError> {
-    let share = text.parse::<f64>().ok();
-    let share = share.filter(|share| (0.0..=1.0).contains(share));
-    let share = share.ok_or_else(|| {
+    // Of a second, whose millionths are exact.
+    let share = text.parse().ok().map(Duration::try_from_secs_f64);
+    let share = share.and_then(|share| u32::try_from(share.ok()?.as_micros()).ok());
+    share.filter(|share| *share <= WHOLE).ok_or_else(|| {
         ParseError(format!(
             "invalid share of requests `{text}`: write a number from 0 to 1, as in `429:0.05`"
         ))
-    })?;
-    Ok((share * 1e6).round() as u32)
+    })
 }
 
 fn range(text: &str) -> Result<RangeInclusive<u64>, ParseError> {
@@ -282,7 +256,7 @@ pub(super) fn choose(faults: &[Planned], seed: u64, number: u64) -> Option<Fault
     if let Some(planned) = faults.iter().find(names) {
         return Some(planned.fault);
     }
-    let mut left = chance(seed, number, Salt::Fault) % WHOLE;
+    let mut left = chance(seed, number, Salt::Fault) % u64::from(WHOLE);
     for planned in faults {
         if let When::Share(share) = planned.when {
             match left.checked_sub(share.into()) {
@@ -308,31 +282,28 @@ pub(super) const fn chance(seed: u64, number: u64, salt: Salt) -> u64 {
     splitmix(seed.wrapping_add(number.wrapping_mul(SPLITMIX_STEP)))
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) status: u16,
-    pub(super) cause: Cause,
     pub(super) message: String,
-    /// In OpenAI's dialects: the parameter, and a code.
-    pub(super) about: (Option<String>, Option<&'static str>),
+    /// A parameter that OpenAI's dialects name.
+    pub(super) parameter: Option<String>,
+    /// A code of OpenAI's dialects.
+    pub(super) code: Option<&'static str>,
     pub(super) headers: Vec<(String, String)>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cause {
-    Status,
-    Context,
-    Quota,
-}
+/// The code of a conversation that exceeds the context window.
+pub(super) const CONTEXT: &str = "context_length_exceeded";
+/// The code of an account without credit.
+pub(super) const QUOTA: &str = "insufficient_quota";
 
 impl Problem {
     pub(super) fn new(status: u16, message: impl Into<String>) -> Self {
         Self {
             status,
-            cause: Cause::Status,
             message: message.into(),
-            about: (None, None),
-            headers: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -343,7 +314,8 @@ impl Problem {
         message: impl Into<String>,
     ) -> Self {
         Self {
-            about: (Some(parameter.to_owned()), code),
+            parameter: Some(parameter.to_owned()),
+            code,
             ..Self::new(400, message)
         }
     }
@@ -356,26 +328,28 @@ impl Problem {
 
     /// The refusal by this fault at a time; `None` if it does not refuse.
     pub(super) fn of_fault(fault: Fault, now: SystemTime) -> Option<Self> {
-        let status = fault.status()?;
-        let message = format!("mock fault {fault}: {}", fault.kind.what());
-        let problem = Self::new(status, message);
+        let of = |status| Self::new(status, format!("mock fault {fault}: {}", fault.kind.what()));
         Some(match fault.kind {
-            FaultKind::Context => problem.because(Cause::Context),
-            FaultKind::Quota => problem.because(Cause::Quota),
-            FaultKind::RetrySeconds => problem.with("retry-after", fault.number_or(1)),
+            FaultKind::Context => of(400).coded(CONTEXT),
+            FaultKind::Quota => of(429).coded(QUOTA),
+            FaultKind::RetrySeconds => of(429).with("retry-after", fault.number_or(1)),
             FaultKind::RetryDate => {
                 let date = now + Duration::from_secs(fault.number_or(2).min(CENTURY));
-                problem.with("retry-after", httpdate::fmt_http_date(date))
+                of(429).with("retry-after", httpdate::fmt_http_date(date))
             }
-            FaultKind::RetryMs => problem.with("retry-after-ms", fault.number_or(250)),
-            FaultKind::ShouldRetry => problem.with("x-should-retry", true),
-            FaultKind::ShouldNotRetry => problem.with("x-should-retry", false),
-            _ => problem,
+            FaultKind::RetryMs => of(429).with("retry-after-ms", fault.number_or(250)),
+            FaultKind::ShouldRetry => of(400).with("x-should-retry", true),
+            FaultKind::ShouldNotRetry => of(500).with("x-should-retry", false),
+            FaultKind::ErrorOk => of(200),
+            kind => of(kind.name().parse().ok()?),
         })
     }
 
-    fn because(self, cause: Cause) -> Self {
-        Self { cause, ..self }
+    fn coded(self, code: &'static str) -> Self {
+        Self {
+            code: Some(code),
+            ..self
+        }
     }
 
     /// The refusal for a script's fault, by its code.
@@ -398,11 +372,12 @@ impl Problem {
             _ if permanent => 400,
             _ => 500,
         };
-        let problem = Self::new(status, format!("{code}: {detail}")).because(match code {
-            FaultCode::Quota => Cause::Quota,
-            FaultCode::Context => Cause::Context,
-            _ => Cause::Status,
-        });
+        let mut problem = Self::new(status, format!("{code}: {detail}"));
+        problem.code = match code {
+            FaultCode::Quota => Some(QUOTA),
+            FaultCode::Context => Some(CONTEXT),
+            _ => None,
+        };
         match after_ms {
             Some(millis) => problem.with("retry-after-ms", millis),
             None => problem,

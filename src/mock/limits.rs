@@ -1,6 +1,9 @@
 //! Token buckets for requests and tokens per minute. Time is an input.
 
-use std::{num::NonZeroU32, time::Duration};
+use std::{
+    num::NonZeroU32,
+    time::{Duration, SystemTime},
+};
 
 use tokio::time::Instant;
 
@@ -74,19 +77,22 @@ impl Limits {
         Ok(())
     }
 
-    /// The rate limit headers; `date` formats a time from now.
+    /// The rate limit headers.
     pub(super) fn headers(
         &self,
         dialect: &dyn MockDialect,
-        date: impl Fn(Duration) -> String,
+        now: SystemTime,
     ) -> Vec<(String, String)> {
         let mut headers = Vec::new();
         for (what, bucket) in [("requests", &self.requests), ("tokens", &self.tokens)] {
             let Some(bucket) = bucket else { continue };
             let (limit, left) = (bucket.per_minute.floor(), bucket.level.floor());
             let full = bucket.until(bucket.most);
-            let reset = dialect.reset(full, &date);
-            let values = [limit.to_string(), left.to_string(), reset];
+            let values = [
+                limit.to_string(),
+                left.to_string(),
+                dialect.reset(full, now),
+            ];
             for (name, value) in ["limit", "remaining", "reset"].into_iter().zip(values) {
                 headers.push((dialect.limit(name, what), value));
             }
@@ -142,7 +148,7 @@ mod tests {
         let mut limits = limits(600, Some(10), Some(1_000), start);
         limits.take(250, start).unwrap();
         let lines = |dialect| {
-            let headers = limits.headers(row(dialect), |time| format!("+{}", time.as_millis()));
+            let headers = limits.headers(row(dialect), SystemTime::UNIX_EPOCH);
             headers
                 .into_iter()
                 .map(|(name, value)| format!("{name}: {value}"))
@@ -161,10 +167,11 @@ mod tests {
         );
         assert_eq!(
             lines(Dialect::Anthropic)[2],
-            "anthropic-ratelimit-requests-reset: +100"
+            "anthropic-ratelimit-requests-reset: 1970-01-01T00:00:00Z"
         );
         let forms = [90_000, 1_500, 20, 60_000]
-            .map(|ms| row(Dialect::OpenAi).reset(Duration::from_millis(ms), &|_| String::new()));
+            .map(Duration::from_millis)
+            .map(|time| row(Dialect::OpenAi).reset(time, SystemTime::UNIX_EPOCH));
         assert_eq!(forms, ["1m30s", "1.5s", "20ms", "1m0s"]);
     }
 }

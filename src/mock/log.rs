@@ -156,7 +156,7 @@ impl Log {
         inner.bytes += request.body.len();
         inner.kept.push_back(Recorded {
             number: request.number,
-            path: row(request.dialect).path(),
+            path: row(request.dialect).facts().path,
             headers: headers.collect(),
             body: request.body.clone(),
             status,

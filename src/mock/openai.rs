@@ -1,53 +1,64 @@
 //! OpenAI's chat completions: requests, replies and refusals.
 
+use std::iter;
+
 use axum::http::HeaderMap;
-use serde::de::Error as _;
 use serde_json::{Value, json};
 
 use super::{
-    dialect::{CREATED, MockDialect},
+    dialect::{CREATED, Facts, MockDialect},
     fault::{FaultKind, Problem},
-    reply::{Call, Event, EventKind, HOLE, REASONING, Reply, event, halves, pieces},
-    request::{Body, Check, Message, ParsedRequest, RequestedCall, Rule, is_blank},
+    reply::{Call, Event, EventKind, REASONING, Reply, halves},
+    request::{Check, Message, Part, list, text},
     strict::{Bound, Cached},
 };
 use crate::model::StopReason;
 
+pub(super) const INVALID_JSON: &str = "the arguments of the call `{id}` are not valid JSON";
 pub(super) const UNSUPPORTED: Option<&str> = Some("unsupported_parameter");
 const UNSUPPORTED_VALUE: Option<&str> = Some("unsupported_value");
-const WORDS: [&str; 2] = [
-    "An assistant message with 'tool_calls' must be followed by tool messages responding to each \
-     'tool_call_id'. The following tool_call_ids did not have response messages: {id}",
-    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with \
-     'tool_calls'.",
-];
 
 pub(super) struct OpenAi;
 
 impl MockDialect for OpenAi {
-    fn path(&self) -> &'static str {
-        "/v1/chat/completions"
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            path: "/v1/chat/completions",
+            key: "messages",
+            roles: &["system", "developer", "user", "assistant", "tool"],
+            alternates: false,
+            itemized: false,
+            filter_refuses: false,
+            id: Check::short_id,
+            unanswered: "An assistant message with 'tool_calls' must be followed by tool messages \
+                         responding to each 'tool_call_id'. The following tool_call_ids did not \
+                         have response messages: {id}",
+            unasked: "Invalid parameter: messages with role 'tool' must be a response to a \
+                      preceeding message with 'tool_calls'.",
+            arguments: INVALID_JSON,
+        }
     }
 
-    fn read<'a>(&self, bytes: &'a [u8]) -> Result<ParsedRequest<'a>, serde_json::Error> {
-        let mut body: Body = serde_json::from_slice(bytes)?;
-        let mut check = Check::new(WORDS);
-        let missing = || serde_json::Error::missing_field("messages");
-        let messages = body.messages.as_ref().ok_or_else(missing)?;
-        for (at, message) in (1..).zip(messages) {
-            check_message(&mut check, at, message);
+    fn message<'a>(&self, item: &'a Value) -> Message<'a> {
+        let role = text(item, "role");
+        let calls = list(&item["tool_calls"]);
+        let parts = match role {
+            "assistant" => calls
+                .iter()
+                .map(|call| Part::call(text(call, "id"), &call["function"]))
+                .collect(),
+            "tool" => vec![Part::Result(text(item, "tool_call_id"))],
+            _ => Vec::new(),
+        };
+        Message {
+            role,
+            content: calls.is_empty().then_some(&item["content"]),
+            parts,
         }
-        check.unanswered(messages.len() + 1);
-        let format = &body.response_format;
-        let is_json = !format.is_null() && format["type"] != "text";
-        let format = is_json.then(|| format["json_schema"]["schema"].clone());
-        let usage = body.stream_options["include_usage"] == true;
-        let tools = body.tools()?;
-        Ok(body.finish(bytes, tools, format, usage, check))
     }
 
     fn strict(&self, body: &Value, _: &HeaderMap) -> Result<Option<Bound>, Problem> {
-        let model = body["model"].as_str().unwrap_or_default();
+        let model = text(body, "model");
         let Some(generation) = generation(model) else {
             return Ok(None);
         };
@@ -59,7 +70,7 @@ impl MockDialect for OpenAi {
         if effort(model, &body["reasoning_effort"])? == "none" {
             return Ok(None);
         }
-        let mut tools = body["tools"].as_array().into_iter().flatten();
+        let mut tools = list(&body["tools"]).iter();
         if generation >= (5, 4) && tools.any(|tool| tool["type"] == "function") {
             let remedy = match generation == (5, 4) || always_reasons(model) {
                 true => "Please use /v1/responses instead.",
@@ -85,34 +96,79 @@ impl MockDialect for OpenAi {
         Ok(None)
     }
 
-    fn whole(&self, reply: Reply) -> Value {
-        Chat(reply).whole()
+    fn whole(&self, reply: &Reply) -> Value {
+        let said = reply.said;
+        let mut whole = head(reply, "chat.completion");
+        if !reply.is(FaultKind::EmptyChoices) {
+            let is_silent = said.text.is_empty() && !said.calls.is_empty();
+            let mut message = json!({ "role": "assistant", "content": null, "refusal": null });
+            message[key(reply)] = (!is_silent).then(|| said.text.concat()).into();
+            if let Some(name) = said.reasoning {
+                message[name] = REASONING.into();
+            }
+            if !said.calls.is_empty() {
+                let calls = said.calls.iter();
+                let calls = calls.map(|asked| call(reply, asked, &asked.arguments));
+                message["tool_calls"] = calls.collect();
+            }
+            let choice = json!({ "index": 0, "message": message, "logprobs": null });
+            whole["choices"] = json!([finished(reply, choice)]);
+        }
+        if !reply.is(FaultKind::NoUsage) {
+            whole["usage"] = usage(reply);
+        }
+        whole
     }
 
-    fn events(&self, reply: Reply) -> Vec<Event> {
-        Chat(reply).events()
+    fn events(&self, reply: &Reply) -> Vec<Event> {
+        let said = reply.said;
+        let mark = (EventKind::Mark, "[DONE]".into());
+        if reply.is(FaultKind::EmptyChoices) {
+            return vec![(EventKind::Frame, chunk(reply, json!([]))), mark];
+        }
+        let mut deltas = Vec::from_iter(said.reasoning.map(|name| json!({ name: REASONING })));
+        let key = key(reply);
+        deltas.extend(said.text.iter().map(|piece| json!({ key: piece })));
+        for (n, call) in said.calls.iter().enumerate() {
+            deltas.extend(call_deltas(reply, n, call));
+        }
+        let is_last = reply.is(FaultKind::FinishWithLast) && said.calls.is_empty();
+        let end = match deltas.pop_if(|_| is_last) {
+            Some(last) => (EventKind::Content, last),
+            None => (EventKind::End, json!({})),
+        };
+        let role = json!({ "role": "assistant", "content": "" });
+        let contents = deltas.into_iter().map(|delta| (EventKind::Content, delta));
+        let contents = iter::once((EventKind::Frame, role)).chain(contents);
+        let unfinished = |(kind, delta)| {
+            let choice = json!({ "index": 0, "delta": delta, "finish_reason": null });
+            (kind, chunk(reply, json!([choice])))
+        };
+        let mut events: Vec<Event> = contents.map(unfinished).collect();
+        let choice = finished(reply, json!({ "index": 0, "delta": end.1 }));
+        events.push((end.0, chunk(reply, json!([choice]))));
+        if is_counted(reply) && !reply.is(FaultKind::NoUsage) {
+            let mut chunk = chunk(reply, json!([]));
+            chunk["usage"] = usage(reply);
+            events.push((EventKind::End, chunk));
+        }
+        events.push(mark);
+        events
     }
 }
 
 /// The generation of a reasoning model: 5.6 of `gpt-5.6-terra`. `o3` is one of 5.0.
 pub(super) fn generation(model: &str) -> Option<(u32, u32)> {
-    let name = model.rsplit('/').next().unwrap_or_default();
+    let name = model.rsplit('/').next()?;
     if ["o1", "o3", "o4"].iter().any(|of| name.starts_with(of)) {
         return Some((5, 0));
     }
-    let mut numbers = name
-        .strip_prefix("gpt-")?
-        .split(|c: char| !c.is_ascii_digit());
-    let major = numbers
-        .next()?
-        .parse()
-        .ok()
-        .filter(|major: &u32| *major >= 5)?;
-    let minor = numbers.next().filter(|_| name.contains('.'));
-    Some((
-        major,
-        minor.and_then(|minor| minor.parse().ok()).unwrap_or(0),
-    ))
+    let is_of_version = |c: char| c == '.' || c.is_ascii_digit();
+    let version = name.strip_prefix("gpt-")?;
+    let version = version.split(|c| !is_of_version(c)).next()?;
+    let mut numbers = version.split('.').map(str::parse);
+    let major = numbers.next()?.ok().filter(|major| *major >= 5)?;
+    Some((major, numbers.next().and_then(Result::ok).unwrap_or(0)))
 }
 
 fn always_reasons(model: &str) -> bool {
@@ -136,174 +192,83 @@ pub(super) fn effort<'a>(model: &str, asked: &'a Value) -> Result<&'a str, Probl
     Ok(effort)
 }
 
-fn check_message(check: &mut Check, at: usize, message: &Message) {
-    if message.role != "tool" {
-        check.unanswered(at);
-    }
-    let calls = message.tool_calls.as_deref().unwrap_or_default();
-    match &*message.role {
-        "system" | "developer" | "user" => {}
-        "assistant" => {
-            for RequestedCall { id, function } in calls {
-                check.short_id(id);
-                check.call(at, id, &function.name, &function.arguments);
-            }
-        }
-        "tool" => check.result(at, &message.tool_call_id, true),
-        role => check.note(Rule::Roles, at, format!("unknown role `{role}`")),
-    }
-    if is_blank(message.content) && calls.is_empty() {
-        check.note(Rule::Empty, at, "it has no content");
+/// Name of the text in a message.
+fn key(reply: &Reply) -> &'static str {
+    match reply.said.stop {
+        StopReason::Refusal => "refusal",
+        _ => "content",
     }
 }
 
-struct Chat<'a>(Reply<'a>);
+/// Whether the stream has to end with its usage.
+fn is_counted(reply: &Reply) -> bool {
+    reply.asked.body["stream_options"]["include_usage"] == true
+}
 
-impl Chat<'_> {
-    fn whole(&self) -> Value {
-        let said = self.0.said;
-        let mut whole = self.head("chat.completion");
-        if !self.0.is(FaultKind::EmptyChoices) {
-            let (content, refusal) = match said.stop {
-                StopReason::Refusal => (Value::Null, said.text.concat().into()),
-                _ if said.text.is_empty() && !said.calls.is_empty() => (Value::Null, Value::Null),
-                _ => (said.text.concat().into(), Value::Null),
-            };
-            let mut message =
-                json!({ "role": "assistant", "content": content, "refusal": refusal });
-            if let Some(reasoning) = said.reasoning {
-                message[reasoning] = REASONING.into();
-            }
-            if !said.calls.is_empty() {
-                let call = |call| self.call(call, &call.arguments);
-                message["tool_calls"] = said.calls.iter().map(call).collect();
-            }
-            let choice = json!({ "index": 0, "message": message, "logprobs": null });
-            whole["choices"] = json!([self.finished(choice)]);
-        }
-        if !self.0.is(FaultKind::NoUsage) {
-            whole["usage"] = self.usage();
-        }
-        whole
+fn head(reply: &Reply, object: &str) -> Value {
+    json!({
+        "id": reply.id("chatcmpl").replace('_', "-"),
+        "object": object,
+        "created": CREATED,
+        "model": reply.asked.model(),
+        "choices": [],
+    })
+}
+
+fn chunk(reply: &Reply, choices: Value) -> Value {
+    let mut chunk = head(reply, "chat.completion.chunk");
+    chunk["choices"] = choices;
+    if is_counted(reply) {
+        chunk["usage"] = Value::Null;
     }
+    chunk
+}
 
-    fn events(&self) -> Vec<Event> {
-        let said = self.0.said;
-        let mark = ("data: [DONE]\n\n".to_owned(), EventKind::Mark);
-        if self.0.is(FaultKind::EmptyChoices) {
-            return vec![event(EventKind::Frame, &self.chunk(json!([]))), mark];
-        }
-        let role = json!({ "role": "assistant", "content": "" });
-        let mut events = vec![event(EventKind::Frame, &self.delta(role))];
-        let content = |delta| event(EventKind::Content, &self.delta(delta));
-        if let Some(reasoning) = said.reasoning {
-            events.push(content(json!({ reasoning: REASONING })));
-        }
-        let key = match said.stop {
-            StopReason::Refusal => "refusal",
-            _ => "content",
-        };
-        events.extend(pieces(&self.delta(json!({ key: HOLE })), &said.text));
-        for (n, call) in said.calls.iter().enumerate() {
-            let deltas = self.call_deltas(n, call).into_iter();
-            events.extend(deltas.map(|delta| content(json!({ "tool_calls": [delta] }))));
-        }
-        match said.text.last() {
-            Some(last) if self.0.is(FaultKind::FinishWithLast) && said.calls.is_empty() => {
-                events.pop();
-                let end = self.end(json!({ key: last }));
-                events.push(event(EventKind::Content, &end));
+fn call(reply: &Reply, call: &Call, arguments: &str) -> Value {
+    let arguments = match reply.is(FaultKind::CallObject) {
+        true => call.object(),
+        false => arguments.into(),
+    };
+    let function = json!({ "name": call.name, "arguments": arguments });
+    json!({ "id": call.id, "type": "function", "function": function })
+}
+
+/// The first delta has the name, the others the arguments.
+fn call_deltas(reply: &Reply, n: usize, asked: &Call) -> impl Iterator<Item = Value> {
+    let parts = halves(&asked.arguments).filter(|_| !reply.is(FaultKind::CallObject));
+    let parts = parts.map(|part| json!({ "function": { "arguments": part } }));
+    let index = reply.index(n);
+    iter::once(call(reply, asked, ""))
+        .chain(parts)
+        .map(move |mut delta| {
+            if let Some(index) = index {
+                delta["index"] = index.into();
             }
-            _ => events.push(event(EventKind::End, &self.end(json!({})))),
-        }
-        if self.0.asked.usage && !self.0.is(FaultKind::NoUsage) {
-            let mut chunk = self.chunk(json!([]));
-            chunk["usage"] = self.usage();
-            events.push(event(EventKind::End, &chunk));
-        }
-        events.push(mark);
-        events
-    }
-
-    fn head(&self, object: &str) -> Value {
-        let (replies, tokens) = (self.0.asked.replies, self.0.asked.tokens);
-        json!({
-            "id": format!("chatcmpl-mock-{replies}-{tokens}"),
-            "object": object,
-            "created": CREATED,
-            "model": self.0.asked.model,
-            "choices": [],
+            json!({ "tool_calls": [delta] })
         })
-    }
+}
 
-    fn chunk(&self, choices: Value) -> Value {
-        let mut chunk = self.head("chat.completion.chunk");
-        chunk["choices"] = choices;
-        if self.0.asked.usage {
-            chunk["usage"] = Value::Null;
-        }
-        chunk
-    }
-
-    fn delta(&self, delta: Value) -> Value {
-        self.chunk(json!([{ "index": 0, "delta": delta, "finish_reason": null }]))
-    }
-
-    fn end(&self, delta: Value) -> Value {
-        let choice = self.finished(json!({ "index": 0, "delta": delta }));
-        self.chunk(json!([choice]))
-    }
-
-    fn call(&self, call: &Call, arguments: &str) -> Value {
-        let arguments = match self.0.is(FaultKind::CallObject) {
-            true => call.object(),
-            false => arguments.into(),
-        };
-        let function = json!({ "name": call.name, "arguments": arguments });
-        json!({ "id": call.id, "type": "function", "function": function })
-    }
-
-    /// The first delta has the name, the others the arguments.
-    fn call_deltas(&self, n: usize, call: &Call) -> Vec<Value> {
-        let mut deltas = vec![self.call(call, "")];
-        if !self.0.is(FaultKind::CallObject) {
-            let delta = |part| json!({ "function": { "arguments": part } });
-            deltas.extend(halves(&call.arguments).map(delta));
-        }
-        let index = match self.0.fault {
-            Some(FaultKind::CallNoIndex) => return deltas,
-            Some(FaultKind::CallSameIndex) => 0,
-            _ => n,
-        };
-        for delta in &mut deltas {
-            delta["index"] = index.into();
-        }
-        deltas
-    }
-
-    fn finished(&self, mut choice: Value) -> Value {
-        let reason = match (self.0.fault, self.0.said.stop) {
-            (Some(FaultKind::FinishMissing), _) => return choice,
-            (Some(FaultKind::FinishEmpty), _) => "",
-            (Some(FaultKind::FinishStop), _)
-            | (_, StopReason::EndTurn | StopReason::Paused | StopReason::Refusal) => "stop",
-            (_, StopReason::ToolCalls) => "tool_calls",
-            (_, StopReason::MaxTokens) => "length",
-            (_, StopReason::ContentFilter) => "content_filter",
-        };
+fn finished(reply: &Reply, mut choice: Value) -> Value {
+    let reason = match reply.said.stop {
+        StopReason::EndTurn | StopReason::Paused | StopReason::Refusal => "stop",
+        StopReason::ToolCalls => "tool_calls",
+        StopReason::MaxTokens => "length",
+        StopReason::ContentFilter => "content_filter",
+    };
+    if let Some(reason) = reply.stop(reason) {
         choice["finish_reason"] = reason.into();
-        choice
     }
+    choice
+}
 
-    fn usage(&self) -> Value {
-        let (sent, received) = (self.0.asked.tokens, self.0.said.tokens());
-        let total = sent + received;
-        let mut usage = json!({ "prompt_tokens": sent, "completion_tokens": received,
-            "total_tokens": total });
-        if let Some(Cached { read, written }) = self.0.asked.cached() {
-            usage["prompt_tokens_details"] =
-                json!({ "cached_tokens": read, "cache_write_tokens": written });
-        }
-        usage
+fn usage(reply: &Reply) -> Value {
+    let (sent, received) = (reply.asked.tokens, reply.said.tokens());
+    let total = sent + received;
+    let mut usage =
+        json!({ "prompt_tokens": sent, "completion_tokens": received, "total_tokens": total });
+    if let Some(Cached { read, written }) = reply.asked.cached {
+        usage["prompt_tokens_details"] =
+            json!({ "cached_tokens": read, "cache_write_tokens": written });
     }
+    usage
 }

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{fault::FaultKind, request::ParsedRequest};
 use crate::model::StopReason;
 
-#[derive(Clone, Copy)]
 pub(super) struct Reply<'a> {
-    pub(super) asked: &'a ParsedRequest<'a>,
+    pub(super) asked: &'a ParsedRequest,
     pub(super) said: &'a ReplyContent,
     pub(super) fault: Option<FaultKind>,
 }
@@ -17,6 +16,33 @@ pub(super) struct Reply<'a> {
 impl Reply<'_> {
     pub(super) fn is(&self, kind: FaultKind) -> bool {
         self.fault == Some(kind)
+    }
+
+    pub(super) fn has_text(&self) -> bool {
+        !self.said.text.is_empty() || self.is(FaultKind::EmptyText)
+    }
+
+    /// An id that follows from the request.
+    pub(super) fn id(&self, kind: &str) -> String {
+        format!("{kind}_mock_{}_{}", self.asked.replies, self.asked.tokens)
+    }
+
+    /// The index of a call or a block, as far as a fault allows.
+    pub(super) fn index(&self, at: usize) -> Option<usize> {
+        match self.fault {
+            Some(FaultKind::CallNoIndex) => None,
+            Some(FaultKind::CallSameIndex) => Some(0),
+            _ => Some(at),
+        }
+    }
+
+    /// The stop reason by its name in the dialect; `None` if a fault removes it.
+    pub(super) fn stop(&self, name: &'static str) -> Option<&'static str> {
+        match self.fault {
+            Some(FaultKind::FinishMissing) => None,
+            Some(FaultKind::FinishEmpty) => Some(""),
+            _ => Some(name),
+        }
     }
 }
 
@@ -37,6 +63,32 @@ impl ReplyContent {
             reasoning: None,
             calls: Vec::new(),
             stop: StopReason::EndTurn,
+        }
+    }
+
+    /// The same with calls of these names, with these arguments.
+    pub(super) fn calling(
+        self,
+        asked: &ParsedRequest,
+        calls: impl IntoIterator<Item = (String, String)>,
+    ) -> Self {
+        let calls = calls
+            .into_iter()
+            .enumerate()
+            .map(|(n, (name, arguments))| Call {
+                id: format!("call_{}_{n}", asked.replies),
+                name,
+                arguments,
+            });
+        let calls = Vec::from_iter(calls);
+        let stop = match calls.is_empty() {
+            true => self.stop,
+            false => StopReason::ToolCalls,
+        };
+        Self {
+            calls,
+            stop,
+            ..self
         }
     }
 
@@ -93,31 +145,37 @@ pub(super) enum EventKind {
 }
 
 /// An event of a stream.
-pub(super) type Event = (String, EventKind);
+pub(super) type Event = (EventKind, Value);
 
-/// An event, named by the type of its data, as in Anthropic's dialect, if it has one.
-pub(super) fn event(holds: EventKind, data: &Value) -> Event {
-    let text = match data["type"].as_str() {
-        Some(name) => format!("event: {name}\ndata: {data}\n\n"),
-        None => format!("data: {data}\n\n"),
-    };
-    (text, holds)
+/// The text of an event, named by the type of its data if it has one.
+pub(super) fn event_text(data: &Value) -> String {
+    match (data["type"].as_str(), data.as_str()) {
+        (Some(name), _) => format!("event: {name}\ndata: {data}\n\n"),
+        (None, Some(mark)) => format!("data: {mark}\n\n"),
+        (None, None) => format!("data: {data}\n\n"),
+    }
 }
 
-/// A placeholder for the number of an event.
-pub(super) const NUMBER: &str = "\u{2}";
-
-/// A placeholder that the pieces of a text replace in turn.
-pub(super) const HOLE: &str = "\u{1}";
-
-/// An event for each piece, with the piece in the place of the hole.
-pub(super) fn pieces(data: &Value, pieces: &[String]) -> Vec<Event> {
-    let (text, holds) = event(EventKind::Content, data);
-    let (head, tail) = text.split_once(r#""\u0001""#).unwrap_or((&text, ""));
-    let pieces = pieces.iter().map(|piece| Value::from(&**piece));
-    pieces
-        .map(|piece| (format!("{head}{piece}{tail}"), holds))
-        .collect()
+/// An item, a block or a part as it begins.
+pub(super) fn emptied(item: &Value) -> Value {
+    let mut item = item.clone();
+    for (key, empty) in [
+        ("arguments", json!("")),
+        ("content", json!([])),
+        ("encrypted_content", json!("bW9jaw==")),
+        ("input", json!({})),
+        ("refusal", json!("")),
+        ("signature", json!("")),
+        ("status", json!("in_progress")),
+        ("summary", json!([])),
+        ("text", json!("")),
+        ("thinking", json!("")),
+    ] {
+        if item.get(key).is_some() {
+            item[key] = empty;
+        }
+    }
+    item
 }
 
 #[cfg(test)]

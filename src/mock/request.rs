@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use memchr::memmem;
-use serde::{Deserialize, de::Error as _};
-use serde_json::{Value, value::RawValue};
+use serde_json::{Value, json};
 
-use super::strict::{Bound, Cached, Strict};
+use super::{
+    dialect::{Facts, MockDialect},
+    strict::{Bound, Cached},
+};
 use crate::model::words;
 
 /// Longest call id that OpenAI accepts.
@@ -77,12 +78,9 @@ impl fmt::Display for Breach {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct ParsedRequest<'a> {
-    pub(super) body: &'a [u8],
-    pub(super) model: String,
-    pub(super) stream: bool,
-    pub(super) usage: bool,
-    pub(super) tools: Vec<RequestTool<'a>>,
+pub(super) struct ParsedRequest {
+    pub(super) body: Value,
+    pub(super) tools: Vec<RequestTool>,
     /// Whether the reply has to call a tool.
     pub(super) must_call: bool,
     /// The schema that the reply must fit.
@@ -90,247 +88,259 @@ pub(super) struct ParsedRequest<'a> {
     pub(super) replies: usize,
     /// A script in the user's last question, and the number of replies since.
     pub(super) script: Option<(String, usize)>,
-    /// Content of the user's last message.
-    pub(super) user: Option<&'a RawValue>,
+    /// Text of the user's last message.
+    pub(super) user: String,
     pub(super) breaches: Vec<Breach>,
     pub(super) tokens: u64,
-    pub(super) strict: Option<Strict>,
+    /// In strict mode what the reply's reasoning is bound to, if the model reasons.
+    pub(super) bound: Option<Bound>,
+    /// In strict mode.
+    pub(super) cached: Option<Cached>,
 }
 
-impl ParsedRequest<'_> {
-    pub(super) fn bound(&self) -> Option<&Bound> {
-        self.strict.as_ref()?.bound.as_ref()
+impl ParsedRequest {
+    pub(super) fn model(&self) -> &str {
+        text(&self.body, "model")
     }
 
-    pub(super) fn cached(&self) -> Option<Cached> {
-        self.strict.as_ref().map(|strict| strict.cached)
+    pub(super) fn is_stream(&self) -> bool {
+        self.body["stream"] == true
     }
 }
 
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct RequestTool<'a> {
+#[derive(Debug)]
+pub(super) struct RequestTool {
     pub(super) name: String,
-    #[serde(borrow, rename = "parameters")]
-    pub(super) schema: Option<&'a RawValue>,
+    pub(super) schema: Value,
 }
 
-/// A request in any dialect.
-#[derive(Deserialize)]
-pub(super) struct Body<'a> {
-    #[serde(default)]
-    model: String,
-    pub(super) max_tokens: Option<u64>,
-    #[serde(borrow)]
-    pub(super) messages: Option<Vec<Message<'a>>>,
-    #[serde(borrow)]
-    pub(super) input: Option<&'a RawValue>,
-    stream: Option<bool>,
-    #[serde(default)]
-    pub(super) stream_options: Value,
-    #[serde(borrow)]
-    tools: Option<Vec<Tool<'a>>>,
-    #[serde(default)]
-    pub(super) tool_choice: Value,
-    #[serde(default)]
-    pub(super) response_format: Value,
-    #[serde(default)]
-    pub(super) text: Value,
-}
-
-/// A tool: chat completions have a `function`, the others the fields.
-#[derive(Deserialize)]
-struct Tool<'a> {
-    #[serde(borrow)]
-    function: Option<RequestTool<'a>>,
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    name: Option<String>,
-    #[serde(borrow, alias = "parameters")]
-    input_schema: Option<&'a RawValue>,
-}
-
-#[derive(Default, Deserialize)]
+/// A message or an item of a conversation, in the form that all dialects share.
 pub(super) struct Message<'a> {
-    pub(super) role: String,
-    #[serde(borrow)]
-    pub(super) content: Option<&'a RawValue>,
-    pub(super) tool_calls: Option<Vec<RequestedCall>>,
-    #[serde(default)]
-    pub(super) tool_call_id: String,
+    pub(super) role: &'a str,
+    /// `None`: it needs no content.
+    pub(super) content: Option<&'a Value>,
+    pub(super) parts: Vec<Part<'a>>,
 }
 
-#[derive(Deserialize)]
-pub(super) struct RequestedCall {
-    pub(super) id: String,
-    pub(super) function: CallFunction,
+pub(super) enum Part<'a> {
+    Call {
+        id: &'a str,
+        name: &'a str,
+        /// Whether the arguments are.
+        is_valid: bool,
+    },
+    /// The result of a call with this id.
+    Result(&'a str),
+    EmptyText,
+    Other,
 }
 
-#[derive(Deserialize)]
-pub(super) struct CallFunction {
-    #[serde(default)]
-    pub(super) name: String,
-    pub(super) arguments: String,
-}
-
-impl<'a> Body<'a> {
-    /// The tools; those of the server, which have another type, are left out.
-    pub(super) fn tools(&mut self) -> Result<Vec<RequestTool<'a>>, serde_json::Error> {
-        let missing = || serde_json::Error::missing_field("name");
-        let is_ours = |tool: &Tool| !matches!(tool.kind.as_deref(), Some(kind) if kind != "function" && kind != "custom");
-        let tools = self.tools.take().into_iter().flatten().filter(is_ours);
-        tools
-            .map(|tool| match tool.function {
-                Some(function) => Ok(function),
-                None => Ok(RequestTool {
-                    name: tool.name.ok_or_else(missing)?,
-                    schema: tool.input_schema,
-                }),
-            })
-            .collect()
-    }
-
-    pub(super) fn finish(
-        self,
-        bytes: &'a [u8],
-        mut tools: Vec<RequestTool<'a>>,
-        format: Option<Value>,
-        usage: bool,
-        mut check: Check,
-    ) -> ParsedRequest<'a> {
-        let messages = self.messages.unwrap_or_default();
-        let last = messages.last();
-        if last.is_some_and(|last| last.role == "assistant") {
-            let what = "the last message is the assistant's";
-            check.note(Rule::Ending, messages.len(), what);
+impl<'a> Part<'a> {
+    /// A call of OpenAI's, with arguments as a text.
+    pub(super) fn call(id: &'a str, function: &'a Value) -> Self {
+        Self::Call {
+            id,
+            name: text(function, "name"),
+            is_valid: serde_json::from_str::<Value>(text(function, "arguments")).is_ok(),
         }
-        let untooled = check.called && tools.is_empty();
-        for (is_broken, rule, what) in [
-            (last.is_none(), Rule::Form, "the request has no messages"),
-            (untooled, Rule::Tools, NO_TOOLS),
-            (self.model.is_empty(), Rule::Model, "`model` is missing"),
-        ] {
-            if is_broken {
-                check.broken(rule, what);
+    }
+}
+
+impl Message<'_> {
+    fn of_user(&self) -> Option<String> {
+        let content = self.content.filter(|_| self.role == "user");
+        content.map(text_of)
+    }
+}
+
+/// A text of an object; an empty one if it has none.
+pub(super) fn text<'a>(object: &'a Value, key: &str) -> &'a str {
+    object[key].as_str().unwrap_or_default()
+}
+
+/// The items of a list; none if it is something else.
+pub(super) fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Parses a request and checks its rules.
+pub(super) fn read(dialect: &dyn MockDialect, bytes: &[u8]) -> Result<ParsedRequest, String> {
+    let body: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let facts = dialect.facts();
+    let said = &body[facts.key];
+    let question = [json!({ "role": "user", "content": said })];
+    let items: &[Value] = match said {
+        Value::Array(items) => items,
+        Value::String(_) if facts.itemized => &question,
+        _ => return Err(format!("missing field `{}`", facts.key)),
+    };
+    let mut check = Check::default();
+    let mut messages: Vec<Message> = items.iter().map(|item| dialect.message(item)).collect();
+    let mut before = None;
+    for (at, message) in messages.iter().enumerate() {
+        check.message(facts, at, message, before);
+        before = Some(message.role);
+    }
+    check.unanswered(facts);
+    dialect.check(&body, &mut check);
+    if facts.itemized {
+        // The items of a reply are one message.
+        messages.dedup_by(|next, last| [next.role, last.role] == ["assistant"; 2]);
+    }
+    if before == Some("assistant") {
+        let what = "the last message is the assistant's";
+        check.note(Rule::Ending, messages.len() - 1, what);
+    }
+    let mut tools = tools(&body);
+    let (is_named, is_listed) = (!text(&body, "model").is_empty(), !tools.is_empty());
+    let is_empty = messages.is_empty();
+    check.require(!is_empty, Rule::Form, "the request has no messages");
+    check.require(is_listed || !check.called, Rule::Tools, NO_TOOLS);
+    check.require(is_named, Rule::Model, "`model` is missing");
+    for tool in &tools {
+        check.name(&tool.name);
+    }
+    let formats = [&body["response_format"], &body["text"]["format"]].into_iter();
+    let format = { formats }.find(|format| !format.is_null() && format["type"] != "text");
+    Ok(ParsedRequest {
+        must_call: choose(&body["tool_choice"], &mut tools, &mut check),
+        tools,
+        format: format.map(|format| format.get("json_schema").unwrap_or(format)["schema"].clone()),
+        replies: replies(&messages),
+        script: script(&messages),
+        user: (messages.iter().rev().find_map(Message::of_user)).unwrap_or_default(),
+        breaches: check.found,
+        tokens: bytes.len() as u64 / 4,
+        body,
+        ..ParsedRequest::default()
+    })
+}
+
+/// The tools; those of the server, which have another type, are left out.
+fn tools(body: &Value) -> Vec<RequestTool> {
+    let is_ours = |tool: &&Value| matches!(text(tool, "type"), "" | "function" | "custom");
+    let tools = list(&body["tools"]).iter().filter(is_ours);
+    tools
+        .map(|tool| {
+            let tool = tool.get("function").unwrap_or(tool);
+            let schema = tool.get("parameters").or(tool.get("input_schema"));
+            RequestTool {
+                name: text(tool, "name").to_owned(),
+                schema: schema.cloned().unwrap_or_default(),
             }
-        }
-        for tool in &tools {
-            check.name(&tool.name);
-        }
-        let choice = self.tool_choice;
-        let kind = choice.as_str().or_else(|| choice["type"].as_str());
-        let named = choice["function"]["name"].as_str();
-        if let Some(name) = named.or_else(|| choice["name"].as_str()) {
-            tools.retain(|tool| tool.name == name);
-        }
-        if kind.is_some() && tools.is_empty() {
-            check.broken(Rule::Tools, "`tool_choice` without a tool that it allows");
-        }
-        if kind == Some("none") {
-            tools.clear();
-        }
-        let must_call = matches!(kind, Some("required" | "any" | "function" | "tool"));
-        let mut users = messages.iter().rev();
-        ParsedRequest {
-            body: bytes,
-            model: self.model,
-            stream: self.stream == Some(true),
-            usage,
-            tools,
-            must_call,
-            format,
-            script: script(bytes, &messages),
-            replies: (messages.iter())
-                .filter(|message| message.role == "assistant")
-                .count(),
-            user: (users.find(|message| message.role == "user"))
-                .and_then(|message| message.content),
-            breaches: check.found,
-            tokens: bytes.len() as u64 / 4,
-            strict: None,
-        }
-    }
+        })
+        .collect()
 }
 
-/// Collects broken rules; messages are counted from 1.
+/// Leaves the tools that may be called, and returns whether one must be.
+fn choose(choice: &Value, tools: &mut Vec<RequestTool>, check: &mut Check) -> bool {
+    if let Some(allowed) = choice["tools"].as_array() {
+        tools.retain(|tool| allowed.iter().any(|named| named["name"] == tool.name));
+        return choose(&choice["mode"], tools, check);
+    }
+    let kind = choice.as_str().or_else(|| choice["type"].as_str());
+    let named = choice["function"]["name"].as_str();
+    if let Some(name) = named.or_else(|| choice["name"].as_str()) {
+        tools.retain(|tool| tool.name == name);
+    }
+    let is_met = kind.is_none() || !tools.is_empty();
+    check.require(
+        is_met,
+        Rule::Tools,
+        "`tool_choice` without a tool that it allows",
+    );
+    if kind == Some("none") {
+        tools.clear();
+    }
+    matches!(kind, Some("required" | "any" | "function" | "tool"))
+}
+
+/// Collects broken rules.
+#[derive(Default)]
 pub(super) struct Check {
-    pub(super) found: Vec<Breach>,
-    /// Calls without a result so far.
-    pub(super) open: Vec<String>,
-    pub(super) called: bool,
-    /// The vendor's words about a call without a result and a result without a call; `{at}` is the
-    /// call's or the result's message, counted from 0.
-    words: [&'static str; 2],
+    found: Vec<Breach>,
+    /// Calls without a result so far, and their messages.
+    open: Vec<(usize, String)>,
+    called: bool,
 }
 
 impl Check {
-    pub(super) const fn new(words: [&'static str; 2]) -> Self {
-        Self {
-            found: Vec::new(),
-            open: Vec::new(),
-            called: false,
-            words,
+    pub(super) fn require(&mut self, holds: bool, rule: Rule, what: impl Into<String>) {
+        if !holds {
+            self.found.push(rule.broken(what));
+        }
+    }
+
+    fn note(&mut self, rule: Rule, at: usize, what: impl fmt::Display) {
+        self.require(false, rule, format!("message {}: {what}", at + 1));
+    }
+
+    fn message(&mut self, facts: &Facts, at: usize, message: &Message, before: Option<&str>) {
+        if let Some(what) = facts.misplaced(message.role, before) {
+            self.note(Rule::Roles, at, what);
+        }
+        if message.content.is_some_and(is_blank) {
+            self.note(Rule::Empty, at, "it has no content");
+        }
+        let is_result = |part: &Part| matches!(part, Part::Result(_));
+        if !facts.itemized && !message.parts.iter().any(is_result) {
+            self.unanswered(facts);
+        }
+        let mut is_late = false;
+        for part in &message.parts {
+            match part {
+                Part::Result(id) => {
+                    let call = self.open.iter().position(|(_, call)| call == id);
+                    match call.filter(|_| message.role != "assistant") {
+                        Some(call) => drop(self.open.swap_remove(call)),
+                        None => self.paired(Rule::Unasked, facts.unasked, at, id),
+                    }
+                    if is_late {
+                        let what = format!("the result `{id}` is not before all other content");
+                        self.note(Rule::Roles, at, what);
+                    }
+                }
+                Part::Call { id, name, is_valid } => {
+                    self.called = true;
+                    self.open.push((at, (*id).to_owned()));
+                    (facts.id)(self, id);
+                    self.name(name);
+                    if !is_valid {
+                        self.note(Rule::Arguments, at, facts.arguments.replace("{id}", id));
+                    }
+                }
+                Part::EmptyText => self.note(Rule::Empty, at, "it has an empty text"),
+                Part::Other => {}
+            }
+            is_late |= !is_result(part);
+        }
+    }
+
+    fn unanswered(&mut self, facts: &Facts) {
+        for (at, id) in std::mem::take(&mut self.open) {
+            self.paired(Rule::Unanswered, facts.unanswered, at, &id);
         }
     }
 
     fn paired(&mut self, rule: Rule, words: &str, at: usize, id: &str) {
-        let at = at.saturating_sub(1).to_string();
-        self.broken(rule, words.replace("{at}", &at).replace("{id}", id));
-    }
-
-    pub(super) fn broken(&mut self, rule: Rule, what: impl Into<String>) {
-        self.found.push(rule.broken(what));
-    }
-
-    pub(super) fn note(&mut self, rule: Rule, at: usize, what: impl fmt::Display) {
-        self.broken(rule, format!("message {at}: {what}"));
-    }
-
-    pub(super) fn unanswered(&mut self, at: usize) {
-        for id in std::mem::take(&mut self.open) {
-            self.paired(Rule::Unanswered, self.words[0], at.saturating_sub(1), &id);
-        }
-    }
-
-    pub(super) fn result(&mut self, at: usize, id: &str, allowed: bool) {
-        match self.open.iter().position(|call| call == id) {
-            Some(call) if allowed => {
-                self.open.swap_remove(call);
-            }
-            _ => self.paired(Rule::Unasked, self.words[1], at, id),
-        }
-    }
-
-    /// A call of OpenAI's, with arguments as a text.
-    pub(super) fn call(&mut self, at: usize, id: &str, name: &str, arguments: &str) {
-        self.called = true;
-        self.open.push(id.to_owned());
-        self.name(name);
-        if serde_json::from_str::<Value>(arguments).is_err() {
-            let what = format!("the arguments of the call `{id}` are not valid JSON");
-            self.note(Rule::Arguments, at, what);
-        }
+        let words = words.replace("{at}", &at.to_string());
+        self.require(false, rule, words.replace("{id}", id));
     }
 
     pub(super) fn short_id(&mut self, id: &str) {
         let length = id.chars().count();
-        if length > ID {
-            let what = format!("the id `{id}` has {length} characters, the maximum is {ID}");
-            self.broken(Rule::Ids, what);
-        }
+        let what = format!("the id `{id}` has {length} characters, the maximum is {ID}");
+        self.require(length <= ID, Rule::Ids, what);
     }
 
     pub(super) fn plain_id(&mut self, id: &str) {
-        if !is_plain(id) {
-            let what = format!("the id `{id}` contains characters other than {PLAIN}");
-            self.broken(Rule::Ids, what);
-        }
+        let what = format!("the id `{id}` contains characters other than {PLAIN}");
+        self.require(is_plain(id), Rule::Ids, what);
     }
 
-    pub(super) fn name(&mut self, name: &str) {
-        if !is_plain(name) || name.len() > NAME {
-            let what = format!("invalid tool name `{name}`: use 1 to {NAME} {PLAIN}");
-            self.broken(Rule::Names, what);
-        }
+    fn name(&mut self, name: &str) {
+        let what = format!("invalid tool name `{name}`: use 1 to {NAME} {PLAIN}");
+        self.require(is_plain(name) && name.len() <= NAME, Rule::Names, what);
     }
 }
 
@@ -339,49 +349,38 @@ fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.chars().all(fits)
 }
 
-pub(super) fn is_blank(content: Option<&RawValue>) -> bool {
-    let text = content.map_or("null", RawValue::get);
-    match (text.strip_prefix('"')).and_then(|text| text.strip_suffix('"')) {
-        Some(text) => text.replace("\\n", "").replace("\\t", "").trim().is_empty(),
-        None => matches!(text, "null" | "[]"),
+pub(super) fn is_blank(content: &Value) -> bool {
+    match content {
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(parts) => parts.is_empty(),
+        content => content.is_null(),
     }
+}
+
+fn replies(messages: &[Message]) -> usize {
+    let is_reply = |message: &&Message| message.role == "assistant";
+    messages.iter().filter(is_reply).count()
 }
 
 /// Finds a script in the user's last question. Messages of the runtime alone are no questions.
-fn script(bytes: &[u8], messages: &[Message]) -> Option<(String, usize)> {
-    memmem::find(bytes, SCRIPT.as_bytes())?;
-    let mut questions = messages
-        .iter()
-        .enumerate()
-        .rev()
-        .filter_map(|(at, message)| {
-            let text = text_of(message.content.filter(|_| message.role == "user")?);
-            let is_question = !text.is_empty() && !text.starts_with("<guidance>");
-            is_question.then_some((at, text))
-        });
-    let (at, text) = questions.next()?;
-    let later = messages[at..].iter();
-    let replies = later.filter(|message| message.role == "assistant").count();
+fn script(messages: &[Message]) -> Option<(String, usize)> {
+    let texts = messages.iter().map(Message::of_user).enumerate().rev();
+    let mut questions = texts.filter_map(|(at, text)| Some((at, text?)));
+    let (at, text) =
+        questions.find(|(_, text)| !text.is_empty() && !text.starts_with("<guidance>"))?;
     // Oracle escapes signals in questions.
     let script = text.strip_prefix(SCRIPT)?.replace("&lt;", "<");
-    Some((script, replies))
+    Some((script, replies(&messages[at..])))
 }
 
-pub(super) fn text_of(content: &RawValue) -> String {
-    match serde_json::from_str(content.get()) {
-        Ok(Value::String(text)) => text,
-        Ok(Value::Array(parts)) => {
-            let texts = parts.iter().filter_map(|part| part["text"].as_str());
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        parts => {
+            let texts = list(parts).iter().filter_map(|part| part["text"].as_str());
             texts.collect::<Vec<_>>().join("\n")
         }
-        _ => String::new(),
     }
-}
-
-/// Arguments that fit a tool's schema.
-pub(super) fn arguments(schema: Option<&RawValue>) -> String {
-    let schema = schema.and_then(|schema| serde_json::from_str(schema.get()).ok());
-    fitting(&schema.unwrap_or_default())
 }
 
 /// An object that fits a schema: a value for each required property.

@@ -1,28 +1,20 @@
 //! OpenAI's responses: requests, replies and refusals.
 
 use axum::http::HeaderMap;
-use serde::Deserialize;
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, json};
 
 use super::{
-    dialect::{CREATED, MockDialect},
+    dialect::{CREATED, Facts, MockDialect},
     fault::{FaultKind, Problem},
-    openai::{UNSUPPORTED, effort, generation},
-    reply::{Call, Event, EventKind, NUMBER, REASONING, Reply, event, halves},
-    request::{Body, Check, Message, ParsedRequest, Rule, is_blank},
-    strict::{Bound, Cached, Prefix},
+    openai::{INVALID_JSON, UNSUPPORTED, effort, generation},
+    reply::{Call, Event, EventKind, REASONING, Reply, emptied, halves},
+    request::{Message, Part, list, text},
+    strict::{Bound, Cached},
 };
 use crate::model::StopReason;
 
-/// A response; a request's fields of these names replace these.
-const RESPONSE: &str = r#"{"object": "response", "background": false, "completed_at": null,
-    "error": null, "frequency_penalty": 0.0, "incomplete_details": null, "instructions": null,
-    "max_output_tokens": null, "max_tool_calls": null, "metadata": {}, "parallel_tool_calls": true,
-    "presence_penalty": 0.0, "previous_response_id": null, "prompt_cache_key": null,
-    "reasoning": {"effort": "medium", "summary": null}, "safety_identifier": null,
-    "service_tier": "default", "store": true, "temperature": 1.0,
-    "text": {"format": {"type": "text"}, "verbosity": "medium"}, "tool_choice": "auto", "tools": [],
-    "top_logprobs": 0, "top_p": 1.0, "truncation": "disabled", "usage": null, "user": null}"#;
+/// An item's type, and the role of its message.
+const OUTPUT: &str = "function_call_output";
 /// Parameters of today's API.
 const KNOWN: &str = "access_programs background background_options context_management conversation \
     image include input instructions max_output_tokens max_tool_calls metadata model moderation \
@@ -32,31 +24,38 @@ const KNOWN: &str = "access_programs background background_options context_manag
 /// Encrypted reasoning that is bound to nothing.
 const SEAL: &str = "bW9jayByZWFzb25pbmc=";
 const ENCRYPTED: &str = "reasoning.encrypted_content";
-const WORDS: [&str; 2] = [
-    "No tool output found for function call {id}.",
-    "No tool call found for function call output with call_id {id}.",
-];
 
 pub(super) struct Responses;
 
 impl MockDialect for Responses {
-    fn path(&self) -> &'static str {
-        "/v1/responses"
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            path: "/v1/responses",
+            key: "input",
+            roles: &["system", "developer", "user", "assistant", OUTPUT],
+            alternates: false,
+            itemized: true,
+            filter_refuses: false,
+            id: |_, _| {},
+            unanswered: "No tool output found for function call {id}.",
+            unasked: "No tool call found for function call output with call_id {id}.",
+            arguments: INVALID_JSON,
+        }
     }
 
-    fn read<'a>(&self, bytes: &'a [u8]) -> Result<ParsedRequest<'a>, serde_json::Error> {
-        let mut body: Body = serde_json::from_slice(bytes)?;
-        let mut check = Check::new(WORDS);
-        body.messages = Some(messages(body.input, &mut check)?);
-        let mut tools = body.tools()?;
-        if let Some(allowed) = body.tool_choice["tools"].as_array() {
-            tools.retain(|tool| allowed.iter().any(|named| named["name"] == tool.name));
-            body.tool_choice = body.tool_choice["mode"].clone();
+    fn message<'a>(&self, item: &'a Value) -> Message<'a> {
+        let id = text(item, "call_id");
+        let (role, parts) = match text(item, "type") {
+            "message" | "" => (text(item, "role"), Vec::new()),
+            "function_call" => ("assistant", vec![Part::call(id, item)]),
+            OUTPUT => (OUTPUT, vec![Part::Result(id)]),
+            _ => ("assistant", vec![Part::Other]),
+        };
+        Message {
+            role,
+            content: parts.is_empty().then_some(&item["content"]),
+            parts,
         }
-        let format = &body.text["format"];
-        let is_json = !format.is_null() && format["type"] != "text";
-        let format = is_json.then(|| format["schema"].clone());
-        Ok(body.finish(bytes, tools, format, true, check))
     }
 
     fn strict(&self, body: &Value, _: &HeaderMap) -> Result<Option<Bound>, Problem> {
@@ -83,7 +82,7 @@ impl MockDialect for Responses {
             );
             return Err(Problem::about("tool_choice", Some("invalid_value"), what));
         }
-        let model = body["model"].as_str().unwrap_or_default();
+        let model = text(body, "model");
         let is_old = model.starts_with("gpt-") && generation(model).is_none();
         if is_old || effort(model, &body["reasoning"]["effort"])? == "none" {
             return Ok(None);
@@ -93,407 +92,294 @@ impl MockDialect for Responses {
             let what = format!("Unsupported parameter: '{name}' is not supported with this model.");
             return Err(Problem::about(name, UNSUPPORTED, what));
         }
-        verify(body, model).map(Some)
+        verify(body).map(Some)
     }
 
-    fn whole(&self, reply: Reply) -> Value {
-        Output::of(reply).whole()
+    fn whole(&self, reply: &Reply) -> Value {
+        response(reply, status(reply), &items(reply))
     }
 
-    fn events(&self, reply: Reply) -> Vec<Event> {
-        Output::of(reply).events()
+    fn events(&self, reply: &Reply) -> Vec<Event> {
+        let (status, items) = (status(reply), items(reply));
+        let begun = response(reply, "in_progress", &[]);
+        let begin = |name| (EventKind::Frame, json!({ "type": name, "response": begun }));
+        let mut events = Vec::from(["created", "in_progress"].map(begin));
+        for (at, item) in items.iter().enumerate() {
+            let index = match item["type"] == "function_call" {
+                true => reply.index(at),
+                false => Some(at),
+            };
+            events.extend(item_events(reply, item, index));
+        }
+        let whole = response(reply, status, &items);
+        events.push((EventKind::End, json!({ "type": status, "response": whole })));
+        for (at, (_, data)) in events.iter_mut().enumerate() {
+            data["type"] = format!("response.{}", text(data, "type")).into();
+            data["sequence_number"] = at.into();
+        }
+        events
     }
 
     /// Before the first item an event of its own, then a failed response.
-    fn error_event(&self, problem: &Problem, reply: Reply) -> Event {
-        let mut error = self.error(problem)["error"].take();
-        let data = if reply.is(FaultKind::ErrorFirst) {
-            error["code"] = error["type"].take();
-            error["type"] = "error".into();
-            error["sequence_number"] = NUMBER.into();
-            error
+    fn error_event(&self, problem: &Problem, reply: &Reply, number: usize) -> Value {
+        let error = self.error(problem)["error"].take();
+        let (code, message) = (&error["type"], &error["message"]);
+        let mut data = if reply.is(FaultKind::ErrorFirst) {
+            json!({ "type": "error", "code": code, "message": message, "param": null })
         } else {
-            let error = json!({ "code": error["type"], "message": error["message"] });
-            let mut failed = Output::of(reply).response("failed", &[]);
-            (failed["error"], failed["usage"]) = (error, Value::Null);
-            json!({ "type": "response.failed", "response": failed, "sequence_number": NUMBER })
+            let mut failed = response(reply, "failed", &[]);
+            failed["error"] = json!({ "code": code, "message": message });
+            json!({ "type": "response.failed", "response": failed })
         };
-        event(EventKind::Frame, &data)
+        data["sequence_number"] = number.into();
+        data
     }
+}
+
+fn is_thought(item: &Value) -> bool {
+    item["type"] == "reasoning"
 }
 
 /// Checks that reasoning is as it was, after what it was, and before what it was for. Returns what
 /// the next one is bound to. Reasoning of earlier turns may be left out as a whole.
-fn verify(body: &Value, model: &str) -> Result<Bound, Problem> {
-    let text = [body["input"].clone()];
-    let items = body["input"].as_array().map_or(&text[..], Vec::as_slice);
-    let is_thought = |item: &Value| item["type"] == "reasoning";
-    let user = items.iter().rposition(|item| item["role"] == "user");
-    let turn = user.unwrap_or(0);
+fn verify(body: &Value) -> Result<Bound, Problem> {
+    let (mut bound, body) = Bound::begin(body, "instructions");
+    let text_alone = [body["input"].clone()];
+    let items = body["input"]
+        .as_array()
+        .map_or(&text_alone[..], Vec::as_slice);
+    let turn = items
+        .iter()
+        .rposition(|item| item["role"] == "user")
+        .unwrap_or(0);
     let is_kept = items[..turn].iter().any(is_thought);
-    let mut prefix = Prefix::of([&body["tools"], &body["instructions"]]);
-    let mut bound = Bound {
-        model: model.to_owned(),
-        prefix: prefix.hash(),
-        after: String::new(),
-        shown: false,
+    let refused = |status, code, what: String| {
+        let problem = Problem::about("input", code, what);
+        Err(Problem { status, ..problem })
     };
     for (at, item) in items.iter().enumerate() {
-        let id = item["id"].as_str().unwrap_or_default();
-        let (mut status, mut code) = (400, None);
-        let what = if is_thought(item) {
-            let sealed = item["encrypted_content"].as_str();
-            let seal = bound.sign(&item["summary"].to_string());
-            let is_bound = id.strip_prefix("rs_") == Some(&*bound.prefix);
-            let belongs = |next: &Value| {
-                let is_output = next["type"] == "function_call" || next["role"] == "assistant";
-                is_output && thought_of(next).is_none_or(|thought| thought == id)
-            };
-            if sealed.is_none() && body["store"] == false {
-                status = 404;
-                format!(
-                    "Item with id '{id}' not found. Items are not persisted when `store` is set to \
-                     false. Try again with `store` set to true, or remove this item from your input."
-                )
-            } else if !is_bound || sealed.is_some_and(|sealed| sealed != seal) {
-                code = Some("invalid_encrypted_content");
-                format!(
-                    "The encrypted content for item {id} could not be verified. Reason: Encrypted \
-                     content could not be decrypted or parsed."
-                )
-            } else if !items.get(at + 1).is_some_and(belongs) {
-                format!(
-                    "Item '{id}' of type 'reasoning' was provided without its required following item."
-                )
-            } else {
-                continue;
+        let id = text(item, "id");
+        if !is_thought(item) {
+            let missing =
+                thought_of(item).filter(|id| !items.iter().any(|item| item["id"] == **id));
+            if let Some(missing) = missing.filter(|_| at > turn || is_kept) {
+                let kind = item["type"].as_str().unwrap_or("message");
+                let what = format!(
+                    "Item '{id}' of type '{kind}' was provided without its required 'reasoning' \
+                     item: '{missing}'."
+                );
+                return refused(400, None, what);
             }
-        } else {
-            let is_there = |id: &String| items.iter().any(|item| item["id"] == **id);
-            let missing = thought_of(item).filter(|id| !is_there(id));
-            let Some(missing) = missing.filter(|_| at > turn || is_kept) else {
-                prefix.add(item.clone());
-                bound.prefix = prefix.hash();
-                continue;
-            };
-            let kind = item["type"].as_str().unwrap_or("message");
-            format!(
-                "Item '{id}' of type '{kind}' was provided without its required 'reasoning' item: \
-                 '{missing}'."
-            )
+            bound.add(item);
+            continue;
+        }
+        let sealed = item["encrypted_content"].as_str();
+        if sealed.is_none() && body["store"] == false {
+            let what = format!(
+                "Item with id '{id}' not found. Items are not persisted when `store` is set to \
+                 false. Try again with `store` set to true, or remove this item from your input."
+            );
+            return refused(404, None, what);
+        }
+        let seal = bound.sign(&item["summary"].to_string());
+        let is_bound = id.strip_prefix("rs_") == Some(&*bound.prefix());
+        if !is_bound || sealed.is_some_and(|sealed| sealed != seal) {
+            let what = format!(
+                "The encrypted content for item {id} could not be verified. Reason: Encrypted \
+                 content could not be decrypted or parsed."
+            );
+            return refused(400, Some("invalid_encrypted_content"), what);
+        }
+        let belongs = |next: &Value| {
+            let is_output = next["type"] == "function_call" || next["role"] == "assistant";
+            is_output && thought_of(next).is_none_or(|thought| thought == id)
         };
-        let problem = Problem::about("input", code, what);
-        return Err(Problem { status, ..problem });
+        if !items.get(at + 1).is_some_and(belongs) {
+            let what = format!(
+                "Item '{id}' of type 'reasoning' was provided without its required following item."
+            );
+            return refused(400, None, what);
+        }
     }
     Ok(bound)
 }
 
 /// The id of the reasoning that an item of strict mode belongs to.
 fn thought_of(item: &Value) -> Option<String> {
-    let mut parts = item["id"].as_str()?.split('_').skip(1);
-    let hash = parts.next().filter(|hash| hash.len() == 32)?;
+    let hash = text(item, "id").split('_').nth(1);
+    let hash = hash.filter(|hash| hash.len() == 32)?;
     Some(format!("rs_{hash}"))
 }
 
-#[derive(Deserialize)]
-struct Item<'a> {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    #[serde(default)]
-    role: String,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(default)]
-    call_id: String,
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
-    arguments: String,
-}
-
-fn message(role: String, content: Option<&RawValue>) -> Message<'_> {
-    Message {
-        role,
-        content,
-        ..Message::default()
+fn status(reply: &Reply) -> &'static str {
+    match reply.said.stop {
+        StopReason::MaxTokens | StopReason::ContentFilter => "incomplete",
+        _ => "completed",
     }
 }
 
-/// The messages of an input; the items of a reply are one.
-fn messages<'a>(
-    input: Option<&'a RawValue>,
-    check: &mut Check,
-) -> Result<Vec<Message<'a>>, serde_json::Error> {
-    let text = input.map_or("[]", RawValue::get);
-    if text.starts_with('"') {
-        return Ok(vec![message("user".into(), input)]);
-    }
-    let items: Vec<Item> = serde_json::from_str(text)?;
-    let count = items.len();
-    let mut messages: Vec<Message> = Vec::new();
-    for (at, item) in (1..).zip(items) {
-        let role = match item.kind.as_deref().unwrap_or("message") {
-            "message" => {
-                if !["system", "developer", "user", "assistant"].contains(&&*item.role) {
-                    check.note(Rule::Roles, at, format!("unknown role `{}`", item.role));
-                }
-                if is_blank(item.content) {
-                    check.note(Rule::Empty, at, "it has no content");
-                }
-                item.role
-            }
-            "function_call" => {
-                check.call(at, &item.call_id, &item.name, &item.arguments);
-                "assistant".into()
-            }
-            "function_call_output" => {
-                check.result(at, &item.call_id, true);
-                "tool".into()
-            }
-            _ => "assistant".into(),
-        };
-        let is_reply = |last: &Message| last.role == "assistant" && role == "assistant";
-        if !messages.last().is_some_and(is_reply) {
-            messages.push(message(role, item.content));
+/// The events of an item.
+fn item_events(reply: &Reply, item: &Value, index: Option<usize>) -> Vec<Event> {
+    let of_summary = ("summary_index", &item["summary"][0]);
+    let parts = [of_summary, ("content_index", &item["content"][0])];
+    let part = parts.into_iter().find(|(_, part)| part.is_object());
+    let (place, part) = part.unwrap_or(("", item));
+    // The names of the events of the text and of its part.
+    let (name, of) = match text(part, "type") {
+        "summary_text" => ("reasoning_summary_text", "reasoning_summary_part"),
+        "reasoning_text" => ("reasoning_text", ""),
+        "refusal" => ("refusal", "content_part"),
+        "output_text" => ("output_text", "content_part"),
+        _ => ("function_call_arguments", ""),
+    };
+    let mut events = Vec::new();
+    let frame = EventKind::Frame;
+    let mut send = |kind, name: &str, key: &str, value: Value| {
+        let mut data = json!({ "type": name, key: value });
+        if let Some(index) = index {
+            data["output_index"] = index.into();
         }
-    }
-    check.unanswered(count + 1);
-    Ok(messages)
-}
-
-struct Output<'a> {
-    reply: Reply<'a>,
-    asked: Value,
-}
-
-impl<'a> Output<'a> {
-    fn of(reply: Reply<'a>) -> Self {
-        let asked = serde_json::from_slice(reply.asked.body).unwrap_or_default();
-        Self { reply, asked }
-    }
-
-    fn whole(&self) -> Value {
-        self.response(self.status(), &self.items())
-    }
-
-    const fn status(&self) -> &'static str {
-        match self.reply.said.stop {
-            StopReason::MaxTokens | StopReason::ContentFilter => "incomplete",
-            _ => "completed",
-        }
-    }
-
-    fn events(&self) -> Vec<Event> {
-        let items = self.items();
-        let begun = self.response("in_progress", &[]);
-        let mut events: Vec<(EventKind, Value)> = ["created", "in_progress"]
-            .map(|name| (EventKind::Frame, json!({ "type": name, "response": begun })))
-            .into();
-        for (at, item) in items.iter().enumerate() {
-            let index = match self.reply.fault {
-                Some(FaultKind::CallNoIndex) if item["type"] == "function_call" => Value::Null,
-                Some(FaultKind::CallSameIndex) if item["type"] == "function_call" => 0.into(),
-                _ => at.into(),
-            };
-            self.item(item, &index, &mut events);
-        }
-        let status = self.status();
-        let end = json!({ "type": status, "response": self.response(status, &items) });
-        events.push((EventKind::End, end));
-        let number = |(at, (kind, mut data)): (usize, (EventKind, Value))| {
-            data["type"] = format!("response.{}", data["type"].as_str().unwrap_or_default()).into();
-            data["sequence_number"] = at.into();
-            event(kind, &data)
-        };
-        events.into_iter().enumerate().map(number).collect()
-    }
-
-    /// The events of an item.
-    fn item(&self, item: &Value, index: &Value, events: &mut Vec<(EventKind, Value)>) {
-        let (summary, content) = (&item["summary"][0], &item["content"][0]);
-        let part = if summary.is_object() {
-            summary
-        } else {
-            content
-        };
-        // The name of the text's events, its field, the name of the part's events, its index.
-        let (name, key, of, place) = match part["type"].as_str() {
-            Some("summary_text") => {
-                let of = "reasoning_summary_part";
-                ("reasoning_summary_text", "text", of, "summary_index")
-            }
-            Some("reasoning_text") => ("reasoning_text", "text", "", "content_index"),
-            Some("refusal") => ("refusal", "refusal", "content_part", "content_index"),
-            Some(_) => ("output_text", "text", "content_part", "content_index"),
-            None => ("function_call_arguments", "arguments", "", ""),
-        };
-        let mut send = |kind, name: &str, event: &str, key: &str, value: Value| {
-            let mut data = json!({ "type": format!("{name}.{event}"), key: value });
-            if key != "item" {
-                data["item_id"] = item["id"].clone();
-            }
-            if key != "item" && !place.is_empty() {
+        if key != "item" {
+            data["item_id"] = item["id"].clone();
+            if !place.is_empty() {
                 data[place] = 0.into();
             }
-            if name == "output_text" {
-                data["logprobs"] = json!([]);
-            }
-            if !index.is_null() {
-                data["output_index"] = index.clone();
-            }
-            events.push((kind, data));
-        };
-        let frame = EventKind::Frame;
-        send(frame, "output_item", "added", "item", emptied(item));
-        if !of.is_empty() {
-            send(frame, of, "added", "part", emptied(part));
         }
-        let whole = part[key].as_str().or_else(|| item[key].as_str());
-        let said = self.reply.said.text.iter().map(String::as_str);
+        if name.starts_with("output_text") {
+            data["logprobs"] = json!([]);
+        }
+        events.push((kind, data));
+    };
+    send(frame, "output_item.added", "item", emptied(item));
+    if !of.is_empty() {
+        send(frame, &format!("{of}.added"), "part", emptied(part));
+    }
+    let mut keys = ["text", "refusal", "arguments"].into_iter();
+    if let Some(key) = keys.find(|key| part[*key].is_string()) {
+        let whole = text(part, key);
         let pieces: Vec<&str> = match item["type"] == "message" {
-            true => said.collect(),
-            false => halves(whole.unwrap_or_default()).collect(),
+            true => reply.said.text.iter().map(String::as_str).collect(),
+            false => halves(whole).collect(),
         };
         for piece in pieces {
-            send(EventKind::Content, name, "delta", "delta", piece.into());
+            let event = format!("{name}.delta");
+            send(EventKind::Content, &event, "delta", piece.into());
         }
-        if let Some(whole) = whole {
-            send(frame, name, "done", key, whole.into());
-        }
-        if !of.is_empty() {
-            send(frame, of, "done", "part", part.clone());
-        }
-        send(frame, "output_item", "done", "item", item.clone());
+        send(frame, &format!("{name}.done"), key, whole.into());
     }
-
-    fn items(&self) -> Vec<Value> {
-        let said = self.reply.said;
-        let mut items: Vec<Value> = said
-            .reasoning
-            .map(|name| self.reasoning(name))
-            .into_iter()
-            .collect();
-        if !said.text.is_empty() || self.reply.is(FaultKind::EmptyText) {
-            let text = said.text.concat();
-            let part = match said.stop == StopReason::Refusal {
-                true => json!({ "type": "refusal", "refusal": text }),
-                false => {
-                    json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": [] })
-                }
-            };
-            let phase = match said.calls.is_empty() {
-                true => "final_answer",
-                false => "commentary",
-            };
-            let (id, status) = (self.id("msg"), self.status());
-            items.push(json!({ "type": "message", "id": id, "status": status,
-                "role": "assistant", "phase": phase, "content": [part] }));
-        }
-        let calls = said.calls.iter().enumerate();
-        items.extend(calls.map(|(n, call)| self.call(n, call)));
-        items
+    if !of.is_empty() {
+        send(frame, &format!("{of}.done"), "part", part.clone());
     }
+    send(frame, "output_item.done", "item", item.clone());
+    events
+}
 
-    fn reasoning(&self, name: &str) -> Value {
-        let text = |kind| json!([{ "type": kind, "text": REASONING }]);
-        let mut item =
-            json!({ "type": "reasoning", "id": self.id("rs"), "summary": [], "content": [] });
-        let is_asked = !self.asked["reasoning"]["summary"].is_null();
-        if name == "reasoning_content" {
-            item["content"] = text("reasoning_text");
-        } else if is_asked || self.reply.asked.bound().is_none() {
-            item["summary"] = text("summary_text");
-        }
-        let mut included = self.asked["include"].as_array().into_iter().flatten();
-        if included.any(|name| name == ENCRYPTED) {
-            let summary = item["summary"].to_string();
-            let seal = (self.reply.asked.bound()).map(|bound| bound.sign(&summary));
-            item["encrypted_content"] = seal.map_or_else(|| SEAL.into(), Value::from);
-        }
-        item
-    }
-
-    fn call(&self, n: usize, call: &Call) -> Value {
-        let arguments = match self.reply.is(FaultKind::CallObject) {
-            true => call.object(),
-            false => (&*call.arguments).into(),
+fn items(reply: &Reply) -> Vec<Value> {
+    let said = reply.said;
+    let mut items = Vec::from_iter(said.reasoning.map(|name| thought(reply, name)));
+    if reply.has_text() {
+        let text = said.text.concat();
+        let part = match said.stop {
+            StopReason::Refusal => json!({ "type": "refusal", "refusal": text }),
+            _ => json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": [] }),
         };
-        let id = format!("{}_{n}", self.id("fc"));
-        json!({ "type": "function_call", "id": id, "status": "completed", "call_id": call.id,
-            "name": call.name, "arguments": arguments })
+        let phase = match said.calls.is_empty() {
+            true => "final_answer",
+            false => "commentary",
+        };
+        items.push(
+            json!({ "type": "message", "id": id(reply, "msg"), "status": status(reply),
+            "role": "assistant", "phase": phase, "content": [part] }),
+        );
     }
+    let calls = said.calls.iter().enumerate();
+    items.extend(calls.map(|(n, asked)| call(reply, n, asked)));
+    items
+}
 
-    fn id(&self, kind: &str) -> String {
-        let (replies, tokens) = (self.reply.asked.replies, self.reply.asked.tokens);
-        match self.reply.asked.bound() {
-            Some(bound) => format!("{kind}_{}", bound.prefix),
-            None => format!("{kind}_mock_{replies}_{tokens}"),
-        }
+fn thought(reply: &Reply, name: &str) -> Value {
+    let asked = reply.asked;
+    let text = |kind| json!([{ "type": kind, "text": REASONING }]);
+    let mut item =
+        json!({ "type": "reasoning", "id": id(reply, "rs"), "summary": [], "content": [] });
+    let is_asked = !asked.body["reasoning"]["summary"].is_null();
+    if name == "reasoning_content" {
+        item["content"] = text("reasoning_text");
+    } else if is_asked || asked.bound.is_none() {
+        item["summary"] = text("summary_text");
     }
-
-    fn response(&self, status: &str, items: &[Value]) -> Value {
-        let mut response: Map<String, Value> = serde_json::from_str(RESPONSE).unwrap_or_default();
-        for (name, value) in &mut response {
-            let asked = self.asked.get(name).filter(|asked| !asked.is_null());
-            *value = asked.unwrap_or(value).clone();
-        }
-        let mut response = Value::Object(response);
-        response["id"] = self.id("resp").into();
-        response["created_at"] = CREATED.into();
-        response["model"] = (&*self.reply.asked.model).into();
-        response["output"] = items.into();
-        response["status"] = status.into();
-        if status == "in_progress" {
-            return response;
-        }
-        if status == "completed" {
-            response["completed_at"] = CREATED.into();
-        } else if status == "incomplete" {
-            let why = match self.reply.said.stop {
-                StopReason::MaxTokens => "max_output_tokens",
-                _ => "content_filter",
-            };
-            response["incomplete_details"] = json!({ "reason": why });
-        }
-        match self.reply.fault {
-            Some(FaultKind::FinishEmpty) => response["status"] = "".into(),
-            Some(FaultKind::FinishMissing) => response["status"] = Value::Null,
-            Some(FaultKind::NoUsage) => return response,
-            _ => {}
-        }
-        response["usage"] = self.usage();
-        response
+    if list(&asked.body["include"]).contains(&ENCRYPTED.into()) {
+        let sign = |bound: &Bound| bound.sign(&item["summary"].to_string());
+        let seal = asked.bound.as_ref().map_or_else(|| SEAL.to_owned(), sign);
+        item["encrypted_content"] = seal.into();
     }
+    item
+}
 
-    fn usage(&self) -> Value {
-        let (sent, received) = (self.reply.asked.tokens, self.reply.said.tokens());
-        let Cached { read, written } = self.reply.asked.cached().unwrap_or_default();
-        let thought = self.reply.said.reasoning.map_or(0, |_| REASONING.len() / 4);
-        json!({
-            "input_tokens": sent,
-            "input_tokens_details": { "cached_tokens": read, "cache_write_tokens": written },
-            "output_tokens": received,
-            "output_tokens_details": { "reasoning_tokens": thought },
-            "total_tokens": sent + received,
-        })
+fn call(reply: &Reply, n: usize, call: &Call) -> Value {
+    let arguments = match reply.is(FaultKind::CallObject) {
+        true => call.object(),
+        false => (&*call.arguments).into(),
+    };
+    let id = format!("{}_{n}", id(reply, "fc"));
+    json!({ "type": "function_call", "id": id, "status": "completed", "call_id": call.id,
+        "name": call.name, "arguments": arguments })
+}
+
+/// An id of strict mode names what the reply is bound to.
+fn id(reply: &Reply, kind: &str) -> String {
+    match &reply.asked.bound {
+        Some(bound) => format!("{kind}_{}", bound.prefix()),
+        None => reply.id(kind),
     }
 }
 
-/// An item or a part as it begins.
-fn emptied(item: &Value) -> Value {
-    let mut item = item.clone();
-    for (key, empty) in [
-        ("arguments", json!("")),
-        ("content", json!([])),
-        ("encrypted_content", json!("bW9jaw==")),
-        ("refusal", json!("")),
-        ("status", json!("in_progress")),
-        ("summary", json!([])),
-        ("text", json!("")),
-    ] {
-        if item.get(key).is_some() {
-            item[key] = empty;
+fn response(reply: &Reply, status: &'static str, items: &[Value]) -> Value {
+    let mut response = json!({
+        "object": "response", "id": id(reply, "resp"), "created_at": CREATED, "model": "",
+        "output": items, "status": status, "background": false, "completed_at": null, "error": null,
+        "frequency_penalty": 0.0, "incomplete_details": null, "instructions": null,
+        "max_output_tokens": null, "max_tool_calls": null, "metadata": {},
+        "parallel_tool_calls": true, "presence_penalty": 0.0, "previous_response_id": null,
+        "prompt_cache_key": null, "reasoning": { "effort": "medium", "summary": null },
+        "safety_identifier": null, "service_tier": "default", "store": true, "temperature": 1.0,
+        "text": { "format": { "type": "text" }, "verbosity": "medium" }, "tool_choice": "auto",
+        "tools": [], "top_logprobs": 0, "top_p": 1.0, "truncation": "disabled", "usage": null,
+        "user": null,
+    });
+    // The request's fields of these names replace these.
+    for (name, value) in response.as_object_mut().into_iter().flatten() {
+        let asked = reply.asked.body.get(name);
+        if let Some(asked) = asked.filter(|asked| !asked.is_null()) {
+            value.clone_from(asked);
         }
     }
-    item
+    match (status, reply.said.stop) {
+        ("completed", _) => response["completed_at"] = CREATED.into(),
+        ("incomplete", StopReason::MaxTokens) => {
+            response["incomplete_details"] = json!({ "reason": "max_output_tokens" });
+        }
+        ("incomplete", _) => {
+            response["incomplete_details"] = json!({ "reason": "content_filter" });
+        }
+        _ => return response,
+    }
+    response["status"] = reply.stop(status).into();
+    if !reply.is(FaultKind::NoUsage) {
+        response["usage"] = usage(reply);
+    }
+    response
+}
+
+fn usage(reply: &Reply) -> Value {
+    let (sent, received) = (reply.asked.tokens, reply.said.tokens());
+    let Cached { read, written } = reply.asked.cached.unwrap_or_default();
+    let thought = reply.said.reasoning.map_or(0, |_| REASONING.len() / 4);
+    json!({
+        "input_tokens": sent,
+        "input_tokens_details": { "cached_tokens": read, "cache_write_tokens": written },
+        "output_tokens": received,
+        "output_tokens_details": { "reasoning_tokens": thought },
+        "total_tokens": sent + received,
+    })
 }

@@ -76,24 +76,13 @@ type SharedState = State<Arc<Server>>;
 
 pub(super) fn router(server: Arc<Server>) -> Router {
     let replies = Dialect::ALL.iter().fold(Router::new(), |router, &dialect| {
-        router.route(row(dialect).path(), reply(dialect))
+        router.route(row(dialect).facts().path, reply(dialect))
     });
     replies
         .route("/v1/models", get(models))
         .route("/requests", get(requests))
-        .route(
-            "/stats",
-            get(async |State(server): SharedState| {
-                json(200, &serde_json::json!(server.log.stats()))
-            }),
-        )
-        .route(
-            "/reset",
-            post(async |State(server): SharedState| {
-                server.log.reset();
-                json(200, &serde_json::json!({}))
-            }),
-        )
+        .route("/stats", get(stats))
+        .route("/reset", post(reset))
         .fallback(async || {
             let problem = Problem::new(404, "no such route");
             json(404, &row(Dialect::OpenAi).error(&problem))
@@ -122,6 +111,15 @@ async fn models(State(server): SharedState, headers: HeaderMap) -> Response {
         names => names,
     };
     json(200, &dialect.models(names))
+}
+
+async fn stats(State(server): SharedState) -> Response {
+    json(200, &serde_json::json!(server.log.stats()))
+}
+
+async fn reset(State(server): SharedState) -> Response {
+    server.log.reset();
+    json(200, &serde_json::json!({}))
 }
 
 async fn requests(State(server): SharedState) -> Response {

@@ -32,8 +32,11 @@ pub struct Settings {
     #[cfg_attr(feature = "cli", arg(long, value_name = "JSON"))]
     pub tool_arguments: Option<String>,
     /// Play a script (see docs/scripts.md)
-    #[cfg_attr(feature = "cli", arg(long, value_name = "FILE", value_parser = script))]
-    #[cfg_attr(feature = "cli", arg(conflicts_with = "echo"))]
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, value_name = "FILE", conflicts_with = "echo")
+    )]
+    #[cfg_attr(feature = "cli", arg(value_parser = |path: &str| Script::read(path.as_ref())))]
     pub script: Option<Script>,
     /// Repeat the user's last message
     #[cfg_attr(feature = "cli", arg(long))]
@@ -116,11 +119,6 @@ impl Default for Settings {
             keep: KEEP,
         }
     }
-}
-
-#[cfg(feature = "cli")]
-fn script(path: &str) -> Result<Script, crate::llm::script::ScriptError> {
-    Script::read(path.as_ref())
 }
 
 /// A duration or a range: `20ms`, `20ms..80ms`.

@@ -1,11 +1,12 @@
 //! What strict mode adds: reasoning that is bound to the conversation before it, and a cache of
 //! prompts. Binding needs no state, so that conversations survive restarts of the server.
 
-use std::{collections::HashSet, fmt::Display};
+use std::{collections::HashSet, iter};
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::request::text;
 use crate::model::hex;
 
 /// Fewest tokens that are cached.
@@ -28,74 +29,62 @@ const PROMPT: [&str; 6] = [
     "messages",
 ];
 
-/// A hash of these parts.
-pub(super) fn hash(parts: &[&dyn Display]) -> String {
-    let mut digest = Sha256::new();
-    for part in parts {
-        digest.update(format!("{part}\n"));
-    }
-    hex(&digest.finalize()[..16])
-}
-
-/// A conversation so far, without marks of the cache.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Prefix(Sha256);
-
-impl Prefix {
-    pub(super) fn of(parts: [&Value; 2]) -> Self {
-        let mut prefix = Self::default();
-        parts.into_iter().cloned().for_each(|part| prefix.add(part));
-        prefix
-    }
-
-    pub(super) fn add(&mut self, mut part: Value) {
-        unmark(&mut part);
-        self.0.update(format!("{part}\n"));
-    }
-
-    pub(super) fn hash(&self) -> String {
-        hex(&self.0.clone().finalize()[..16])
-    }
-}
-
+/// Removes marks of the cache.
 fn unmark(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(unmark),
         Value::Object(fields) => {
-            for mark in MARKS {
-                fields.remove(mark);
-            }
+            fields.retain(|name, _| !MARKS.contains(&&**name));
             fields.values_mut().for_each(unmark);
         }
         _ => {}
     }
 }
 
-/// What a reply in strict mode knows.
-#[derive(Debug, Default)]
-pub(super) struct Strict {
-    /// `None`: the model does not reason.
-    pub(super) bound: Option<Bound>,
-    pub(super) cached: Cached,
-}
-
 /// What the reasoning of a reply is bound to.
 #[derive(Debug)]
 pub(super) struct Bound {
-    pub(super) model: String,
-    pub(super) prefix: String,
+    model: String,
+    /// The conversation so far, without reasoning and marks of the cache.
+    prefix: Sha256,
     /// Signature of the reasoning before it, if there is any.
     pub(super) after: String,
-    /// Whether the reasoning's text is shown.
-    pub(super) shown: bool,
 }
 
 impl Bound {
-    /// Signs a text: 8 digits for the model, 32 for the prefix and the text, 32 for what it follows.
+    /// What reasoning is bound to before the first message, and the request without marks of the
+    /// cache. `system` is the name of its prompt.
+    pub(super) fn begin(body: &Value, system: &str) -> (Self, Value) {
+        let mut body = body.clone();
+        unmark(&mut body);
+        let mut bound = Self {
+            model: text(&body, "model").to_owned(),
+            prefix: Sha256::new(),
+            after: String::new(),
+        };
+        bound.add(&body["tools"]);
+        bound.add(&body[system]);
+        (bound, body)
+    }
+
+    /// Adds a part of the conversation.
+    pub(super) fn add(&mut self, part: &Value) {
+        self.prefix.update(format!("{part}\n"));
+    }
+
+    pub(super) fn prefix(&self) -> String {
+        hex(&self.prefix.clone().finalize()[..16])
+    }
+
+    /// Signs a text.
     pub(super) fn sign(&self, text: &str) -> String {
-        let model = hash(&[&self.model]);
-        let bound = hash(&[&self.prefix, &text]);
-        format!("{}{bound}{}", &model[..8], hash(&[&self.after]))
+        self.parts(text).join(".")
+    }
+
+    /// The parts of a signature: of the model, of the prefix with the text, of what it follows.
+    pub(super) fn parts(&self, text: &str) -> [String; 3] {
+        [self.model.clone(), self.prefix() + text, self.after.clone()]
+            .map(|part| hex(&Sha256::digest(part)[..16]))
     }
 }
 
@@ -104,15 +93,6 @@ impl Bound {
 pub(super) struct Cached {
     pub(super) read: u64,
     pub(super) written: u64,
-}
-
-impl Cached {
-    const fn new(read: usize, all: usize) -> Self {
-        Self {
-            read: read as u64,
-            written: all.saturating_sub(read) as u64,
-        }
-    }
 }
 
 /// Prefixes of prompts.
@@ -129,33 +109,34 @@ impl Cache {
                 part => prompt += &part.to_string(),
             }
         }
-        self.make_room();
-        let mut digest = Sha256::new();
-        let (mut read, mut sent) = (0, 0);
-        for unit in prompt.as_bytes().chunks_exact(UNIT * BYTES) {
-            digest.update(unit);
-            sent += UNIT;
-            if sent >= LEAST && !self.0.insert(digest.clone().finalize().into()) {
-                read = sent;
-            }
-        }
-        Cached::new(read, if sent < LEAST { 0 } else { sent })
+        let units = prompt.as_bytes().chunks_exact(UNIT * BYTES);
+        self.count(units.map(|unit| (unit.to_vec(), true)))
     }
 
     /// As Anthropic counts: the longest prefix that an earlier request marked, at or shortly before
     /// a mark.
     pub(super) fn marked(&mut self, model: &str, blocks: impl Iterator<Item = Value>) -> Cached {
-        self.make_room();
-        let mut digest = Sha256::new_with_prefix(model);
+        let model = (model.as_bytes().to_vec(), false);
+        let blocks = blocks.map(|mut block| {
+            let is_marked = !block["cache_control"].is_null();
+            unmark(&mut block);
+            (block.to_string().into_bytes(), is_marked)
+        });
+        self.count(iter::once(model).chain(blocks))
+    }
+
+    /// Counts parts of a prompt, some of them with a mark at their end.
+    fn count(&mut self, parts: impl Iterator<Item = (Vec<u8>, bool)>) -> Cached {
+        if self.0.len() > MOST {
+            self.0.clear();
+        }
+        let mut digest = Sha256::new();
         let mut prefixes: Vec<([u8; 32], usize)> = Vec::new();
         let mut marks = Vec::new();
         let mut bytes = 0;
-        for mut block in blocks {
-            let is_marked = !block["cache_control"].is_null();
-            unmark(&mut block);
-            let text = block.to_string();
-            digest.update(&text);
-            bytes += text.len();
+        for (part, is_marked) in parts {
+            digest.update(&part);
+            bytes += part.len();
             if is_marked && bytes >= LEAST * BYTES {
                 marks.push(prefixes.len());
             }
@@ -166,14 +147,11 @@ impl Cache {
             .flat_map(|mark| mark.saturating_sub(LOOKBACK)..=*mark);
         let found = near.filter(|at| self.0.contains(&prefixes[*at].0)).max();
         let tokens = |at: Option<usize>| at.map_or(0, |at| prefixes[at].1);
-        let cached = Cached::new(tokens(found), tokens(marks.last().copied()));
+        let (read, all) = (tokens(found), tokens(marks.last().copied()));
         self.0.extend(marks.iter().map(|at| prefixes[*at].0));
-        cached
-    }
-
-    fn make_room(&mut self) {
-        if self.0.len() > MOST {
-            self.0.clear();
+        Cached {
+            read: read as u64,
+            written: all.saturating_sub(read) as u64,
         }
     }
 }

@@ -8,10 +8,12 @@ use std::sync::{
 };
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::{
     fault::{AFTER_CONTENT, Fault, FaultKind, Problem},
-    reply::{Call, ReplyContent, cut},
-    request::{self, ParsedRequest},
+    reply::{ReplyContent, cut},
+    request::{ParsedRequest, fitting},
     settings::Settings,
 };
 use crate::{
@@ -104,7 +106,7 @@ impl ReplySource {
             Self::Turns { replies, tools } => {
                 let turn = asked.replies % replies.len().max(1);
                 let text = match &asked.format {
-                    Some(schema) => cut(&request::fitting(schema), PIECES),
+                    Some(schema) => cut(&fitting(schema), PIECES),
                     None => replies.get(turn).cloned().unwrap_or_default(),
                 };
                 let mut said = ReplyContent::text(text);
@@ -115,13 +117,9 @@ impl ReplySource {
                     false => asked.tools.first().filter(|_| calls),
                 };
                 if let Some(tool) = tool {
-                    let fitting = || request::arguments(tool.schema);
-                    said.calls = vec![Call {
-                        id: call_id(asked, 0),
-                        name: tool.name.to_string(),
-                        arguments: tools.clone().flatten().unwrap_or_else(fitting),
-                    }];
-                    said.stop = StopReason::ToolCalls;
+                    let fitting = || fitting(&tool.schema);
+                    let arguments = tools.clone().flatten().unwrap_or_else(fitting);
+                    said = said.calling(asked, [(tool.name.clone(), arguments)]);
                 }
                 Ok(PlannedReply::plain(said))
             }
@@ -130,8 +128,7 @@ impl ReplySource {
                 None => Err(exhausted(turns.len(), asked.replies + 1)),
             },
             Self::Echo => {
-                let text = asked.user.map(request::text_of).unwrap_or_default();
-                let text = cut(&format!("{text}\n{SUFFICIENT}"), PIECES);
+                let text = cut(&format!("{}\n{SUFFICIENT}", asked.user), PIECES);
                 Ok(PlannedReply::plain(ReplyContent::text(text)))
             }
         }
@@ -154,10 +151,6 @@ fn play_text(script: &str, replies: usize, asked: &ParsedRequest) -> Result<Plan
     }
 }
 
-fn call_id(asked: &ParsedRequest, n: usize) -> String {
-    format!("call_{}_{n}", asked.replies)
-}
-
 fn exhausted(turns: usize, asked: usize) -> Problem {
     let detail = format!("script exhausted: it has {turns} turns, but turn {asked} was requested");
     Problem::new(400, detail)
@@ -169,6 +162,7 @@ fn play(turn: &ScriptTurn, tried: usize, asked: &ParsedRequest) -> Result<Planne
     let due = turn.faults.get(tried);
     let due = due.or(turn.faults.last().filter(|_| turn.reply.is_none()));
     let broken_off = match due {
+        None => None,
         Some(ScriptFault::Stall { shown }) => Some((FaultKind::Stall, shown)),
         Some(ScriptFault::Cut { shown }) => Some((FaultKind::Cut, shown)),
         Some(ScriptFault::Fault {
@@ -177,46 +171,27 @@ fn play(turn: &ScriptTurn, tried: usize, asked: &ParsedRequest) -> Result<Planne
             detail,
             permanent,
             after_ms,
-        }) => {
-            if shown.is_empty() {
-                return Err(Problem::of_code(code, detail, *permanent, *after_ms));
-            }
-            Some((FaultKind::ErrorLate, shown))
-        }
-        None => None,
+        }) => match shown.is_empty() {
+            true => return Err(Problem::of_code(code, detail, *permanent, *after_ms)),
+            false => Some((FaultKind::ErrorLate, shown)),
+        },
     };
+    let mut planned = PlannedReply::plain(ReplyContent::text(Arc::default()));
+    planned.delay = delay;
     if let Some((kind, shown)) = broken_off {
         let number = Some(AFTER_CONTENT);
-        return Ok(PlannedReply {
-            fault: Some(Fault { kind, number }),
-            delay,
-            ..PlannedReply::plain(ReplyContent::text(cut(shown, 4)))
-        });
+        planned.fault = Some(Fault { kind, number });
+        planned.said.text = cut(shown, 4);
+    } else if let Some(reply) = &turn.reply {
+        (planned.said.text, planned.gap) = match &reply.text {
+            ScriptText::Whole(text) => (cut(text, PIECES), Duration::ZERO),
+            ScriptText::Chunks(chunks) => (chunks.as_slice().into(), delay),
+        };
+        let calls = reply.tool_calls.iter();
+        let calls = calls.map(|call| (call.name.clone(), call.sent()));
+        planned.said = planned.said.calling(asked, calls);
     }
-    let Some(reply) = &turn.reply else {
-        return Ok(PlannedReply::plain(ReplyContent::text(Arc::default())));
-    };
-    let (text, gap) = match &reply.text {
-        ScriptText::Whole(text) => (cut(text, PIECES), Duration::ZERO),
-        ScriptText::Chunks(chunks) => (chunks.as_slice().into(), delay),
-    };
-    let mut said = ReplyContent::text(text);
-    let calls = reply.tool_calls.iter().enumerate();
-    said.calls = calls
-        .map(|(n, call)| Call {
-            id: call_id(asked, n),
-            name: call.name.clone(),
-            arguments: call.sent(),
-        })
-        .collect();
-    if !said.calls.is_empty() {
-        said.stop = StopReason::ToolCalls;
-    }
-    Ok(PlannedReply {
-        delay,
-        gap,
-        ..PlannedReply::plain(said)
-    })
+    Ok(planned)
 }
 
 pub(super) fn apply_fault(
@@ -229,17 +204,20 @@ pub(super) fn apply_fault(
         ..ReplyContent::text(cut(text, 3))
     };
     match fault.kind {
-        FaultKind::Calls
-        | FaultKind::FinishStop
-        | FaultKind::CallNoIndex
-        | FaultKind::CallSameIndex => call(&mut said, asked, 2),
-        FaultKind::CallObject => call(&mut said, asked, 1),
+        FaultKind::Calls | FaultKind::CallNoIndex | FaultKind::CallSameIndex => {
+            said = call(said, asked, 2);
+        }
+        FaultKind::FinishStop => {
+            said = call(said, asked, 2);
+            said.stop = StopReason::EndTurn;
+        }
+        FaultKind::CallObject => said = call(said, asked, 1),
         FaultKind::CallCut => {
-            call(&mut said, asked, 1);
+            said = call(said, asked, 1);
             "{\"query\":\"where is it".clone_into(&mut said.calls[0].arguments);
         }
         FaultKind::CallUnknown => {
-            call(&mut said, asked, 1);
+            said = call(said, asked, 1);
             NO_TOOL.clone_into(&mut said.calls[0].name);
         }
         FaultKind::EmptyText | FaultKind::EmptyChoices => said = ReplyContent::text(Arc::default()),
@@ -263,16 +241,11 @@ pub(super) fn apply_fault(
     said
 }
 
-fn call(said: &mut ReplyContent, asked: &ParsedRequest, calls: usize) {
+fn call(said: ReplyContent, asked: &ParsedRequest, calls: usize) -> ReplyContent {
     let tool = asked.tools.first();
-    said.stop = StopReason::ToolCalls;
-    said.calls = (0..calls)
-        .map(|n| Call {
-            id: call_id(asked, n),
-            name: tool.map_or(SOME_TOOL, |tool| &*tool.name).to_owned(),
-            arguments: request::arguments(tool.and_then(|tool| tool.schema)),
-        })
-        .collect();
+    let name = tool.map_or(SOME_TOOL, |tool| &*tool.name).to_owned();
+    let arguments = fitting(tool.map_or(&Value::Null, |tool| &tool.schema));
+    said.calling(asked, vec![(name, arguments); calls])
 }
 
 #[cfg(test)]

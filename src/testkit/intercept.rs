@@ -79,10 +79,28 @@ fn call(operation: Operation, sid: Option<Sid>) -> InterceptedCall {
     }
 }
 
+/// Calls that are passed on as they are: the operation and the session of each.
+macro_rules! passed_on {
+    ($($call:ident($($name:ident: $type:ty),+) -> $answer:ty: $operation:ident, $sid:expr;)+) => {$(
+        fn $call(&self, $($name: $type),+) -> JournalFuture<'_, $answer> {
+            let done = move || self.inner().$call($($name),+);
+            self.intercept(call(Operation::$operation, $sid), done)
+        }
+    )+};
+}
+
 impl<A: InterceptedJournal> Journal for A {
-    fn claim(&self, key: SessionKey) -> JournalFuture<'_, Claim> {
-        let done = move || self.inner().claim(key);
-        self.intercept(call(Operation::Claim, None), done)
+    passed_on! {
+        claim(key: SessionKey) -> Claim: Claim, None;
+        find(key: SessionKey) -> Option<Known>: Find, None;
+        list(tenant: TenantId, after: Option<SessionName>, limit: usize) -> Vec<Known>: List, None;
+        tenants(after: Option<TenantId>, limit: usize) -> Vec<TenantId>: Tenants, None;
+        unfinished(of: Option<TenantId>, sids: Sids, limit: usize) -> Vec<Known>: Unfinished, None;
+        save(sid: Sid, epoch: Epoch, snapshot: Snapshot) -> (): Save, Some(sid);
+        snapshot(sid: Sid) -> Option<Snapshot>: Snapshot, Some(sid);
+        usage(payer: Payer, since: Day) -> Vec<DayUsage>: Usage, None;
+        delete(sid: Sid, only: Only) -> Vec<Known>: Delete, Some(sid);
+        search(tenant: TenantId, words: String, limit: usize) -> Vec<Hit>: Search, None;
     }
 
     fn begin(
@@ -141,60 +159,5 @@ impl<A: InterceptedJournal> Journal for A {
             .boxed()
         };
         self.intercept(call(Operation::Read, Some(sid)), done)
-    }
-
-    fn find(&self, key: SessionKey) -> JournalFuture<'_, Option<Known>> {
-        let done = move || self.inner().find(key);
-        self.intercept(call(Operation::Find, None), done)
-    }
-
-    fn list(
-        &self,
-        tenant: TenantId,
-        after: Option<SessionName>,
-        limit: usize,
-    ) -> JournalFuture<'_, Vec<Known>> {
-        let done = move || self.inner().list(tenant, after, limit);
-        self.intercept(call(Operation::List, None), done)
-    }
-
-    fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>> {
-        let done = move || self.inner().tenants(after, limit);
-        self.intercept(call(Operation::Tenants, None), done)
-    }
-
-    fn unfinished(
-        &self,
-        of: Option<TenantId>,
-        sids: Sids,
-        limit: usize,
-    ) -> JournalFuture<'_, Vec<Known>> {
-        let done = move || self.inner().unfinished(of, sids, limit);
-        self.intercept(call(Operation::Unfinished, None), done)
-    }
-
-    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> JournalFuture<'_, ()> {
-        let done = move || self.inner().save(sid, epoch, snapshot);
-        self.intercept(call(Operation::Save, Some(sid)), done)
-    }
-
-    fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>> {
-        let done = move || self.inner().snapshot(sid);
-        self.intercept(call(Operation::Snapshot, Some(sid)), done)
-    }
-
-    fn usage(&self, payer: Payer, since: Day) -> JournalFuture<'_, Vec<DayUsage>> {
-        let done = move || self.inner().usage(payer, since);
-        self.intercept(call(Operation::Usage, None), done)
-    }
-
-    fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {
-        let done = move || self.inner().delete(sid, only);
-        self.intercept(call(Operation::Delete, Some(sid)), done)
-    }
-
-    fn search(&self, tenant: TenantId, words: String, limit: usize) -> JournalFuture<'_, Vec<Hit>> {
-        let done = move || self.inner().search(tenant, words, limit);
-        self.intercept(call(Operation::Search, None), done)
     }
 }

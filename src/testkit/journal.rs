@@ -105,22 +105,18 @@ fn size(records: &[Arc<Record>]) -> usize {
 
 impl Obstacle {
     fn meets(self, call: &InterceptedCall) -> bool {
-        let is = |operation| call.operation == operation;
-        match self {
-            Self::None => false,
-            Self::Down | Self::Broken => true,
-            Self::Unreadable(sid) | Self::Panic(sid) => {
-                is(Operation::Read) && call.sid == Some(sid)
-            }
-            Self::SilentReads => is(Operation::Read),
-            Self::Stuck(sid) => is(Operation::Append) && call.sid == Some(sid),
-            Self::SilentAppends | Self::LateAppends(_) | Self::RefusedAppends => {
-                is(Operation::Append)
-            }
-            Self::Full => is(Operation::Append) || is(Operation::Claim),
-            Self::RefusedLarge(most) => is(Operation::Append) && size(&call.records) > most,
-            Self::SilentSnapshots => is(Operation::Save),
-            Self::SlowLists(_) => is(Operation::List),
+        match (self, call.operation) {
+            (Self::Down | Self::Broken, _)
+            | (Self::SilentReads, Operation::Read)
+            | (Self::SilentAppends | Self::LateAppends(_), Operation::Append)
+            | (Self::RefusedAppends, Operation::Append)
+            | (Self::Full, Operation::Append | Operation::Claim)
+            | (Self::SilentSnapshots, Operation::Save)
+            | (Self::SlowLists(_), Operation::List) => true,
+            (Self::Unreadable(sid) | Self::Panic(sid), Operation::Read)
+            | (Self::Stuck(sid), Operation::Append) => call.sid == Some(sid),
+            (Self::RefusedLarge(most), Operation::Append) => size(&call.records) > most,
+            _ => false,
         }
     }
 }

@@ -2,11 +2,10 @@
 //! test's process.
 
 use std::{
-    ffi::OsString,
     fs,
     io::{self, BufRead as _, BufReader, Write as _},
     os::unix::fs::chown,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     sync::{
         OnceLock,
@@ -166,16 +165,11 @@ fn user_instead_of_root() -> io::Result<Option<(u32, u32)>> {
 
 fn run(directory: &Path, options: &str, user: Option<(u32, u32)>) -> io::Result<Child> {
     use std::os::unix::process::CommandExt as _;
-    let arguments: [OsString; 5] = [
-        "-c".into(),
-        RUN.into(),
-        "sh".into(),
-        PathBuf::from(directory).into(),
-        options.into(),
-    ];
     let mut command = Command::new("sh");
     command
-        .args(arguments)
+        .args(["-c", RUN, "sh"])
+        .arg(directory)
+        .arg(options)
         .current_dir(directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -30,14 +30,6 @@ pub struct Subject<'a> {
     pub max_output: usize,
 }
 
-impl std::fmt::Debug for Subject<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Subject")
-            .field(&self.tool.spec().name)
-            .finish()
-    }
-}
-
 /// Runs all checks.
 ///
 /// # Panics

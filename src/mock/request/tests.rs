@@ -1,7 +1,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::{llm::Dialect, mock::dialect::row};
+use crate::{
+    llm::Dialect,
+    mock::{dialect::row, request},
+};
 
 fn broken(dialect: Dialect, mut body: Value) -> Vec<String> {
     for (key, value) in [("model", json!("m")), ("max_tokens", json!(9))] {
@@ -10,16 +13,12 @@ fn broken(dialect: Dialect, mut body: Value) -> Vec<String> {
         }
     }
     let text = body.to_string();
-    let asked = row(dialect).read(text.as_bytes()).unwrap();
+    let asked = read(row(dialect), text.as_bytes()).unwrap();
     asked.breaches.iter().map(ToString::to_string).collect()
 }
 
 fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
-}
-
-fn raw(text: &str) -> Box<RawValue> {
-    RawValue::from_string(text.to_owned()).unwrap()
 }
 
 #[test]
@@ -30,25 +29,26 @@ fn arguments_fit_the_schema() {
         "paths": {"type": "array", "items": {"type": "string"}}, "free": {"type": "string"}}}"#;
     let want =
         r#"{"all":true,"deep":{},"kind":"a","limit":3,"paths":["mock"],"query":"mock","x":"mock"}"#;
-    let made: Value = serde_json::from_str(&arguments(Some(&raw(schema)))).unwrap();
+    let schema = serde_json::from_str(schema).unwrap();
+    let made: Value = serde_json::from_str(&fitting(&schema)).unwrap();
     assert_eq!(made, serde_json::from_str::<Value>(want).unwrap());
-    assert_eq!(arguments(None), "{}");
+    assert_eq!(fitting(&Value::Null), "{}");
 }
 
 #[test]
 fn blank_content_is_recognized() {
     for (text, blank) in [
-        (r#""""#, true),
-        (r#"" \n""#, true),
-        ("[]", true),
-        (r#""a""#, false),
-        (r#"[{"type":"text","text":"a"}]"#, false),
+        (json!(""), true),
+        (json!(" \n"), true),
+        (json!([]), true),
+        (json!(null), true),
+        (json!("a"), false),
+        (json!([{"type": "text", "text": "a"}]), false),
     ] {
-        assert_eq!(is_blank(Some(&raw(text))), blank, "{text}");
+        assert_eq!(is_blank(&text), blank, "{text}");
     }
-    assert!(is_blank(None));
     assert_eq!(
-        text_of(&raw(r#"[{"text":"a"},{"x":1},{"text":"b"}]"#)),
+        text_of(&json!([{"text": "a"}, {"x": 1}, {"text": "b"}])),
         "a\nb"
     );
 }
@@ -65,11 +65,11 @@ fn violated_requirements_are_recorded() {
         ("a plain id", |f, t| f.plain_id(t), &*long),
         ("a name", |f, t| f.name(t), "code_search"),
     ] {
-        let mut found = Check::new([""; 2]);
+        let mut found = Check::default();
         check(&mut found, breaks);
         assert_eq!(found.found, [], "{name_of}");
     }
-    let mut found = Check::new([""; 2]);
+    let mut found = Check::default();
     found.short_id(&long);
     found.plain_id("a.b:0");
     for wrong in ["", "a.b", &"x".repeat(65)] {
@@ -200,13 +200,13 @@ mod openai {
             "messages": [user("one"), {"role": "assistant", "content": "x"}, user("two"),
                 {"role": "system", "content": "hint"}]})
         .to_string();
-        let asked = row(Dialect::OpenAi).read(body.as_bytes()).unwrap();
-        assert!(asked.stream && asked.usage);
+        let asked = read(row(Dialect::OpenAi), body.as_bytes()).unwrap();
+        assert!(asked.is_stream());
         assert_eq!((asked.replies, asked.tools.len()), (1, 1));
-        assert_eq!(asked.user.map(RawValue::get), Some("\"two\""));
+        assert_eq!(asked.user, "two");
         let none = body.replace("\"stream\":true", "\"tool_choice\":\"none\"");
-        let asked = row(Dialect::OpenAi).read(none.as_bytes()).unwrap();
-        assert!(asked.tools.is_empty() && !asked.stream);
+        let asked = read(row(Dialect::OpenAi), none.as_bytes()).unwrap();
+        assert!(asked.tools.is_empty() && !asked.is_stream());
     }
 }
 
@@ -341,20 +341,19 @@ mod responses {
         json!({"type": "function_call_output", "call_id": id, "output": "r"})
     }
 
-    fn read(input: &Value, more: &Value) -> (Vec<String>, usize, Option<String>, usize, bool) {
+    fn read(input: &Value, more: &Value) -> (Vec<String>, usize, String, usize, bool) {
         let mut body = json!({"model": "m", "input": input,
             "tools": [{"type": "function", "name": "t", "parameters": {}}, {"type": "web_search"}]});
         for (key, value) in more.as_object().unwrap() {
             body[key] = value.clone();
         }
         let text = body.to_string();
-        let asked = row(Dialect::Responses).read(text.as_bytes()).unwrap();
+        let asked = request::read(row(Dialect::Responses), text.as_bytes()).unwrap();
         let broken = asked.breaches.iter().map(ToString::to_string).collect();
-        let user = asked.user.map(text_of);
         (
             broken,
             asked.replies,
-            user,
+            asked.user,
             asked.tools.len(),
             asked.must_call,
         )
@@ -372,9 +371,9 @@ mod responses {
             output("c"), {"type": "message", "role": "user", "content": "two"},
         ]);
         let read_back = read(&input, &json!({}));
-        assert_eq!(read_back, (vec![], 2, Some("two".into()), 1, false));
+        assert_eq!(read_back, (vec![], 2, "two".into(), 1, false));
         let plain = read(&json!("q"), &json!({"tool_choice": "required"}));
-        assert_eq!(plain, (vec![], 0, Some("q".into()), 1, true));
+        assert_eq!(plain, (vec![], 0, "q".into(), 1, true));
     }
 
     #[test]

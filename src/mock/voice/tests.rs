@@ -3,7 +3,7 @@ use std::{num::NonZeroU32, path::Path};
 use super::*;
 use crate::{
     llm::{Dialect, script::Script},
-    mock::dialect::row,
+    mock::{dialect::row, reply::Call, request::read},
 };
 
 fn voice(settings: Settings) -> ReplySource {
@@ -42,11 +42,7 @@ fn conversation(replies: usize) -> String {
 }
 
 fn say(voice: &ReplySource, replies: usize) -> Result<PlannedReply, Problem> {
-    voice.say(
-        &row(Dialect::OpenAi)
-            .read(conversation(replies).as_bytes())
-            .unwrap(),
-    )
+    voice.say(&read(row(Dialect::OpenAi), conversation(replies).as_bytes()).unwrap())
 }
 
 #[test]
@@ -170,7 +166,7 @@ fn first(keys: &serde_json::Value) -> ReplyContent {
         .unwrap()
         .extend(keys.as_object().unwrap().clone());
     let text = body.to_string();
-    let asked = row(Dialect::OpenAi).read(text.as_bytes()).unwrap();
+    let asked = read(row(Dialect::OpenAi), text.as_bytes()).unwrap();
     assert_eq!(asked.breaches, []);
     turns(2, false).say(&asked).unwrap().said
 }
@@ -225,7 +221,7 @@ fn script_in_the_question_is_played() {
     let assistant = || serde_json::json!({"role": "assistant", "content": "x"});
     let plays = |messages: &[serde_json::Value]| {
         let body = serde_json::json!({"model": "m", "messages": messages}).to_string();
-        let asked = row(Dialect::OpenAi).read(body.as_bytes()).unwrap();
+        let asked = read(row(Dialect::OpenAi), body.as_bytes()).unwrap();
         turns(1, false).say(&asked)
     };
     let guided = format!("{script}\n\n<guidance>\ng\n</guidance>");

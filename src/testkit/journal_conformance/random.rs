@@ -96,10 +96,6 @@ impl CallGenerator {
         self.below(length.max(1) as u64) as usize
     }
 
-    fn limit(&mut self, end: u64) -> usize {
-        self.below(end) as usize
-    }
-
     fn key(&mut self) -> SessionKey {
         let index = self.index(self.keys.len());
         self.keys[index].clone()
@@ -126,7 +122,7 @@ impl CallGenerator {
                 both!(on, append(append))
             }
             32..38 => {
-                let (sid, after, limit) = (self.target().sid, Seq(self.below(12)), self.limit(6));
+                let (sid, after, limit) = (self.target().sid, Seq(self.below(12)), self.index(6));
                 both!(on, read(sid, after, limit))
             }
             38..41 => {
@@ -135,19 +131,19 @@ impl CallGenerator {
             }
             58 => {
                 let after = (self.below(2) == 0).then(|| self.key().tenant);
-                let limit = self.limit(4);
+                let limit = self.index(4);
                 both!(on, tenants(after, limit))
             }
             41..44 => {
                 let after = (self.below(2) == 0).then(|| self.key().name);
-                let (tenant, limit) = (self.key().tenant, self.limit(6));
+                let (tenant, limit) = (self.key().tenant, self.index(6));
                 both!(on, list(tenant, after, limit))
             }
             44..47 => {
                 let first = (self.below(2) == 0).then(|| self.target().sid);
                 let sids = first.unwrap_or_default()..=*ALL.end();
                 let of = (self.below(2) == 0).then(|| self.key().tenant);
-                let limit = self.limit(6);
+                let limit = self.index(6);
                 both!(on, unfinished(of, sids, limit))
             }
             47..51 => {
@@ -172,7 +168,7 @@ impl CallGenerator {
             }
             _ => {
                 let words = WORDS[self.index(WORDS.len())].to_owned();
-                let (tenant, limit) = (self.key().tenant, self.limit(6));
+                let (tenant, limit) = (self.key().tenant, self.index(6));
                 both!(on, search(tenant, words, limit))
             }
         }

@@ -65,8 +65,7 @@ async fn a_new_session_is_there_and_empty<J: Journal>(journal: &J) -> Checked {
 }
 
 async fn each_claim_gives_a_higher_epoch_and_the_same_sid<J: Journal>(journal: &J) -> Checked {
-    let key = key("default", "claimed")?;
-    let first = claim(journal, &key).await?;
+    let (key, first) = claimed(journal, "default", "claimed").await?;
     add(journal, numbered(first, 0, &[1, 2])).await?;
     let mut before = first.epoch;
     for _ in 0..3 {
@@ -80,9 +79,8 @@ async fn each_claim_gives_a_higher_epoch_and_the_same_sid<J: Journal>(journal: &
 }
 
 async fn records_come_back_as_they_were<J: Journal>(journal: &J) -> Checked {
-    let key = key("tenant-2", "A.b_c:d-9")?;
-    let claim = claim(journal, &key).await?;
-    let records = sample::awkward(&key);
+    let (key, claim) = claimed(journal, "tenant-2", "A.b_c:d-9").await?;
+    let records = sample::awkward(&key)?;
     let want = (1..).map(Seq).zip(records.iter().cloned());
     let want: Vec<Entry> = want.map(|(seq, record)| Entry { seq, record }).collect();
     let append = append(claim, Seq(0), records);
@@ -96,11 +94,7 @@ async fn an_append_elsewhere_is_a_conflict<J: Journal>(journal: &J) -> Checked {
     let claim = claim(journal, &key("default", "conflict")?).await?;
     add(journal, numbered(claim, 0, &[1, 2, 3])).await?;
     for after in [0, 1, 2, 4, u64::MAX] {
-        let conflict = Error::Conflict {
-            sid: claim.sid,
-            expected: Seq(after),
-            last: Seq(3),
-        };
+        let conflict = conflict(claim, after, 3);
         let answer = journal.append(numbered(claim, after, &[9])).await;
         same(&format!("append after {after}"), answer, Err(conflict))?;
     }
@@ -126,19 +120,14 @@ async fn the_same_append_again_is_answered_like_the_first<J: Journal>(journal: &
 async fn a_repetition_that_goes_on_is_a_conflict<J: Journal>(journal: &J) -> Checked {
     let claim = claim(journal, &key("default", "longer")?).await?;
     add(journal, numbered(claim, 0, &[1, 2])).await?;
-    let conflict = Error::Conflict {
-        sid: claim.sid,
-        expected: Seq(1),
-        last: Seq(2),
-    };
+    let conflict = conflict(claim, 1, 2);
     let answer = journal.append(numbered(claim, 1, &[2, 3])).await;
     same("append", answer, Err(conflict))?;
     holds(journal, claim, &[1, 2]).await
 }
 
 async fn a_fenced_owner_is_told_first<J: Journal>(journal: &J) -> Checked {
-    let key = key("default", "fenced")?;
-    let old = claim(journal, &key).await?;
+    let (key, old) = claimed(journal, "default", "fenced").await?;
     add(journal, numbered(old, 0, &[1])).await?;
     let new = claim(journal, &key).await?;
     let unborn = Claim {
@@ -151,11 +140,7 @@ async fn a_fenced_owner_is_told_first<J: Journal>(journal: &J) -> Checked {
         ("a conflict", old, 7, 2),
         ("an epoch that was never given", unborn, 1, 2),
     ] {
-        let fenced = Error::Fenced {
-            sid: new.sid,
-            mine: by.epoch,
-            current: new.epoch,
-        };
+        let fenced = fenced(new, by);
         let answer = journal.append(numbered(by, after, &[number])).await;
         same(what, answer, Err(fenced))?;
     }
@@ -165,15 +150,10 @@ async fn a_fenced_owner_is_told_first<J: Journal>(journal: &J) -> Checked {
 }
 
 async fn an_owner_cannot_repeat_what_another_appended<J: Journal>(journal: &J) -> Checked {
-    let key = key("default", "taken-over")?;
-    let old = claim(journal, &key).await?;
+    let (key, old) = claimed(journal, "default", "taken-over").await?;
     add(journal, numbered(old, 0, &[1])).await?;
     let new = claim(journal, &key).await?;
-    let conflict = Error::Conflict {
-        sid: new.sid,
-        expected: Seq(0),
-        last: Seq(1),
-    };
+    let conflict = conflict(new, 0, 1);
     let answer = journal.append(numbered(new, 0, &[1])).await;
     same("append", answer, Err(conflict))?;
     holds(journal, new, &[1]).await
@@ -214,15 +194,10 @@ async fn an_unknown_session_is_named<J: Journal>(journal: &J) -> Checked {
 }
 
 async fn its_owner_releases_a_session_and_may_go_on<J: Journal>(journal: &J) -> Checked {
-    let key = key("default", "released")?;
-    let old = claim(journal, &key).await?;
+    let (key, old) = claimed(journal, "default", "released").await?;
     let new = claim(journal, &key).await?;
     let (sid, unknown) = (new.sid, unknown(new));
-    let fenced = Error::Fenced {
-        sid,
-        mine: old.epoch,
-        current: new.epoch,
-    };
+    let fenced = fenced(new, old);
     let lost = Err(Error::Unknown { sid: unknown });
     for (what, sid, epoch, want) in [
         ("by one before", sid, old.epoch, Err(fenced)),
@@ -240,8 +215,36 @@ async fn claim<J: Journal>(journal: &J, key: &SessionKey) -> Result<Claim, Strin
     journal.claim(key.clone()).await.map_err(said)
 }
 
+/// Claims the session of this tenant and name.
+async fn claimed<J: Journal>(
+    journal: &J,
+    tenant: &str,
+    name: &str,
+) -> Result<(SessionKey, Claim), String> {
+    let key = key(tenant, name)?;
+    let claim = claim(journal, &key).await?;
+    Ok((key, claim))
+}
+
 async fn add<J: Journal>(journal: &J, append: Append) -> Checked {
     journal.append(append).await.map(drop).map_err(said)
+}
+
+fn conflict(claim: Claim, expected: u64, last: u64) -> Error {
+    Error::Conflict {
+        sid: claim.sid,
+        expected: Seq(expected),
+        last: Seq(last),
+    }
+}
+
+/// The answer to an owner that is no longer the current one.
+fn fenced(current: Claim, mine: Claim) -> Error {
+    Error::Fenced {
+        sid: current.sid,
+        mine: mine.epoch,
+        current: current.epoch,
+    }
 }
 
 fn numbered(by: Claim, after: u64, numbers: &[u64]) -> Append {

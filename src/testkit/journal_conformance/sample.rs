@@ -32,17 +32,20 @@ pub(super) fn steered(text: String) -> Arc<Record> {
     )
 }
 
-/// A question, a record without text, and the answer.
-pub(super) fn talk(question: &str, answer: &str) -> Vec<Arc<Record>> {
-    let accepted = Accepted {
-        text: question.to_owned(),
+fn accepted(text: &str) -> Accepted {
+    Accepted {
+        text: text.to_owned(),
         limits: Limits::turns(5),
         idempotency_key: None,
         continues: None,
         place: InboxPosition::Back,
         by: By::default(),
         options: None,
-    };
+    }
+}
+
+/// A question, a record without text, and the answer.
+pub(super) fn talk(question: &str, answer: &str) -> Vec<Arc<Record>> {
     let finished = QueryFinished {
         outcome: Outcome::Answered,
         answer: answer.to_owned(),
@@ -51,7 +54,7 @@ pub(super) fn talk(question: &str, answer: &str) -> Vec<Arc<Record>> {
         cut: None,
     };
     vec![
-        record(QueryFact::Accepted(accepted).into()),
+        record(QueryFact::Accepted(accepted(question)).into()),
         record(ControlFact::Paused(By::local().into()).into()),
         record(QueryFact::Finished(finished).into()),
     ]
@@ -76,15 +79,8 @@ pub(super) fn opened(key: &SessionKey, parent: Option<&str>) -> Result<Arc<Recor
 
 /// Values that an encoding could lose: absent fields, empty and large texts, every kind of
 /// character, numbers without a short decimal, times before 1970.
-pub(super) fn awkward(key: &SessionKey) -> Vec<Arc<Record>> {
-    let opened = Opened {
-        key: key.clone(),
-        profile: ProfileName::oracle(),
-        project: None,
-        parent: None,
-    };
+pub(super) fn awkward(key: &SessionKey) -> Result<Vec<Arc<Record>>, String> {
     let accepted = Accepted {
-        text: "\0 \u{1} \" \\ \n \r\n \u{7f} \u{2028} é 漢 \u{1f600} \u{fffd}".into(),
         limits: Limits {
             max_turns: 100,
             max_tokens: Some(i64::MAX as u64),
@@ -93,8 +89,7 @@ pub(super) fn awkward(key: &SessionKey) -> Vec<Arc<Record>> {
         idempotency_key: Some(String::new()),
         continues: Some(QueryId(u32::MAX)),
         place: InboxPosition::Front,
-        by: By::default(),
-        options: None,
+        ..accepted("\0 \u{1} \" \\ \n \r\n \u{7f} \u{2028} é 漢 \u{1f600} \u{fffd}")
     };
     let warning = IterationWarning {
         turn: 1,
@@ -108,14 +103,14 @@ pub(super) fn awkward(key: &SessionKey) -> Vec<Arc<Record>> {
         turn: None,
         fact: ControlFact::Paused(By::local().into()).into(),
     };
-    vec![
-        record(SessionFact::Opened(opened).into()),
+    Ok(vec![
+        opened(key, None)?,
         record(QueryFact::Accepted(accepted).into()),
         record(BudgetFact::IterationWarning(warning).into()),
         steered(String::new()),
         steered("0123456789abcdef".repeat(16 * 1024)),
         Arc::new(early),
-    ]
+    ])
 }
 
 fn record(fact: Fact) -> Arc<Record> {

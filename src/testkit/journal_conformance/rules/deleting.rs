@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::{Rule, add, claim, empty, entries, holds, numbered, said, unknown};
+use super::{Rule, add, claim, claimed, empty, entries, holds, numbered, said, unknown};
 use crate::{
     journal::{ALL, Append, Error, Journal, Known, Only, SessionStatus, Snapshot},
     model::{Seq, Sid},
@@ -63,8 +63,7 @@ async fn a_deleted_session_is_unknown<J: Journal>(journal: &J) -> Checked {
 async fn a_deletion_under_a_condition_that_fails_changes_nothing<J: Journal>(
     journal: &J,
 ) -> Checked {
-    let key = key("default", "kept")?;
-    let by = claim(journal, &key).await?;
+    let (_, by) = claimed(journal, "default", "kept").await?;
     let append = Append {
         leaves: SessionStatus::Busy,
         ..numbered(by, 0, &[1])

@@ -4,7 +4,7 @@ use std::{cmp::Reverse, sync::Arc};
 
 use futures_util::FutureExt;
 
-use super::{Rule, add, append, claim, empty, entries, numbered, said};
+use super::{Rule, add, append, claim, claimed, empty, entries, numbered, said};
 use crate::{
     journal::{Claim, Journal, Known, Only},
     model::{Seq, TenantId, Timestamp},
@@ -100,8 +100,7 @@ async fn sessions_used_last_come_first<J: Journal>(journal: &J) -> Checked {
         ("c", 5),
         ("e", 0),
     ] {
-        let key = key("default", name)?;
-        let claim = claim(journal, &key).await?;
+        let (key, claim) = claimed(journal, "default", name).await?;
         let mut known = empty(claim.sid, key);
         if number > 0 {
             let mut record = (*sample::numbered(1)).clone();

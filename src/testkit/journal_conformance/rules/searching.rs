@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::{Rule, add, claim, said};
+use super::{Rule, add, claim, claimed, said};
 use crate::{
     journal::{Claim, Hit, Journal},
     model::{Seq, SessionKey, TenantId, Utterance},
@@ -18,8 +18,7 @@ rules![
 ];
 
 async fn all_words_must_occur_as_wholes<J: Journal>(journal: &J) -> Checked {
-    let key = key("default", "said")?;
-    let by = claim(journal, &key).await?;
+    let (_, by) = claimed(journal, "default", "said").await?;
     let texts = [
         "The quick brown fox jumps over the lazy dog",
         "A FOX (quick!) said: words:x NOT y* \"OR\" z",
@@ -86,8 +85,7 @@ async fn the_latest_hit_comes_first<J: Journal>(journal: &J) -> Checked {
 
 async fn a_search_stays_within_its_tenant<J: Journal>(journal: &J) -> Checked {
     for tenant in ["one", "One", "two.three", "two-three"] {
-        let key = key(tenant, "same")?;
-        let by = claim(journal, &key).await?;
+        let (key, by) = claimed(journal, tenant, "same").await?;
         say(journal, by, &["needle of one two three"]).await?;
         let found = journal.search(key.tenant.clone(), "needle".into(), 9).await;
         let want = hit(&key, Seq(1), "needle of one two three");
@@ -99,8 +97,7 @@ async fn a_search_stays_within_its_tenant<J: Journal>(journal: &J) -> Checked {
 }
 
 async fn questions_and_answers_are_found<J: Journal>(journal: &J) -> Checked {
-    let key = key("default", "talk")?;
-    let by = claim(journal, &key).await?;
+    let (_, by) = claimed(journal, "default", "talk").await?;
     let records = sample::talk("where is the needle?", "the needle is in the hay");
     let length = records.len() as u64;
     add(journal, append(by, by.last, records)).await?;
@@ -117,8 +114,7 @@ async fn questions_and_answers_are_found<J: Journal>(journal: &J) -> Checked {
 }
 
 async fn long_texts_are_shown_around_the_first_word<J: Journal>(journal: &J) -> Checked {
-    let key = key("default", "long")?;
-    let by = claim(journal, &key).await?;
+    let (_, by) = claimed(journal, "default", "long").await?;
     let filler = "lorem ipsum\n".repeat(1_000);
     say(journal, by, &[&format!("{filler}the needle {filler}")]).await?;
     let found = journal.search(TenantId::local(), "needle".into(), 9).await;

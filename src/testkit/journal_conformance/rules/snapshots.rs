@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::{Rule, add, claim, numbered, unknown};
+use super::{Rule, add, claim, claimed, fenced, numbered, unknown};
 use crate::{
     journal::{Claim, Error, Journal, Snapshot},
     model::Seq,
@@ -39,15 +39,10 @@ async fn a_newer_snapshot_takes_the_place_of_an_older_one<J: Journal>(journal: &
 }
 
 async fn only_the_owner_may_save<J: Journal>(journal: &J) -> Checked {
-    let key = key("default", "saved")?;
-    let old = claim(journal, &key).await?;
+    let (key, old) = claimed(journal, "default", "saved").await?;
     add(journal, numbered(old, 0, &[1])).await?;
     let new = claim(journal, &key).await?;
-    let fenced = Error::Fenced {
-        sid: new.sid,
-        mine: old.epoch,
-        current: new.epoch,
-    };
+    let fenced = fenced(new, old);
     // A fenced owner is refused even if its snapshot would be ignored.
     for seq in [0, 1, 2] {
         let saved = journal.save(old.sid, old.epoch, taken(seq, "old")).await;
@@ -62,8 +57,7 @@ async fn only_the_owner_may_save<J: Journal>(journal: &J) -> Checked {
 }
 
 async fn a_snapshot_outlives_its_owner<J: Journal>(journal: &J) -> Checked {
-    let key = key("default", "saved")?;
-    let by = claim(journal, &key).await?;
+    let (key, by) = claimed(journal, "default", "saved").await?;
     add(journal, numbered(by, 0, &[1])).await?;
     let saved = journal.save(by.sid, by.epoch, taken(1, "mine")).await;
     same("save", saved, Ok(()))?;

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::{Rule, add, claim, empty, entries, numbered, said};
+use super::{Rule, add, claim, claimed, empty, entries, numbered, said};
 use crate::{
     journal::{ALL, Append, Claim, Error, Journal, Known, SessionStatus},
     model::{Seq, SessionKey, Sid},
@@ -17,8 +17,7 @@ rules![
 ];
 
 async fn a_session_stands_as_the_last_append_left_it<J: Journal>(journal: &J) -> Checked {
-    let key = key("default", "standing")?;
-    let by = claim(journal, &key).await?;
+    let (key, by) = claimed(journal, "default", "standing").await?;
     for (number, standing) in [
         (1, SessionStatus::Idle),
         (2, SessionStatus::Busy),
@@ -77,8 +76,7 @@ async fn a_session_begins_once_with_its_first_records<J: Journal>(journal: &J) -
 }
 
 async fn a_repetition_leaves_the_standing_as_it_is<J: Journal>(journal: &J) -> Checked {
-    let key = key("default", "repeated")?;
-    let by = claim(journal, &key).await?;
+    let (key, by) = claimed(journal, "default", "repeated").await?;
     for (what, number, standing) in [
         ("the first", 1, SessionStatus::Busy),
         ("the second", 2, SessionStatus::Idle),
@@ -105,8 +103,7 @@ async fn unfinished_sessions_come_in_the_order_of_their_numbers<J: Journal>(
         ("default", "new", None),
         ("default", "a", Some(SessionStatus::Busy)),
     ] {
-        let key = key(tenant, name)?;
-        let by = claim(journal, &key).await?;
+        let (key, by) = claimed(journal, tenant, name).await?;
         if let Some(standing) = standing {
             add(journal, left(by, 1, standing)).await?;
             let known = at(&key, by.sid, 1, standing);
