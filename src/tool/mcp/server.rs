@@ -19,7 +19,7 @@ use rmcp::{
     model::{
         CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest,
         Implementation, JsonObject, PaginatedRequestParams, PingRequest, ProgressNotificationParam,
-        ProtocolVersion, RequestId, ServerResult,
+        ProtocolVersion, ServerResult,
     },
     service::{NotificationContext, PeerRequestOptions},
     transport::{
@@ -29,7 +29,7 @@ use rmcp::{
     },
 };
 use tokio::{
-    sync::{Notify, broadcast, mpsc, oneshot, watch},
+    sync::{Notify, mpsc, oneshot, watch},
     task::JoinSet,
     time::{Instant, sleep_until, timeout},
 };
@@ -39,6 +39,7 @@ use tokio_util::{
 };
 
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use super::{Declared, KnownTool, Pins, Settings, Transport, process::Process, result};
 use crate::{
@@ -51,8 +52,8 @@ use crate::{
 
 /// State of a server that starts with its first call.
 const IDLE: &str = "idle";
-/// Responses that cannot be read and that the calls have not seen.
-const UNREAD: usize = 4;
+/// Code of the error that takes the place of a response that cannot be read.
+const UNREAD: i32 = -32_050;
 /// Waiting calls of a server.
 const QUEUE: usize = 64;
 /// Most tools of a server.
@@ -217,12 +218,7 @@ impl Server {
     }
 
     async fn connect(&self) -> Result<Connection, String> {
-        let settings = &self.settings;
-        let handler = Handler {
-            listed: Arc::default(),
-            unread: broadcast::Sender::new(UNREAD),
-            progress: ProgressDispatcher::default(),
-        };
+        let (settings, handler) = (&self.settings, Handler::default());
         let ours = handler.clone();
         let (most, oversized) = (settings.max_reply_bytes, Arc::new(AtomicBool::new(false)));
         let (service, process) = match &settings.transport {
@@ -234,7 +230,6 @@ impl Server {
                 let lines = AnyDelimiterCodec::new_with_max_length(newline(), newline(), most);
                 let oversized = Arc::clone(&oversized);
                 let (server, mend) = (settings.name.clone(), settings.mend);
-                let unread = handler.unread.clone();
                 // rmcp's own reader would skip a line that is too long, and its call would wait.
                 let messages = FramedRead::new(output, lines)
                     .take_while(move |line| {
@@ -246,7 +241,7 @@ impl Server {
                     .filter_map(move |line| {
                         let line = line.unwrap_or_default();
                         let line = mend(&String::from_utf8_lossy(&line));
-                        ready(read(&line, &server, &unread))
+                        ready(read(&line, &server))
                     });
                 let input = FramedWrite::new(input, JsonRpcMessageCodec::default());
                 let transport = SinkStreamTransport::new(input, messages);
@@ -402,8 +397,6 @@ impl Server {
         let params = CallToolRequestParams::new(job.tool).with_arguments(job.arguments);
         let request = CallToolRequest::new(params).into();
         let options = PeerRequestOptions::no_options();
-        let unread = &link.handler.unread;
-        let mut unreadable = unread.subscribe();
         let answer = match link.peer.send_cancellable_request(request, options).await {
             Err(error) => Err(error),
             Ok(mut handle) => {
@@ -420,11 +413,6 @@ impl Server {
                             let cancel = handle.cancel(Some("no longer needed".to_owned()));
                             let _ = timeout(BRIEF, cancel).await;
                             return self.is_alive(&link).await;
-                        }
-                        Ok(line) = unreadable.recv() => {
-                            if unread.receiver_count() == 1 || names(&line, &handle.id) {
-                                break Err(ServiceError::UnexpectedResponse);
-                            }
                         }
                         Some(step) = steps.next() => job.progress.report(CallStep {
                             done: step.progress,
@@ -448,7 +436,7 @@ impl Server {
         let (name, most) = (&self.settings.name, self.settings.max_reply_bytes);
         let why = match answer {
             Ok(ServerResult::CallToolResult(result)) => return result::output(result, name),
-            Err(ServiceError::UnexpectedResponse) => refuse!(
+            Err(ServiceError::McpError(error)) if error.code.0 == UNREAD => refuse!(
                 "the result from the MCP server `{name}` cannot be read: whether the call had an \
                  effect is unknown"
             ),
@@ -500,29 +488,23 @@ impl Settings {
     }
 }
 
-/// Reads a message. A response that cannot be read is told to the calls that wait.
-fn read<T: DeserializeOwned>(
-    line: &str,
-    server: &str,
-    unread: &broadcast::Sender<Arc<str>>,
-) -> Option<T> {
-    let message = serde_json::from_str(line);
-    if let Err(error) = &message
-        && line.contains("\"jsonrpc\"")
-        && !line.contains("\"method\"")
-    {
-        tracing::warn!(server, %error, "cannot read a response of an MCP server");
-        let _ = unread.send(line.into());
+/// Reads a message. For a response that cannot be read, its call gets an error.
+fn read<T: DeserializeOwned>(line: &str, server: &str) -> Option<T> {
+    let error = match serde_json::from_str(line) {
+        Ok(message) => return Some(message),
+        Err(error) => error,
+    };
+    if !line.contains("\"jsonrpc\"") || line.contains("\"method\"") {
+        return None;
     }
-    message.ok()
-}
-
-/// Whether a broken response has this id.
-fn names(line: &str, id: &RequestId) -> bool {
-    let told = line.replace(' ', "");
-    [",", "}"]
-        .iter()
-        .any(|end| told.contains(&format!("\"id\":{id}{end}")))
+    tracing::warn!(server, %error, "cannot read a response of an MCP server");
+    let line = line.replace(' ', "");
+    let (before, result) = line.split_once("\"result\":").unwrap_or((&line, ""));
+    let mut parts = [before, result].into_iter();
+    let (_, id) = parts.find_map(|part| part.rsplit_once("\"id\":"))?;
+    let id: u64 = id.split([',', '}']).next()?.parse().ok()?;
+    let error = json!({"code": UNREAD, "message": "unreadable"});
+    serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "error": error})).ok()
 }
 
 #[derive(Clone)]
@@ -541,11 +523,9 @@ struct Connection {
 }
 
 /// Our side of a connection: it declares no capabilities.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Handler {
     listed: Arc<Notify>,
-    /// Responses that cannot be read.
-    unread: broadcast::Sender<Arc<str>>,
     progress: ProgressDispatcher,
 }
 
