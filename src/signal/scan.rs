@@ -366,7 +366,7 @@ impl Scanner {
         Tag::Text
     }
 
-    /// An analysis without marks, which is told from a word when the reply is complete.
+    /// An analysis without marks. Only a complete reply shows that it is no other word.
     fn analysis(&self, end: usize, view: View<'_>) -> Tag {
         let rest = view.text_from(end);
         let is_prose = |c: char| c.is_whitespace() || c.is_lowercase() || ".,;:-_')(".contains(c);
@@ -445,8 +445,10 @@ impl Scanner {
             };
             match ends {
                 Some(true) => {
+                    let length = close.map_or(0, str::len);
+                    visit(length);
+                    self.at += length;
                     self.region = Region::Prose;
-                    self.at += close.map_or(0, str::len);
                     return;
                 }
                 None if !view.is_last() => return,

@@ -96,7 +96,7 @@ pub(super) fn read(
         }
     };
     let Some((end, calls)) = body else {
-        // What is no call is told from one that cannot be read by its tool and its words.
+        // A call that cannot be read names a tool, and has a mark or an argument's key.
         let says = !is_bare || ARGUMENTS.split(' ').any(|key| head.contains(key));
         let tool = named(head).filter(|_| says)?;
         let length = text.find("<signal").unwrap_or(text.len());
