@@ -1,6 +1,6 @@
 //! The tool calls of a turn: run, pending or refused.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use super::{
     draft::Draft,
@@ -23,7 +23,7 @@ use crate::{
         },
         tool::{ToolApproval, ToolRepeat},
     },
-    signal::{self, ReplyReading},
+    signal,
 };
 
 /// Renames duplicate call ids within a reply, because some providers number all of them 0 and each
@@ -57,51 +57,33 @@ pub(super) fn mend(parts: &mut [Part], tools: &[ToolSpec]) {
         {
             spec.name.clone_into(&mut call.name);
             call.decode_again();
-            if let Ok(mut arguments) = call.parsed()
-                && schema::mend(&spec.schema, &mut arguments)
-            {
-                call.arguments = arguments.to_string();
+            if let Ok(odd) = call.parsed() {
+                let mut arguments = odd.clone();
+                schema::mend(&spec.schema, &mut arguments);
+                if arguments != odd {
+                    call.arguments = arguments.to_string();
+                }
             }
         }
     }
 }
 
-/// Replaces the calls that a reply has in its text by calls of its own.
-pub(super) fn with_written(
-    parts: Vec<Part>,
-    reading: &mut ReplyReading,
-    id: impl Fn(usize) -> CallId,
-) -> Vec<Part> {
-    let mut from = 0;
-    let mut cut = |part| {
+/// Cuts these ranges out of a reply's text, and the parts that are blank then.
+pub(super) fn cut(parts: &mut Vec<Part>, cuts: &[Range<usize>]) {
+    let mut at = 0;
+    parts.retain_mut(|part| {
         let Part::Text { text } = part else {
-            return Some(part);
+            return true;
         };
-        let mut kept = String::new();
-        let end = from + text.len();
-        let mut at = from;
-        for gone in reading
-            .cuts
-            .iter()
-            .filter(|gone| gone.end > from && gone.start < end)
-        {
-            kept.push_str(text.get(at - from..gone.start.max(at) - from).unwrap_or(""));
-            at = gone.end.min(end);
-        }
-        kept.push_str(text.get(at - from..).unwrap_or(""));
-        from = end;
-        let is_kept = at == end - text.len() || !kept.trim().is_empty();
-        is_kept.then(|| Part::text(kept))
-    };
-    let mut parts: Vec<Part> = parts.into_iter().filter_map(&mut cut).collect();
-    let calls = reading.calls.drain(..).zip(0..);
-    parts.extend(calls.map(|(call, number)| {
-        Part::ToolCall(ToolCall {
-            id: id(number),
-            ..call
-        })
-    }));
-    parts
+        let length = text.len();
+        text.retain(|c| {
+            let next = cuts.partition_point(|cut| cut.end <= at);
+            let is_kept = cuts.get(next).is_none_or(|cut| at < cut.start);
+            at += c.len_utf8();
+            is_kept
+        });
+        text.len() == length || !text.trim().is_empty()
+    });
 }
 
 /// Records each call as requested or refused, and starts those that may run. All are refused if

@@ -98,14 +98,14 @@ pub(super) fn problem_of_answer(schema: &Value, answer: &Value) -> Option<String
 }
 
 /// Turns values that are right but odd, such as `"5"` or `5.0` for an integer, into those that the
-/// schema asks for. Says whether it changed any.
-pub(super) fn mend(schema: &Value, arguments: &mut Value) -> bool {
-    mend_part(schema, schema, arguments, &mut MOST_MENDED.clone())
+/// schema asks for.
+pub(super) fn mend(schema: &Value, arguments: &mut Value) {
+    mend_part(schema, schema, arguments, &mut MOST_MENDED.clone());
 }
 
-fn mend_part(root: &Value, schema: &Value, value: &mut Value, steps: &mut usize) -> bool {
+fn mend_part(root: &Value, schema: &Value, value: &mut Value, steps: &mut usize) {
     let Some(left) = steps.checked_sub(1) else {
-        return false;
+        return;
     };
     *steps = left;
     // The schema and those that it consists of.
@@ -120,7 +120,6 @@ fn mend_part(root: &Value, schema: &Value, value: &mut Value, steps: &mut usize)
     }
     let types: Vec<&str> = parts.iter().flat_map(|part| types(part)).collect();
     let fits = |value: &Value| types.iter().any(|name| is_of_type(value, name));
-    let mut is_changed = false;
     if let Value::String(text) = &*value
         && !types.is_empty()
         && !fits(value)
@@ -130,39 +129,32 @@ fn mend_part(root: &Value, schema: &Value, value: &mut Value, steps: &mut usize)
         && let Ok(meant) = serde_json::from_str(word.map_or(text, |word| *word))
         && fits(&meant)
     {
-        (*value, is_changed) = (meant, true);
+        *value = meant;
     }
     if types.contains(&"integer")
         && !types.contains(&"number")
         && let Some(number) = value.as_f64().filter(|_| value.is_f64() && fits(value))
         && let Ok(whole) = format!("{number:.0}").parse::<i64>()
     {
-        (*value, is_changed) = (whole.into(), true);
+        *value = whole.into();
     }
-    match value {
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                for part in &parts {
-                    let known = part["properties"].get(name);
-                    if let Some(part) = known.or_else(|| part.get("additionalProperties")) {
-                        is_changed |= mend_part(root, part, field, steps);
-                    }
+    for part in parts {
+        let (fields, items) = (&part["properties"], list(part, "prefixItems"));
+        let (others, further) = (part.get("additionalProperties"), part.get("items"));
+        match value {
+            Value::Object(values) => values.iter_mut().for_each(|(name, value)| {
+                if let Some(part) = fields.get(name).or(others) {
+                    mend_part(root, part, value, steps);
                 }
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter_mut().enumerate() {
-                for part in &parts {
-                    let first = list(part, "prefixItems").get(index);
-                    if let Some(part) = first.or_else(|| part.get("items")) {
-                        is_changed |= mend_part(root, part, item, steps);
-                    }
+            }),
+            Value::Array(values) => values.iter_mut().enumerate().for_each(|(at, value)| {
+                if let Some(part) = items.get(at).or(further) {
+                    mend_part(root, part, value, steps);
                 }
-            }
+            }),
+            _ => {}
         }
-        _ => {}
     }
-    is_changed
 }
 
 enum Failure {

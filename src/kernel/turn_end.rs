@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     model::{
-        Attempt, CallId, Cut, FaultCode, ForcedBy, Message, Outcome, QueryType, Reply, Role,
-        SignalFields, SignalType, StopReason, Usage,
+        Attempt, CallId, Cut, FaultCode, ForcedBy, Message, Outcome, Part, QueryType, Reply, Role,
+        SignalFields, SignalType, StopReason, ToolCall, Usage,
         record::{
             AgentFact, LoopDetected, LoopKind, Replied, SignalFact, SignalPresence, TurnFact,
             TurnMode,
@@ -38,30 +38,29 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         parts: reply.parts,
     };
     let tools = draft.query.tools(draft.policy());
-    let has_calls = message.calls().next().is_some();
-    let mut read = signal::read_reply(
-        &whole(&message),
-        if has_calls {
-            Arc::default()
-        } else {
-            Arc::clone(&tools)
-        },
-        draft.query.options().format.is_text(),
-        draft.now.at,
-    );
+    // Beside calls of its own, a reply has none in its text.
+    let readable = match message.calls().next() {
+        Some(_) => Arc::default(),
+        None => Arc::clone(&tools),
+    };
+    let is_text = draft.query.options().format.is_text();
+    let read = signal::read_reply(&whole(&message), readable, is_text, draft.now.at);
     if !read.cuts.is_empty() {
-        let (query, turn) = (draft.query.id, draft.query.turn);
-        let id = |number| CallId::new(&format!("text_{}_{}_{number}", query.0, turn.0));
-        message.parts = calls::with_written(message.parts, &mut read, id);
+        calls::cut(&mut message.parts, &read.cuts);
     }
+    let stop = match reply.stop {
+        StopReason::EndTurn if !read.calls.is_empty() => StopReason::ToolCalls,
+        stop => stop,
+    };
+    let (query, turn) = (draft.query.id.0, draft.query.turn.0);
+    let written = read.calls.into_iter().zip(0..).map(|(call, number)| {
+        let id = CallId::new(&format!("text_{query}_{turn}_{number}"));
+        Part::ToolCall(ToolCall { id, ..call })
+    });
+    message.parts.extend(written);
     message.parts = calls::with_unique_ids(message.parts);
     calls::mend(&mut message.parts, &tools);
     let reading = read.reading;
-    let has_written = !has_calls && message.calls().next().is_some();
-    let stop = match reply.stop {
-        StopReason::EndTurn if has_written => StopReason::ToolCalls,
-        stop => stop,
-    };
     let finding = if matches!(reply.stop, StopReason::MaxTokens | StopReason::Paused) {
         Finding::Nothing
     } else {

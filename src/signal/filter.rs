@@ -9,6 +9,7 @@ use super::{
     block::{Block, BlockNesting, NearMiss},
     fields,
     lone::{LoneFence, Rejected, check_blank},
+    mark::{self, Mark},
     read,
     scan::{Offer, Scanner, Token, TokenKind},
     tag,
@@ -20,7 +21,7 @@ use crate::model::signal::SignalClass;
 
 #[derive(Debug, Default)]
 pub(super) struct SignalFilter {
-    scanner: Scanner,
+    pub(super) scanner: Scanner,
     tidy: WhitespaceNormalizer,
     pending: Vec<PendingToken>,
     /// Indices of unmatched opening tags.
@@ -33,10 +34,9 @@ pub(super) struct SignalFilter {
     /// Whether the block's signal is terminal.
     is_end: bool,
     pub(super) near_miss: Option<NearMiss>,
-    pub(super) written: Vec<Written>,
     pub(super) verdict: Verdict,
-    /// Length of the text that was shown before a thought without an opening tag ended.
-    pub(super) thought: usize,
+    /// Where the reply ended before its text did.
+    pub(super) over: Option<usize>,
     /// Whether a reasoning tag has occurred.
     thoughts_seen: bool,
     /// End of the text that was shown before its token was complete.
@@ -72,7 +72,7 @@ impl SignalFilter {
     /// Reads the new part of the window and appends visible text to `out`.
     pub(super) fn feed(&mut self, view: View<'_>, out: &mut String) {
         while let Some(token) = self.scanner.next(view) {
-            let token = self.check_fence(token, view);
+            self.check_fence(token, view);
             if !self.is_holding() {
                 self.release(view, out);
             }
@@ -92,14 +92,9 @@ impl SignalFilter {
             .map_or(self.scanner.position(), |pending| pending.token.span.start)
     }
 
-    /// Where the reply ended before its text did.
-    pub(super) const fn over(&self) -> Option<usize> {
-        self.scanner.over()
-    }
-
     const fn is_holding(&self) -> bool {
         let is_open = !self.open.is_empty() || !self.near_misses.is_empty();
-        is_open || self.fence.is_some() || !self.written.is_empty()
+        is_open || self.fence.is_some() || !self.scanner.written.is_empty()
     }
 
     fn take(&mut self, token: Token, view: View<'_>, out: &mut String) {
@@ -121,69 +116,66 @@ impl SignalFilter {
             TokenKind::ThoughtEnd if self.is_holding() => self.push_pending(token),
             TokenKind::ThoughtEnd => self.end_thought(out),
             TokenKind::Hidden => {}
-            TokenKind::Call => {
-                self.written.extend(self.scanner.take_written());
-                self.push_pending(token);
-            }
+            TokenKind::Over => self.over = self.over.or(Some(token.span.start)),
+            TokenKind::Call => self.push_pending(token),
             TokenKind::FenceOpen => {
                 if self.block.is_none() {
-                    let offer = self.scanner.offer().clone();
+                    let offer = self.scanner.offer.clone();
                     self.fence = Some((self.pending.len(), LoneFence::new(token.span.end, offer)));
                 }
                 self.push_or_emit(token, view, out);
             }
             TokenKind::Cut if self.open.is_empty() => {}
             TokenKind::Cut => self.push_pending(token),
-            TokenKind::Text | TokenKind::FenceBody | TokenKind::FenceClose => {
+            TokenKind::Text | TokenKind::FenceBody => self.push_or_emit(token, view, out),
+            TokenKind::FenceClose => {
                 self.push_or_emit(token, view, out);
+                self.take_fenced_call(token.span.end);
             }
         }
     }
 
-    fn end_thought(&mut self, out: &str) {
+    fn end_thought(&mut self, out: &mut String) {
         if !std::mem::replace(&mut self.thoughts_seen, true) {
             (self.block, self.near_miss, self.is_end) = (None, None, false);
-            self.thought = out.len();
+            out.clear();
         }
     }
 
-    /// Gives the fence up if it contains, or precedes, anything but one block or call. Returns the
-    /// token, or that of the call.
-    fn check_fence(&mut self, token: Token, view: View<'_>) -> Token {
+    /// Gives the fence up if it contains, or precedes, anything but one block or call.
+    fn check_fence(&mut self, token: Token, view: View<'_>) {
         let Some((_, fence)) = &mut self.fence else {
-            return token;
+            return;
         };
         let checked = match token.kind {
             TokenKind::FenceBody => fence.feed(view.until(token.span.end, WindowEnd::MayGrow)),
             TokenKind::FenceClose => fence.feed(view.until(token.span.start, WindowEnd::None)),
             TokenKind::Text => check_blank(token, view),
-            TokenKind::Thought | TokenKind::Hidden => Ok(()),
+            TokenKind::Thought | TokenKind::Hidden | TokenKind::Over => Ok(()),
             _anything_else => Err(Rejected),
         };
         if checked.is_err() {
             self.fence = None;
         }
-        match token.kind {
-            TokenKind::FenceClose => self.fenced_call(token.span.end).unwrap_or(token),
-            _ => token,
-        }
     }
 
-    /// The call that fills the fence, which ends at `end`.
-    fn fenced_call(&mut self, end: usize) -> Option<Token> {
-        let (first, fence) = self.fence.as_mut()?;
-        let written = fence.take_written()?;
-        let start = self.pending[*first].token.span.start;
-        self.pending.truncate(*first);
-        self.fence = None;
-        let span = Span::new(start, end);
-        self.written.push(Written {
-            span,
-            is_marked: false,
-            ..written
-        });
-        let kind = TokenKind::Call;
-        Some(Token { kind, span })
+    /// Replaces the tokens of a fence, which ends at `end`, by the call that fills it.
+    fn take_fenced_call(&mut self, end: usize) {
+        let fence = self.fence.take_if(|(_, fence)| !fence.written().is_empty());
+        if let Some((first, mut fence)) = fence {
+            let span = Span::new(self.pending[first].token.span.start, end);
+            self.pending.truncate(first);
+            self.push_pending(Token {
+                kind: TokenKind::Call,
+                span,
+            });
+            let written = fence.written().drain(..).map(|written| Written {
+                span,
+                is_marked: false,
+                ..written
+            });
+            self.scanner.written.extend(written);
+        }
     }
 
     /// `</signal>` matches an opening tag, else a near miss; `</signals>` only a near miss. A stray
@@ -219,12 +211,9 @@ impl SignalFilter {
             let mut nest = BlockNesting::default();
             let mut tokens = self.pending[opening..].iter().map(|pending| pending.token);
             self.block = tokens.find_map(|token| nest.take(token));
-            let kind = self
-                .block
-                .as_ref()
-                .map(|block| read::kind(view.slice(block.opening)));
-            let class = kind.and_then(Result::ok).map(|kind| kind.class());
-            self.is_end = class == Some(SignalClass::Terminal);
+            let opening = self.block.as_ref().map(|block| view.slice(block.opening));
+            let kind = opening.and_then(|opening| read::kind(opening).ok());
+            self.is_end = kind.is_some_and(|kind| kind.class() == SignalClass::Terminal);
         }
     }
 
@@ -248,15 +237,13 @@ impl SignalFilter {
         {
             self.fence = None;
         }
-        if let Some(call) = self.fenced_call(view.end()) {
-            self.push_pending(call);
-        }
-        self.finish_thought(out);
+        self.take_fenced_call(view.end());
+        let from = self.finish_thought(out);
         let opens_block = |pending: &PendingToken| {
             pending.token.kind == TokenKind::Open && pending.mate.is_some()
         };
-        if let Some(opening) = self.pending.iter().position(opens_block) {
-            self.record_block(opening, view);
+        if let Some(opening) = self.pending[from..].iter().position(opens_block) {
+            self.record_block(from + opening, view);
         }
         if self.block.is_some() {
             self.fence = None;
@@ -267,7 +254,7 @@ impl SignalFilter {
             self.block = fence.into_block();
         }
         let end = pending.last().map_or(0, |pending| pending.token.span.end);
-        let (mut next, mut shown) = (0, Vec::new());
+        let (mut next, mut shown) = (from, Vec::new());
         while let Some(PendingToken { token, mate }) = pending.get(next) {
             next += 1;
             match (token.kind, mate) {
@@ -281,8 +268,8 @@ impl SignalFilter {
                         next = tag.unwrap_or(pending.len());
                     }
                 }
-                (TokenKind::Close | TokenKind::ClosePlural | TokenKind::Cut, None) => {}
-                (TokenKind::ThoughtEnd, None) => {}
+                (TokenKind::Close | TokenKind::ClosePlural | TokenKind::Cut, None)
+                | (TokenKind::ThoughtEnd, None) => {}
                 (_text, None) => shown.push(*token),
             }
         }
@@ -294,49 +281,45 @@ impl SignalFilter {
         }
     }
 
-    /// Drops what was held back before the end of a thought without an opening tag.
-    fn finish_thought(&mut self, out: &str) {
+    /// Drops what was held back before the end of a thought without an opening tag. Returns the index
+    /// of what follows.
+    fn finish_thought(&mut self, out: &mut String) -> usize {
         let mut next = 0;
-        while let Some(PendingToken { token, mate }) = self.pending.get(next) {
-            if token.kind == TokenKind::ThoughtEnd && !self.thoughts_seen {
+        while let Some(PendingToken { token, mate }) = self.pending.get(next)
+            && !self.thoughts_seen
+        {
+            next = mate.unwrap_or(next) + 1;
+            if token.kind == TokenKind::ThoughtEnd {
                 let end = token.span.end;
                 self.end_thought(out);
-                self.pending.drain(..=next);
-                if let Some((first, _)) = &mut self.fence {
-                    *first -= next + 1;
-                }
-                self.pending
-                    .iter_mut()
-                    .filter_map(|pending| pending.mate.as_mut())
-                    .for_each(|mate| *mate -= next + 1);
-                self.written.retain(|written| written.span.start >= end);
-                return;
+                let written = &mut self.scanner.written;
+                written.retain(|written| written.span.start >= end);
+                return next;
             }
-            next = mate.unwrap_or(next) + 1;
         }
+        0
     }
 
     /// Calls count if only signals follow them. With a terminal signal, a text that has calls is an
     /// answer about them.
     fn judge(&self, shown: &[Token], view: View<'_>) -> Verdict {
-        let Some(last) = self.written.last() else {
+        let written = &self.scanner.written;
+        let Some(last) = written.last() else {
             return Verdict::Text;
         };
         let is_text = |token: &&Token| {
             token.kind != TokenKind::Call && !view.slice(token.span).trim().is_empty()
         };
-        let is_followed = |token: &Token| token.span.start >= last.span.end;
-        let is_followed = shown.iter().filter(is_text).any(is_followed);
-        let has_text = self.tidy.has_begun() || shown.iter().any(|token| is_text(&token));
-        let mut written = self.written.iter();
-        if self.is_end && has_text {
+        let text = shown.iter().rfind(is_text);
+        let is_followed = text.is_some_and(|text| text.span.start >= last.span.end);
+        if self.is_end && (text.is_some() || self.tidy.begun)
+            || is_followed && !written.iter().any(|written| written.is_marked)
+        {
             Verdict::Text
-        } else if !is_followed && written.all(|written| written.calls.is_ok()) {
-            Verdict::Calls
-        } else if !is_followed || self.written.iter().any(|written| written.is_marked) {
+        } else if is_followed || written.iter().any(|written| written.calls.is_err()) {
             Verdict::NearMiss
         } else {
-            Verdict::Text
+            Verdict::Calls
         }
     }
 
@@ -356,7 +339,7 @@ impl SignalFilter {
                 Some(offset) => {
                     to += offset;
                     let is_tag = rest[offset] == b'<' && tag::may_begin(&rest[offset + 1..]);
-                    if !is_tag && !self.scanner.may_mark(to, view) {
+                    if !is_tag && mark::at(view.text_from(to)).0 == Mark::Absent {
                         to += 1;
                         continue;
                     }

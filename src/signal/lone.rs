@@ -13,7 +13,6 @@ pub(super) struct LoneFence {
     inner: Scanner,
     nesting: BlockNesting,
     block: Option<Block>,
-    written: Option<Written>,
     has_ended: bool,
 }
 
@@ -25,7 +24,6 @@ impl LoneFence {
     pub(super) fn new(start: usize, offer: Offer) -> Self {
         Self {
             inner: Scanner::new(start, offer),
-            written: None,
             nesting: BlockNesting::default(),
             block: None,
             has_ended: false,
@@ -41,7 +39,7 @@ impl LoneFence {
             self.take(token, content)?;
         }
         self.has_ended = content.is_last();
-        match self.block.is_none() && self.written.is_none() && self.has_ended {
+        match self.block.is_none() && self.inner.written.is_empty() && self.has_ended {
             true => Err(Rejected),
             false => Ok(()),
         }
@@ -51,8 +49,9 @@ impl LoneFence {
         self.block
     }
 
-    pub(super) const fn take_written(&mut self) -> Option<Written> {
-        self.written.take()
+    /// The call that fills the fence.
+    pub(super) const fn written(&mut self) -> &mut Vec<Written> {
+        &mut self.inner.written
     }
 
     fn take(&mut self, token: Token, view: View<'_>) -> Result<(), Rejected> {
@@ -63,10 +62,7 @@ impl LoneFence {
         }
         match token.kind {
             TokenKind::Text => check_blank(token, view),
-            TokenKind::Call if self.block.is_none() && self.written.is_none() => {
-                self.written = self.inner.take_written();
-                Ok(())
-            }
+            TokenKind::Call if self.block.is_none() && self.inner.written.len() == 1 => Ok(()),
             _anything_else => Err(Rejected),
         }
     }

@@ -70,7 +70,7 @@ pub struct ReplyReading {
 
 /// Reads a reply that was complete at `at`.
 pub fn read(reply: &str, at: Timestamp) -> Reading {
-    read_with(reply, Offer::default(), at).reading
+    read_reply(reply, Arc::default(), true, at).reading
 }
 
 /// Reads a reply that may call these tools in its text, because servers do not recognize the calls
@@ -81,45 +81,38 @@ pub fn read_reply(
     is_text: bool,
     at: Timestamp,
 ) -> ReplyReading {
-    let is_json = !is_text;
-    read_with(reply, Offer { tools, is_json }, at)
-}
-
-fn read_with(reply: &str, offer: Offer, at: Timestamp) -> ReplyReading {
     let view = View::whole(reply);
     let mut text = String::with_capacity(reply.len());
-    let mut filter = SignalFilter::new(offer);
+    let mut filter = SignalFilter::new(Offer { tools, is_text });
     filter.feed(view, &mut text);
-    let (verdict, over) = (filter.verdict, filter.over());
-    if filter.thought > 0 {
-        text = text[filter.thought..].trim_start().to_owned();
-    }
+    // What follows a thought without an opening tag.
+    text.drain(..text.len() - text.trim_start().len());
+    let written = filter.scanner.written;
     let rejected = |reason, span| {
         let raw_xml = view.slice(span).to_owned();
         visit(raw_xml.len());
         Finding::Rejection(Rejection { reason, raw_xml })
     };
-    let finding = match (filter.block, filter.near_miss, filter.written.first()) {
-        (_, _, Some(written)) if verdict == Verdict::NearMiss => {
+    let finding = match (filter.block, filter.near_miss, written.first()) {
+        (_, _, Some(written)) if filter.verdict == Verdict::NearMiss => {
             rejected(fault(written), written.span)
         }
         (Some(block), ..) => interpret(&block, view, at),
         (None, Some(near), _) => rejected(tag::fault(view.slice(near.tag)), near.whole),
         (None, None, _) => Finding::Nothing,
     };
-    let written = filter.written.into_iter();
-    let written: Vec<_> = written.filter(|_| verdict == Verdict::Calls).collect();
-    let spans = written
-        .iter()
-        .map(|written| written.span.start..written.span.end);
+    let (mut calls, mut cuts) = (Vec::new(), Vec::new());
+    if filter.verdict == Verdict::Calls {
+        for one in written {
+            cuts.push(one.span.start..one.span.end);
+            calls.extend(one.calls.into_iter().flatten());
+        }
+    }
+    cuts.extend(filter.over.map(|over| over..reply.len()));
     ReplyReading {
         reading: Reading { finding, text },
-        cuts: spans.chain(over.map(|over| over..reply.len())).collect(),
-        calls: written
-            .into_iter()
-            .filter_map(|written| written.calls.ok())
-            .flatten()
-            .collect(),
+        calls,
+        cuts,
     }
 }
 

@@ -9,27 +9,27 @@
 
 use std::sync::Arc;
 
-use memchr::{memchr, memchr2_iter, memchr3, memmem};
+use memchr::{memchr, memchr2, memchr3};
 
 use super::{
     fence::{Fence, Line, LineProbe, Purpose},
+    mark::{self, Mark},
     tag::{Tag, TagProbe},
-    thought::{self, Thought},
     ticks::{BacktickRuns, InlineCode},
-    token::{self, Meaning},
     view::{Span, View, visit},
     written::{self, Written},
 };
 use crate::model::ToolSpec;
 
-/// Prose is searched in pieces of this size, because the marks of a line can be dense.
+/// Prose is searched in pieces of this size, because what one search finds may be far behind what
+/// the other does.
 const PIECE: usize = 64;
 /// Marks whose calls cannot be read, after which no more are read.
 const MOST_FAILED: usize = 8;
 /// Longest header of a message in harmony.
 const HEADER: usize = 200;
-/// Harmony without its marks.
-const PLAIN: [&str; 3] = ["analysis", "assistantfinal", "assistantcommentary"];
+/// What an answer begins with in harmony without its marks.
+const FINAL: &str = "assistantfinal";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
@@ -49,8 +49,10 @@ pub(super) enum TokenKind {
     ThoughtEnd,
     /// A written call, or several.
     Call,
-    /// A mark of a chat template, or what follows the end of the reply.
+    /// A mark of a chat template.
     Hidden,
+    /// The end of the reply and what follows it, possibly in pieces.
+    Over,
     FenceOpen,
     /// Content of a fence, possibly in pieces.
     FenceBody,
@@ -68,9 +70,8 @@ enum Region {
     #[default]
     Prose,
     InFence(Fence),
-    /// Lasts until the closing tag of this name in brackets of this kind; without a name, until the
-    /// next token of a chat template.
-    InThought(&'static str, u8),
+    /// Lasts until this closing tag; without one, until the next token of a chat template.
+    InThought(Option<&'static str>),
     /// After the end of the reply.
     Over,
 }
@@ -80,19 +81,8 @@ enum Region {
 pub(super) struct Offer {
     /// The tools whose written calls are read.
     pub(super) tools: Arc<[ToolSpec]>,
-    /// Whether the answer is JSON, so that JSON without a mark is no call.
-    pub(super) is_json: bool,
-}
-
-/// What begins at a bracket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    Thought(TokenKind, &'static str, usize),
-    Call,
-    /// A token of a chat template, up to this position.
-    Token(usize),
-    Absent,
-    Undecided,
+    /// Whether the answer is text. JSON without a mark is no call if the answer is JSON.
+    pub(super) is_text: bool,
 }
 
 #[derive(Debug)]
@@ -106,19 +96,15 @@ pub(super) struct Scanner {
     ticks: BacktickRuns,
     tag: Option<TagProbe>,
     queued: Option<Token>,
-    offer: Offer,
-    written: Option<Written>,
+    pub(super) offer: Offer,
+    /// The calls of the tokens so far.
+    pub(super) written: Vec<Written>,
     failed: usize,
     /// Whether there was text besides white space.
     begun: bool,
     /// Whether an opening tag of reasoning was in mid-line.
     mentioned: bool,
-    /// Whether `<s>` was, as in HTML.
     struck: bool,
-    harmony: bool,
-    /// Where the search for the end of an analysis without marks goes on.
-    analysed: usize,
-    over: Option<usize>,
 }
 
 impl Default for Scanner {
@@ -130,15 +116,6 @@ impl Default for Scanner {
 impl Scanner {
     pub(super) fn new(start: usize, offer: Offer) -> Self {
         Self {
-            offer,
-            written: None,
-            failed: 0,
-            begun: false,
-            mentioned: false,
-            struck: false,
-            harmony: false,
-            analysed: start,
-            over: None,
             at: start,
             region: Region::Prose,
             line: Some(LineProbe::new(start)),
@@ -146,26 +123,18 @@ impl Scanner {
             ticks: BacktickRuns::default(),
             tag: None,
             queued: None,
+            offer,
+            written: Vec::new(),
+            failed: 0,
+            begun: false,
+            mentioned: false,
+            struck: false,
         }
     }
 
     /// The first byte that belongs to no token yet.
     pub(super) const fn position(&self) -> usize {
         self.at
-    }
-
-    /// The call of the token that was returned last.
-    pub(super) const fn take_written(&mut self) -> Option<Written> {
-        self.written.take()
-    }
-
-    /// Where the reply ended before its text did.
-    pub(super) const fn over(&self) -> Option<usize> {
-        self.over
-    }
-
-    pub(super) const fn offer(&self) -> &Offer {
-        &self.offer
     }
 
     /// Whether a run of backticks within a line is undecided.
@@ -184,8 +153,8 @@ impl Scanner {
         let (kind, special) = match self.region {
             Region::Prose => (TokenKind::Text, self.prose(view)),
             Region::InFence(fence) => (TokenKind::FenceBody, self.in_fence(fence, view)),
-            Region::InThought(name, bracket) => {
-                self.in_thought(name, bracket, view);
+            Region::InThought(close) => {
+                self.in_thought(close, view);
                 if self.at == start && matches!(self.region, Region::Prose) {
                     return self.next(view);
                 }
@@ -193,7 +162,7 @@ impl Scanner {
             }
             Region::Over => {
                 self.at = view.end();
-                (TokenKind::Hidden, None)
+                (TokenKind::Over, None)
             }
         };
         let end = special.map_or(self.at, |token| token.span.start);
@@ -215,297 +184,225 @@ impl Scanner {
                 }
                 Line::Undecided => return None,
             }
-            let rest = view.bytes_from(self.at);
-            let piece = &rest[..rest.len().min(PIECE)];
-            let found = memchr3(b'<', b'`', b'\n', piece);
-            let passed = &piece[..found.unwrap_or(piece.len())];
-            visit(passed.len() + 1);
-            // `◁` begins with 0xE2.
-            let brackets = memchr2_iter(b'[', 0xE2, passed);
-            let mut marks = brackets.filter(|at| self.mark(self.at + at, view) != Mark::Absent);
-            let found = marks.next().or(found);
-            visit(found.unwrap_or(piece.len()));
+            let mut rest = view.bytes_from(self.at);
             if self.blank {
-                let passed = &piece[..found.unwrap_or(piece.len())];
-                visit(passed.len());
-                let text = passed.iter().position(|byte| !byte.is_ascii_whitespace());
-                if let Some(offset) = text {
-                    match self.bare(self.at + offset, view) {
-                        Tag::Undecided => return None,
-                        Tag::Token(kind, end) => {
-                            self.at += offset;
-                            return Some(self.tag_token(kind, end, view));
-                        }
-                        Tag::Text => {}
-                    }
+                let is_white = |byte: &&u8| byte.is_ascii_whitespace() && **byte != b'\n';
+                let white = rest.iter().take_while(is_white).count();
+                visit(white);
+                self.at += white;
+                rest = &rest[white..];
+                match self.bare(view) {
+                    Tag::Undecided => return None,
+                    Tag::Token(kind, end) => return Some(self.tag_token(kind, end, view)),
+                    Tag::Text => {}
                 }
-                self.blank = text.is_none();
-                self.begun |= !self.blank;
             }
-            let Some(offset) = found else {
-                self.at += piece.len();
-                if piece.len() == rest.len() {
-                    return None;
-                }
-                continue;
-            };
-            self.at += offset;
-            match rest[offset] {
-                b'\n' => {
+            let piece = &rest[..rest.len().min(PIECE)];
+            // `◁` begins with 0xE2.
+            let found = [
+                memchr3(b'<', b'`', b'\n', piece),
+                memchr2(b'[', 0xE2, piece),
+            ];
+            let found = found.into_iter().flatten().min();
+            let passed = found.unwrap_or(piece.len());
+            visit(passed + 1);
+            self.at += passed;
+            if passed > 0 {
+                self.begin();
+            }
+            match found.map(|offset| rest[offset]) {
+                None if passed == rest.len() => return None,
+                None => {}
+                Some(b'\n') => {
                     self.at += 1;
                     self.next_line();
                 }
-                b'`' => {
-                    (self.blank, self.begun) = (false, true);
+                Some(b'`') => {
+                    self.begin();
                     match self.ticks.pass(self.at, view) {
                         InlineCode::Until(end) => self.at = end,
                         InlineCode::Undecided => return None,
                     }
                 }
-                byte => {
-                    let mut tag = Tag::Text;
-                    if self.tag.is_none() {
-                        tag = self.marked(view);
+                Some(bracket) => match self.bracket(bracket, view) {
+                    Tag::Undecided => return None,
+                    Tag::Text => {
+                        self.tag = None;
+                        self.begin();
+                        self.at += 1;
                     }
-                    if tag == Tag::Text && byte == b'<' {
-                        let probe = self.tag.get_or_insert(TagProbe::new(self.at));
-                        tag = probe.run(view);
-                    }
-                    match tag {
-                        Tag::Undecided => return None,
-                        Tag::Text => {
-                            self.tag = None;
-                            (self.blank, self.begun) = (false, true);
-                            self.struck |= rest[offset..].starts_with(b"<s>");
-                            self.at += 1;
-                        }
-                        Tag::Token(kind, end) => return Some(self.tag_token(kind, end, view)),
-                    }
-                }
+                    Tag::Token(kind, end) => return Some(self.tag_token(kind, end, view)),
+                },
             }
         }
     }
 
-    /// What begins at `<`, `[` or `◁`, besides signals.
-    fn mark(&self, at: usize, view: View<'_>) -> Mark {
-        match thought::tag_at(at, view) {
-            Thought::Tag(kind, name, end) => return Mark::Thought(kind, name, end),
-            Thought::Undecided => return Mark::Undecided,
-            Thought::Absent => {}
-        }
-        let text = view.text_from(at);
-        if !text.starts_with(['<', '[']) {
-            return Mark::Absent;
-        }
-        if !self.offer.tools.is_empty() {
-            match written::is_mark(text, view.is_last()) {
-                Some(true) => return Mark::Call,
-                None => return Mark::Undecided,
-                Some(false) => {}
+    /// Called at text.
+    const fn begin(&mut self) {
+        (self.blank, self.begun) = (false, true);
+    }
+
+    /// The mark or the tag of a signal that begins here.
+    fn bracket(&mut self, bracket: u8, view: View<'_>) -> Tag {
+        if self.tag.is_none() {
+            let mark = self.mark(view);
+            if mark != Tag::Text || bracket != b'<' {
+                return mark;
             }
         }
-        match token::at(text) {
-            _ if text.starts_with("</s>") => Mark::Token(at + 4),
-            token::Token::Whole(length) => Mark::Token(at + length),
-            token::Token::Part if !view.is_last() => Mark::Undecided,
-            _ if !view.is_last() && "</s>".starts_with(text) => Mark::Undecided,
-            _ => Mark::Absent,
-        }
+        self.tag.get_or_insert(TagProbe::new(self.at)).run(view)
     }
 
-    /// Whether text from `at` may be shown before its line is complete.
-    pub(super) fn may_mark(&self, at: usize, view: View<'_>) -> bool {
-        self.mark(at, view) != Mark::Absent
-    }
-
-    fn marked(&mut self, view: View<'_>) -> Tag {
-        match self.mark(self.at, view) {
-            Mark::Undecided => Tag::Undecided,
-            Mark::Absent => Tag::Text,
-            Mark::Call => self.call(view, true),
-            Mark::Thought(TokenKind::Thought, name, end) => {
-                if !self.blank {
-                    self.mentioned = true;
-                    return Tag::Text;
-                }
-                self.region = Region::InThought(name, view.byte(self.at).unwrap_or(b'<'));
-                Tag::Token(TokenKind::Thought, end)
+    fn mark(&mut self, view: View<'_>) -> Tag {
+        let (mark, length) = mark::at(view.text_from(self.at));
+        let end = self.at + length;
+        match mark {
+            Mark::Part if !view.is_last() => Tag::Undecided,
+            Mark::Part | Mark::Absent => Tag::Text,
+            Mark::Thought(Some(_)) if !self.blank => {
+                self.mentioned = true;
+                Tag::Text
             }
-            Mark::Thought(kind, _, end) => match self.blank {
-                true => Tag::Token(kind, end),
-                false => self.thought_end(end, view),
-            },
-            Mark::Token(end) => self.token(end, view),
-        }
-    }
-
-    /// A closing tag in mid-line, unless an answer mentions it.
-    fn thought_end(&self, end: usize, view: View<'_>) -> Tag {
-        let mut after = view.text_from(end).chars();
-        let (first, second) = (after.next(), after.next());
-        let is_mention = match first {
-            _ if self.mentioned => true,
-            None if !view.is_last() => return Tag::Undecided,
-            Some(' ') if second.is_none() && !view.is_last() => return Tag::Undecided,
-            Some(' ') => second.is_some_and(char::is_lowercase),
-            first => first.is_some_and(|first| ".,;:)'\"".contains(first)),
-        };
-        match is_mention {
-            true => Tag::Text,
-            false => Tag::Token(TokenKind::ThoughtEnd, end),
-        }
-    }
-
-    fn token(&mut self, end: usize, view: View<'_>) -> Tag {
-        let name = token::name(view.slice(Span::new(self.at, end)));
-        let rest = view.text_from(end);
-        let hidden = |end| Tag::Token(TokenKind::Hidden, end);
-        match token::meaning(&name) {
-            Meaning::Call if !self.offer.tools.is_empty() => match self.call(view, true) {
-                Tag::Text => hidden(end),
+            Mark::Thought(close) => self.thought(close, end),
+            Mark::ThoughtEnd => self.thought_end(end, view),
+            Mark::Analysis => self.analysis(end, view),
+            Mark::CallTag => self.call(view, true),
+            Mark::Call => match self.call(view, true) {
+                Tag::Text => Tag::Token(TokenKind::Hidden, end),
                 tag => tag,
             },
-            Meaning::Thought => {
-                self.region = Region::InThought("", b'<');
-                Tag::Token(TokenKind::Thought, end)
+            Mark::Speaker | Mark::Channel => self.header(mark, end, view),
+            Mark::Head if self.begun => self.over(end),
+            Mark::Head | Mark::Other => Tag::Token(TokenKind::Hidden, end),
+            Mark::End => self.end(end, view),
+            Mark::Strike => {
+                self.struck = true;
+                Tag::Text
             }
-            Meaning::Channel => self.channel(end, view),
-            Meaning::End if name == "/s" && std::mem::take(&mut self.struck) => Tag::Text,
-            Meaning::End if self.harmony && matches!(&*name, "end" | "call") => hidden(end),
-            Meaning::End => {
-                let opens = !self.begun || name == "start";
-                let roles = ["assistant", "model"];
-                if opens && !view.is_last() && roles.iter().any(|role| role.starts_with(rest)) {
-                    return Tag::Undecided;
-                }
-                let role = roles.iter().find(|role| rest.starts_with(**role));
-                let heads = "assistant begin_of_text begin_of_sentence bos /inst";
-                let after = role.map_or("", |role| &rest[role.len()..]);
-                if name == "start" && opens && role.is_some() && !self.offer.tools.is_empty() {
-                    if !view.is_last() && " to=".starts_with(after) {
-                        return Tag::Undecided;
-                    }
-                    if after.starts_with(" to=")
-                        && let tag @ (Tag::Token(..) | Tag::Undecided) = self.call(view, true)
-                    {
-                        return tag;
-                    }
-                }
-                match role {
-                    Some(role) if opens => hidden(end + role.len()),
-                    None if opens && heads.split(' ').any(|head| head == name) => hidden(end),
-                    _ => {
-                        self.over = Some(self.at);
-                        self.region = Region::Over;
-                        hidden(end)
-                    }
-                }
-            }
-            _ => hidden(end),
+            Mark::StrikeEnd if std::mem::take(&mut self.struck) => Tag::Text,
+            Mark::StrikeEnd => self.over(end),
         }
     }
 
-    /// The header of a message: of reasoning, of a call, or of text.
-    fn channel(&mut self, end: usize, view: View<'_>) -> Tag {
+    const fn thought(&mut self, close: Option<&'static str>, end: usize) -> Tag {
+        self.region = Region::InThought(close);
+        Tag::Token(TokenKind::Thought, end)
+    }
+
+    /// A closing tag, unless an answer mentions it in mid-line.
+    fn thought_end(&self, end: usize, view: View<'_>) -> Tag {
+        let after = view.text_from(end);
+        let next_word = after.strip_prefix(' ').unwrap_or_default();
+        let is_mention = self.mentioned
+            || after.starts_with(['.', ',', ';', ':', ')', '\'', '"'])
+            || next_word.starts_with(char::is_lowercase);
+        match self.blank {
+            false if is_mention => Tag::Text,
+            false if after.len() < 2 && !view.is_last() => Tag::Undecided,
+            _ => Tag::Token(TokenKind::ThoughtEnd, end),
+        }
+    }
+
+    /// The end of the reply, or what its template begins it with.
+    fn end(&mut self, end: usize, view: View<'_>) -> Tag {
+        if !self.begun {
+            for role in ["assistant", "model"] {
+                match mark::begins(view.text_from(end), role) {
+                    Some(true) => return Tag::Token(TokenKind::Hidden, end + role.len()),
+                    None if !view.is_last() => return Tag::Undecided,
+                    _ => {}
+                }
+            }
+        }
+        self.over(end)
+    }
+
+    const fn over(&mut self, end: usize) -> Tag {
+        self.region = Region::Over;
+        Tag::Token(TokenKind::Over, end)
+    }
+
+    /// The header of a message in harmony: of reasoning, a call, text, or of another speaker's.
+    fn header(&mut self, mark: Mark, end: usize, view: View<'_>) -> Tag {
         const MESSAGE: &str = "<|message|>";
         let rest = view.text_from(end);
         let head = &rest[..rest.floor_char_boundary(HEADER)];
-        let header = head.find(MESSAGE);
-        if header.is_none() && head.len() == rest.len() && !view.is_last() {
+        let message = head.find(MESSAGE);
+        if message.is_none() && head.len() == rest.len() && !view.is_last() {
             return Tag::Undecided;
         }
         let word = head.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let after = end + header.map_or(word, |at| at + MESSAGE.len());
-        let header = &head[..header.unwrap_or(word)];
-        self.harmony = true;
-        if header.contains("to=") && !self.offer.tools.is_empty() {
-            match self.call(view, true) {
-                Tag::Text => {}
-                tag => return tag,
-            }
+        let header = &head[..message.unwrap_or(word)];
+        let end = end + message.map_or(word, |at| at + MESSAGE.len());
+        if mark == Mark::Speaker && !header.starts_with("assistant") {
+            return self.over(end);
         }
-        if header.starts_with("analysis") {
-            self.region = Region::InThought("", b'<');
-            return Tag::Token(TokenKind::Thought, after);
+        if header.contains("to=")
+            && let tag @ (Tag::Token(..) | Tag::Undecided) = self.call(view, true)
+        {
+            return tag;
         }
-        Tag::Token(TokenKind::Hidden, after)
+        match header.contains("analysis") {
+            true => self.thought(None, end),
+            false => Tag::Token(TokenKind::Hidden, end),
+        }
     }
 
     /// A call or an analysis without marks, where a line begins.
-    fn bare(&mut self, at: usize, view: View<'_>) -> Tag {
-        let text = view.text_from(at);
-        let [analysis, last, call] = PLAIN;
-        if !self.begun && text.starts_with(analysis) {
-            let is_sentence =
-                |c: char| c.is_whitespace() || c.is_lowercase() || ".,;:-_')(".contains(c);
-            match text[analysis.len()..].chars().next() {
-                None if !view.is_last() => return Tag::Undecided,
-                None => return Tag::Text,
-                Some(c) if is_sentence(c) => return Tag::Text,
-                Some(_) => {}
-            }
-            let from = self.analysed.max(at);
-            let rest = view.bytes_from(from);
-            visit(rest.len());
-            let ends = [last, call].map(|mark| memmem::find(rest, mark.as_bytes()));
-            return match ends {
-                [Some(end), other] if other.is_none_or(|other| end < other) => {
-                    Tag::Token(TokenKind::Hidden, from + end + last.len())
-                }
-                [_, Some(end)] => Tag::Token(TokenKind::Hidden, from + end),
-                _ if view.is_last() => Tag::Text,
-                _ => {
-                    self.analysed = view.end().saturating_sub(call.len()).max(at);
-                    Tag::Undecided
-                }
-            };
-        }
+    fn bare(&mut self, view: View<'_>) -> Tag {
+        let text = view.text_from(self.at);
+        let has_tools = !self.offer.tools.is_empty();
         // A first letter alone is not held back.
-        let is_part = text.len() > 1 && analysis.starts_with(text);
-        if !view.is_last() && !self.begun && is_part {
-            return Tag::Undecided;
+        if !self.begun && text.starts_with('a') && (has_tools || text.len() > 1) {
+            return self.mark(view);
         }
-        if self.offer.tools.is_empty() {
+        if has_tools && self.offer.is_text && text.starts_with(['{', '[']) {
+            match written::is_json(text) {
+                Some(true) => return self.call(view, false),
+                None if !view.is_last() => return Tag::Undecided,
+                _ => {}
+            }
+        }
+        Tag::Text
+    }
+
+    /// An analysis without marks. Only a complete reply shows that it is no other word.
+    fn analysis(&self, end: usize, view: View<'_>) -> Tag {
+        let rest = view.text_from(end);
+        let is_prose = |c: char| c.is_whitespace() || c.is_lowercase() || ".,;:-_')(".contains(c);
+        if rest.starts_with(is_prose) {
             return Tag::Text;
         }
-        let (is_mark, is_json) = match text.as_bytes().first() {
-            Some(b'{' | b'[') if !self.offer.is_json => {
-                (Some(false), written::is_json(text, view.is_last()))
-            }
-            Some(b'a') if !self.begun => (written::is_mark(text, view.is_last()), Some(false)),
-            _ => return Tag::Text,
-        };
-        match (is_mark, is_json) {
-            (None, _) | (_, None) => Tag::Undecided,
-            (Some(false), Some(false)) => Tag::Text,
-            (is_mark, _) => {
-                let before = std::mem::replace(&mut self.at, at);
-                let tag = self.call(view, is_mark == Some(true));
-                self.at = before;
-                tag
-            }
+        if !view.is_last() {
+            return Tag::Undecided;
+        }
+        visit(rest.len());
+        let call = rest.find("assistantcommentary");
+        let text = rest.find(FINAL).map(|at| at + FINAL.len());
+        match call.into_iter().chain(text).min() {
+            Some(length) => Tag::Token(TokenKind::Hidden, end + length),
+            None => Tag::Text,
         }
     }
 
     /// Reads the call that begins here, once the reply is complete.
     fn call(&mut self, view: View<'_>, is_marked: bool) -> Tag {
+        if self.offer.tools.is_empty() || self.failed == MOST_FAILED {
+            return Tag::Text;
+        }
         if !view.is_last() {
             return Tag::Undecided;
         }
-        if self.failed == MOST_FAILED {
-            return Tag::Text;
-        }
-        let text = view.text_from(self.at);
-        let Some((length, calls)) = written::read(text, &self.offer.tools, !is_marked) else {
+        let read = written::read(view.text_from(self.at), &self.offer.tools, !is_marked);
+        let Some((length, calls)) = read else {
             self.failed += 1;
             return Tag::Text;
         };
         let span = Span::new(self.at, self.at + length);
-        // Nothing is before JSON that is all of a reply.
-        let is_marked = is_marked || !self.begun;
-        self.written = Some(Written {
+        self.written.push(Written {
             span,
-            is_marked,
+            // Nothing is before JSON that is all of a reply.
+            is_marked: is_marked || !self.begun,
             calls,
         });
         Tag::Token(TokenKind::Call, span.end)
@@ -533,25 +430,28 @@ impl Scanner {
         }
     }
 
-    fn in_thought(&mut self, name: &str, bracket: u8, view: View<'_>) {
+    fn in_thought(&mut self, close: Option<&str>, view: View<'_>) {
+        let bracket = close.map_or(b'<', |close| close.as_bytes()[0]);
         while let Some(offset) = memchr(bracket, view.bytes_from(self.at)) {
             visit(offset + 1);
             self.at += offset;
-            let token = match name {
-                "" => token::at(view.text_from(self.at)),
-                _ => token::Token::Absent,
+            let text = view.text_from(self.at);
+            let ends = match close {
+                Some(close) => mark::begins(text, close),
+                None => {
+                    let (mark, _) = mark::at(text);
+                    (mark != Mark::Part).then(|| mark.is_token())
+                }
             };
-            match (token, thought::tag_at(self.at, view)) {
-                (_, Thought::Tag(TokenKind::ThoughtEnd, found, end)) if found == name => {
-                    self.region = Region::Prose;
-                    self.at = end;
-                    return;
-                }
-                (token::Token::Whole(_), _) => {
+            match ends {
+                Some(true) => {
+                    let length = close.map_or(0, str::len);
+                    visit(length);
+                    self.at += length;
                     self.region = Region::Prose;
                     return;
                 }
-                (token::Token::Part, _) | (_, Thought::Undecided) if !view.is_last() => return,
+                None if !view.is_last() => return,
                 _ => self.at += 1,
             }
         }

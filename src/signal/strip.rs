@@ -11,7 +11,7 @@ use crate::model::ToolSpec;
 
 /// Extracts a reply's visible text chunk by chunk. The pieces add up to the text of
 /// [`read`](super::read), however the chunks are cut, after a thought without an opening tag: that
-/// is shown before its end is known.
+/// may be shown before its end is known.
 ///
 /// Signal blocks and inline reasoning are never shown. Text is held back only after an incomplete
 /// or open tag or a near miss, in a fence that may be the signal, on a line of undecided backticks,
@@ -33,10 +33,8 @@ impl Stripper {
     /// Creates a stripper for a reply that may call these tools in its text, as
     /// [`read_reply`](super::read_reply) reads it.
     pub fn for_tools(tools: Arc<[ToolSpec]>, is_text: bool) -> Self {
-        let is_json = !is_text;
-        let offer = Offer { tools, is_json };
         Self {
-            filter: SignalFilter::new(offer),
+            filter: SignalFilter::new(Offer { tools, is_text }),
             ..Self::default()
         }
     }

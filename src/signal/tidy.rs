@@ -17,15 +17,11 @@ static FOLD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\n\n\n"))
 pub(super) struct WhitespaceNormalizer {
     /// White space since the last visible character.
     pending: String,
-    begun: bool,
+    /// Whether text was written.
+    pub(super) begun: bool,
 }
 
 impl WhitespaceNormalizer {
-    /// Whether text was written.
-    pub(super) const fn has_begun(&self) -> bool {
-        self.begun
-    }
-
     /// Adds a piece and appends to `out` what can be shown.
     pub(super) fn push(&mut self, piece: &str, out: &mut String) {
         let text = piece.trim_start();

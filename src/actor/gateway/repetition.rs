@@ -1,16 +1,17 @@
 //! Detects a model that repeats itself without end.
 //!
-//! Pure and bounded: it keeps a few kilobytes, and looks at them once per kilobyte. A text may repeat
+//! Pure and bounded: it keeps the last text, and looks at it once per kilobyte. A text may repeat
 //! itself for a good reason, such as a table of zeros or an encoded file, so it may do so for longer
 //! than an answer needs.
+
+use memchr::memmem;
 
 /// Bytes between two looks.
 const STRIDE: usize = 1 << 10;
 /// Largest block.
 const BLOCK: usize = 2 << 10;
-/// Bytes that must recur before the tail is compared.
+/// Bytes that must recur before all of the text is compared.
 const NEEDLE: usize = 256;
-const KEPT: usize = 3 * BLOCK;
 /// Bytes that a text may repeat itself.
 const LONGEST: usize = 64 << 10;
 /// Characters of the repeated text that an error shows.
@@ -19,10 +20,8 @@ const SHOWN: usize = 60;
 #[derive(Debug, Default)]
 pub(super) struct RepetitionDetector {
     tail: Vec<u8>,
+    /// Bytes since the last look.
     fresh: usize,
-    /// Length of the block that the tail repeats, and for how many bytes.
-    block: usize,
-    repeated: usize,
 }
 
 impl RepetitionDetector {
@@ -36,44 +35,20 @@ impl RepetitionDetector {
     }
 
     fn look(&mut self) -> Option<String> {
-        let fresh = std::mem::take(&mut self.fresh);
-        let tail = &self.tail[..];
-        let goes_on = self.block > 0 && matches(tail, self.block, fresh) == fresh;
-        (self.block, self.repeated) = match goes_on {
-            true => (self.block, self.repeated + fresh),
-            false => match block(tail) {
-                Some(block) => (block, matches(tail, block, tail.len() - block) + block),
-                None => (0, 0),
-            },
-        };
-        // Twice the block has all its words, wherever it begins.
-        let twice = || String::from_utf8_lossy(&tail[tail.len() - 2 * self.block..]);
-        let block = (self.repeated >= LONGEST).then(|| twice().chars().take(SHOWN).collect());
-        if self.tail.len() > 2 * KEPT {
-            self.tail.drain(..self.tail.len() - KEPT);
+        self.fresh = 0;
+        let from = self.tail.len().checked_sub(LONGEST)?;
+        if from > LONGEST {
+            self.tail.drain(..from);
         }
-        block
+        let tail = &self.tail[self.tail.len() - LONGEST..];
+        // The needle may overlap its earlier occurrence.
+        let end = &tail[LONGEST - NEEDLE - BLOCK..];
+        let before = memmem::rfind(&end[..end.len() - 1], &end[BLOCK..])?;
+        let block = BLOCK - before;
+        // Twice the block has all its words, wherever it begins.
+        let twice = || String::from_utf8_lossy(&tail[LONGEST - 2 * block..]);
+        (tail[block..] == tail[..LONGEST - block]).then(|| twice().chars().take(SHOWN).collect())
     }
-}
-
-/// The distance at which the end of the text recurs.
-fn block(tail: &[u8]) -> Option<usize> {
-    let start = tail.len().checked_sub(NEEDLE)?;
-    let from = start.saturating_sub(BLOCK);
-    // The needle may overlap its earlier occurrence.
-    let before = &tail[from..tail.len() - 1];
-    let found = memchr::memmem::rfind(before, &tail[start..])?;
-    Some(start - from - found)
-}
-
-/// How many of the last bytes equal those a block earlier, up to `most`.
-fn matches(tail: &[u8], block: usize, most: usize) -> usize {
-    let later = tail.iter().rev().take(most);
-    let earlier = tail[..tail.len() - block].iter().rev();
-    later
-        .zip(earlier)
-        .take_while(|(one, other)| one == other)
-        .count()
 }
 
 #[cfg(test)]
@@ -88,7 +63,7 @@ mod tests {
         chars.chunks(size).find_map(|piece| {
             let piece: String = piece.iter().collect();
             fed += piece.len();
-            assert!(detector.tail.len() <= 2 * KEPT + STRIDE);
+            assert!(detector.tail.len() <= 2 * LONGEST + 2 * STRIDE);
             detector.push(&piece).map(|_| fed)
         })
     }
@@ -118,7 +93,7 @@ mod tests {
             );
             for size in [1, 7, 1_000, 90_000] {
                 let found = endless(&text, size).unwrap_or_else(|| panic!("{name} by {size}"));
-                let soon = LONGEST + 2 * KEPT;
+                let soon = LONGEST + 2 * BLOCK;
                 assert!(found <= soon || size > STRIDE, "{name} by {size}: {found}");
             }
         }
