@@ -1,8 +1,9 @@
 //! JSON as servers send it, not as they document it: fields of another type count as absent, and
 //! what clients in Python and JavaScript read is read.
 //!
-//! Parsing is one pass that borrows where possible. Only a text that it refuses is [`mended`] and
-//! parsed again. Lists are bounded, so that a small text cannot become a large value.
+//! A value is taken as text first, and its first character says what it is. Only a text that
+//! `serde_json` refuses is [`mended`] and parsed again. Lists are bounded, so that a small text
+//! cannot become a large value.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 

@@ -89,14 +89,8 @@ fn tool_choice(choice: &ToolChoice, single_call: bool) -> Option<Value> {
 }
 
 struct Turn<'a> {
-    role: Side,
+    is_reply: bool,
     blocks: Vec<Block<'a>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    User,
-    Assistant,
 }
 
 #[derive(Serialize)]
@@ -135,7 +129,7 @@ impl Block<'_> {
 /// Where in the JSON a turn can have a cache mark.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::llm) struct Places {
-    role: Side,
+    is_reply: bool,
     /// In its last block that later requests repeat.
     staying: Option<usize>,
     /// In its last text of the user.
@@ -174,7 +168,7 @@ fn write(prefix: &mut Prefix<Places>, call: &Outgoing<'_>) -> serde_json::Result
     let new = request.messages.get(begun..).unwrap_or_default();
     prefix.json.reserve(wire::estimated_bytes(new));
     let begin = || Turn {
-        role: Side::User,
+        is_reply: false,
         blocks: vec![Block::Text {
             text: BEGIN.into(),
             guides: false,
@@ -182,22 +176,19 @@ fn write(prefix: &mut Prefix<Places>, call: &Outgoing<'_>) -> serde_json::Result
     };
     let mut open: Option<Turn<'_>> = None;
     for (at, message) in new.iter().enumerate() {
-        let role = match message.role {
-            Role::Assistant => Side::Assistant,
-            Role::System | Role::User | Role::Tool | Role::Guidance => Side::User,
-        };
+        let is_reply = message.role == Role::Assistant;
         let blocks = blocks(message, call);
         if blocks.is_empty() {
             continue;
         }
         // The first turn must be the user's.
-        if role == Side::Assistant && prefix.cuts.is_empty() {
+        if is_reply && prefix.cuts.is_empty() {
             open.get_or_insert_with(begin);
         }
         match &mut open {
-            Some(open) if open.role == role => open.blocks.extend(blocks),
+            Some(open) if open.is_reply == is_reply => open.blocks.extend(blocks),
             _ => {
-                if let Some(closed) = open.replace(Turn { role, blocks }) {
+                if let Some(closed) = open.replace(Turn { is_reply, blocks }) {
                     let places = closed.write(&mut prefix.json)?;
                     prefix.cut(begun + at, places);
                 }
@@ -213,10 +204,8 @@ impl Turn<'_> {
         self.blocks
             .sort_by_key(|block| !matches!(block, Block::ToolResult { .. }));
         let (mut staying, mut question) = (None, None);
-        json.extend_from_slice(match self.role {
-            Side::User => b"{\"role\":\"user\",\"content\":[",
-            Side::Assistant => b"{\"role\":\"assistant\",\"content\":[",
-        });
+        let role = if self.is_reply { "assistant" } else { "user" };
+        json.extend_from_slice(format!("{{\"role\":\"{role}\",\"content\":[").as_bytes());
         for block in &self.blocks {
             serde_json::to_writer(&mut *json, block)?;
             // Before the end of the object.
@@ -224,7 +213,7 @@ impl Turn<'_> {
             if block.stays() {
                 staying = place;
             }
-            if self.role == Side::User && matches!(block, Block::Text { guides: false, .. }) {
+            if !self.is_reply && matches!(block, Block::Text { guides: false, .. }) {
                 question = place;
             }
             json.push(b',');
@@ -232,7 +221,7 @@ impl Turn<'_> {
         json.pop();
         json.extend_from_slice(b"]},");
         Ok(Places {
-            role: self.role,
+            is_reply: self.is_reply,
             staying,
             question,
         })
@@ -246,8 +235,7 @@ impl Turn<'_> {
 /// end is marked again. The user's text precedes the guidance of its query, so its prefix is still
 /// the same when the guidance is gone.
 fn marks(turns: &[Places]) -> BTreeSet<usize> {
-    let is_reply = |turn: &Places| turn.role == Side::Assistant;
-    let replied = turns.iter().rposition(is_reply).unwrap_or(0);
+    let replied = turns.iter().rposition(|turn| turn.is_reply).unwrap_or(0);
     let (before, since) = turns.split_at(replied);
     let last =
         |turns: &[Places], place: fn(&Places) -> Option<usize>| turns.iter().rev().find_map(place);
