@@ -36,10 +36,12 @@ pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
     let (request, kept) = (call.request, call.cache);
     let options = request.options.as_deref();
     let parameter = |parameter| options?.parameters.get(&parameter);
-    let system = (!request.system.trim().is_empty()).then(|| {
-        let mark = json!({"type": "ephemeral"});
-        json!([{"type": "text", "text": *request.system, "cache_control": mark}])
-    });
+    let prompt = Prompt {
+        r#type: "text",
+        text: &request.system,
+        cache_control: json!({"type": "ephemeral"}),
+    };
+    let system = (!request.system.trim().is_empty()).then_some([prompt]);
     // The default for unknown models must fit into a small window.
     let small = call.window.map(|window| window / 2);
     let most = call
@@ -72,6 +74,13 @@ pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
     let body = body.list("messages", &pieces);
     kept.anthropic.put(written, call);
     Ok(body)
+}
+
+#[derive(Serialize)]
+struct Prompt<'a> {
+    r#type: &'static str,
+    text: &'a str,
+    cache_control: Value,
 }
 
 fn tool_choice(choice: &ToolChoice, single_call: bool) -> Option<Value> {
