@@ -69,12 +69,9 @@ fn project_name(folder: &Path) -> String {
 /// The configured price list, completed by the table in the data directory, if it is newer, and by
 /// the built-in one.
 fn prices(config: &Config, environment: &Environment) -> Result<Prices, BuildError> {
-    let stored = table_path(config, environment).ok();
-    let stored = stored.and_then(|path| fs::read_to_string(path).ok());
-    let tables = match stored {
-        Some(table) => Prices::builtin().updated(table),
-        None => Prices::builtin(),
-    };
+    let folder = data_directory(config, environment).ok();
+    let stored = folder.and_then(|folder| fs::read_to_string(folder.join(TABLE)).ok());
+    let tables = Prices::builtin().updated(stored.unwrap_or_default());
     let Some(path) = &config.budget.prices else {
         return Ok(tables);
     };
@@ -86,12 +83,10 @@ fn prices(config: &Config, environment: &Environment) -> Result<Prices, BuildErr
 /// The file in the data directory that `oracle models update` stores.
 const TABLE: &str = "models.toml";
 
-fn table_path(config: &Config, environment: &Environment) -> Result<PathBuf, NoDataDirectory> {
+fn data_directory(config: &Config, environment: &Environment) -> Result<PathBuf, NoDataDirectory> {
     let folder = |name| environment.get(name).map(OsStr::new);
-    let data = config
-        .data
-        .directory(folder("XDG_DATA_HOME"), folder("HOME"))?;
-    Ok(data.join(TABLE))
+    let [xdg, home] = ["XDG_DATA_HOME", "HOME"].map(folder);
+    config.data.directory(xdg, home)
 }
 
 /// Builds the classifier of a configuration.

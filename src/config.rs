@@ -8,19 +8,20 @@
 
 use std::ffi::{OsStr, OsString};
 
+mod catalogue;
 mod check;
 mod load;
 mod models;
+mod presets;
 mod rule;
 mod sections;
 
+pub use catalogue::{Prices, PricesError};
 pub use load::{
     ConfigFile, Loaded, Origin, Problem, Setting, Sources, load, may_be_secret, near_misses,
 };
-pub use models::{
-    ChainReason, ModelChain, ModelChoice, NotAllowed, PRESETS, Preset, Prices, PricesError,
-    base_url,
-};
+pub use models::{ModelChain, NotAllowed};
+pub use presets::{ChainReason, ModelChoice, PRESETS, Preset, base_url};
 #[cfg(feature = "cli")]
 pub(crate) use rule::full_key;
 pub use sections::{

@@ -223,10 +223,8 @@ fn settings(name: &str, known: &[ProviderModel]) -> ModelSettings {
         context_window,
         max_output: longest.map(|most| context_window.map_or(most, |window| most.min(window))),
         images: known.iter().find_map(|model| model.images),
-        tools: known.iter().find_map(|model| model.tools),
         forced_tools: known.iter().find_map(|model| model.forced_tools),
         sampling: known.iter().find_map(|model| model.sampling),
-        always_thinks: known.iter().find_map(|model| model.always_thinks),
     }
 }
 

@@ -5,8 +5,8 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{Delta, Request, estimate_usage};
-use crate::model::{CallId, Fault, Message, OpaquePart, Part, Reply, StopReason, Usage};
+use super::{Delta, Request, estimate_usage, fault, lenient::MOST};
+use crate::model::{CallId, Fault, Message, OpaquePart, Part, Reply, StopReason, ToolCall, Usage};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
@@ -17,7 +17,16 @@ pub(super) enum Flow {
 /// Decodes one reply in one dialect. No bytes, no I/O, no clock.
 pub(super) trait Decode: Send {
     /// Takes the next event of a stream.
-    fn event(&mut self, name: &str, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault>;
+    fn event(&mut self, name: &str, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
+        match data.trim() {
+            "" => Ok(Flow::More),
+            data if name == "error" => Err(fault::in_reply(data)),
+            data => self.data(data, out),
+        }
+    }
+
+    /// Takes the text of an event.
+    fn data(&mut self, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault>;
 
     /// Takes an answer that is not a stream.
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault>;
@@ -28,6 +37,66 @@ pub(super) trait Decode: Send {
     /// Bytes of text held for the reply.
     #[cfg(test)]
     fn held(&self) -> usize;
+}
+
+/// What an item of a reply is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Call,
+    Thought,
+    /// Calls and results of tools that the server runs itself, and future kinds.
+    #[default]
+    Other,
+}
+
+impl Kind {
+    /// The delta of a piece, or of an item that begins with it.
+    pub(super) fn delta(self, piece: &str) -> Option<Delta> {
+        match self {
+            Self::Call | Self::Other => Some(Delta::Progress),
+            Self::Text | Self::Thought if piece.is_empty() => None,
+            Self::Text => Some(Delta::Text(piece.to_owned())),
+            Self::Thought => Some(Delta::Reasoning(piece.to_owned())),
+        }
+    }
+}
+
+/// An item of a reply that is a list of items. It arrives in pieces.
+#[derive(Debug, Default)]
+pub(super) struct Item {
+    pub(super) kind: Kind,
+    /// Its place in the reply.
+    pub(super) index: Option<u64>,
+    pub(super) id: String,
+    pub(super) call_id: String,
+    /// The name of the called tool.
+    pub(super) name: String,
+    /// The text, the arguments of the call, or the thought.
+    pub(super) text: String,
+    /// What goes back with the text or in its place.
+    pub(super) kept: String,
+    pub(super) refused: bool,
+    pub(super) closed: bool,
+}
+
+/// Bytes of the texts of items.
+#[cfg(test)]
+pub(super) fn held(items: &[Item]) -> usize {
+    let held = |item: &Item| {
+        let ids = item.id.len() + item.call_id.len() + item.name.len();
+        ids + item.text.len() + item.kept.len()
+    };
+    items.iter().map(held).sum()
+}
+
+/// Adds an item, unless there are too many.
+pub(super) fn add(items: &mut Vec<Item>, item: Item) -> Result<usize, Fault> {
+    if items.len() == MOST {
+        return Err(fault::too_much("the reply has too many items"));
+    }
+    items.push(item);
+    Ok(items.len() - 1)
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -131,6 +200,15 @@ pub(super) struct CallIds {
 }
 
 impl CallIds {
+    /// A call that arrived with the id `told`.
+    pub(super) fn call(&mut self, told: &str, name: String, arguments: String) -> Part {
+        Part::ToolCall(ToolCall {
+            id: self.take(told),
+            name,
+            arguments,
+        })
+    }
+
     /// Returns an id for a call that arrived with `told`.
     pub(super) fn take(&mut self, told: &str) -> CallId {
         let mut id = told.to_owned();
@@ -153,10 +231,7 @@ impl CallIds {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::{
-        model::ToolCall,
-        testkit::llm_conformance::{self as conformance, Scenario},
-    };
+    use crate::testkit::llm_conformance::{self as conformance, Scenario};
 
     pub(in crate::llm) fn context(scenario: Scenario) -> Context {
         Context {

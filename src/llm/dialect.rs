@@ -3,20 +3,16 @@
 //! Each dialect is a folder with a [`Protocol`] and a row in [`Dialect::protocol`]. Nothing else
 //! tells one dialect from another.
 
-use reqwest::{
-    Url,
-    header::{AUTHORIZATION, HeaderName},
-};
+use reqwest::Url;
 
 use super::{
-    Request,
-    anthropic::Messages,
+    Request, anthropic,
     decode::{Context, Decode},
     forms::Forms,
     http::Connection,
     json_cache::JsonCache,
-    openai::{Chat, Host},
-    responses::Responses,
+    openai::{self, Host},
+    responses,
 };
 use crate::model::{Capabilities, words};
 
@@ -33,11 +29,11 @@ words! {
 }
 
 impl Dialect {
-    pub(super) fn protocol(self) -> &'static dyn Protocol {
+    pub(super) fn protocol(self) -> &'static Protocol {
         match self {
-            Self::OpenAi => &Chat,
-            Self::Responses => &Responses,
-            Self::Anthropic => &Messages,
+            Self::OpenAi => &openai::CHAT,
+            Self::Responses => &responses::RESPONSES,
+            Self::Anthropic => &anthropic::MESSAGES,
         }
     }
 
@@ -53,12 +49,12 @@ impl Dialect {
 
     /// Whether its servers can enforce JSON schemas.
     pub fn has_formats(self) -> bool {
-        self.protocol().has_formats()
+        self.protocol().has_formats
     }
 
     /// What the models behind this base URL take, as far as is known before the first call.
     pub fn capabilities(self, base_url: &str) -> Capabilities {
-        self.protocol().capabilities(host(base_url))
+        (self.protocol().capabilities)(host(base_url))
     }
 }
 
@@ -69,43 +65,25 @@ fn host(base_url: &str) -> Host {
 }
 
 /// What one dialect does its own way.
-pub(super) trait Protocol: Send + Sync {
+pub(super) struct Protocol {
     /// The URL that takes calls.
-    fn endpoint(&self, connection: &Connection) -> Url;
-
+    pub(super) endpoint: fn(&Connection) -> Url,
     /// The URL of the list of models.
-    fn listing(&self, connection: &Connection) -> Url {
-        connection.url(&["models"])
-    }
-
+    pub(super) listing: fn(&Connection) -> Url,
     /// Headers of every request, with public values.
-    fn headers(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
-    }
-
-    /// The header that carries the key.
-    fn key(&self, key: &str) -> (HeaderName, String) {
-        (AUTHORIZATION, format!("Bearer {key}"))
-    }
-
+    pub(super) headers: &'static [(&'static str, &'static str)],
+    /// The header that carries the key, and what is before the key.
+    pub(super) key: (&'static str, &'static str),
     /// Whether a server can enforce a format of the answer.
-    fn has_formats(&self) -> bool {
-        true
-    }
-
-    /// What models at this host take, as far as is known before the first call.
-    fn capabilities(&self, host: Host) -> Capabilities;
-
+    pub(super) has_formats: bool,
+    /// What models at a host take, as far as is known before the first call.
+    pub(super) capabilities: fn(Host) -> Capabilities,
     /// The dialect that the same server may speak instead.
-    fn other(&self) -> Option<Dialect> {
-        None
-    }
-
+    pub(super) other: Option<Dialect>,
     /// Serializes a call.
-    fn body(&self, call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>>;
-
+    pub(super) body: fn(&Outgoing<'_>) -> serde_json::Result<Vec<u8>>,
     /// Makes the decoder of one reply.
-    fn decoder(&self, context: Context) -> Box<dyn Decode>;
+    pub(super) decoder: fn(Context) -> Box<dyn Decode>,
 }
 
 /// A call to be serialized, and all that its form depends on.

@@ -7,6 +7,7 @@
 use std::{error::Error, fmt::Write as _};
 
 use reqwest::header::{DATE, HeaderMap};
+use serde_json::value::RawValue;
 
 use super::lenient::mended;
 use crate::model::{Fault, FaultClass, FaultCode as Code};
@@ -69,6 +70,14 @@ pub(super) fn in_reply(json: &str) -> Fault {
     let what = "the provider ended the reply with an error";
     let code = message.code(None).unwrap_or(Code::ServerError);
     fault(code, what, &message, message.retry_ms(None))
+}
+
+/// Fails if a reply has an error among its fields.
+pub(super) fn check(error: Option<&RawValue>) -> Result<(), Fault> {
+    match error.map(RawValue::get) {
+        None | Some("null" | "false" | "\"\"" | "{}") => Ok(()),
+        Some(error) => Err(in_reply(error)),
+    }
 }
 
 /// What an answer says that is no reply and no known form of an error, if it says anything.

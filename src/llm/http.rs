@@ -221,11 +221,12 @@ fn headers(settings: &ProviderSettings) -> Result<HeaderMap, SetupError> {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let protocol = settings.dialect.protocol();
-    for (name, value) in protocol.headers() {
+    for (name, value) in protocol.headers {
         headers.insert(*name, HeaderValue::from_static(value));
     }
     if let Some(key) = &settings.key {
-        let (name, value) = protocol.key(key.expose_secret().trim());
+        let (name, before) = protocol.key;
+        let value = format!("{before}{}", key.expose_secret().trim());
         let value = sensitive(&value).ok_or_else(|| SetupError::Key {
             provider: settings.name.clone(),
         })?;

@@ -1,11 +1,12 @@
-//! A cache of JSON text that many calls share: prompts, lists of tools and beginnings of
-//! conversations. The address is the key, because a comparison would cost as much as serialization.
+//! A cache of JSON text that many calls share: lists of tools and beginnings of conversations. The address is the key, because a comparison would cost as much as serialization.
 
 use std::{collections::VecDeque, sync::Arc};
 
 use parking_lot::Mutex;
-use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 
 use super::{anthropic::Places, prefixes::Prefixes};
 use crate::model::ToolSpec;
@@ -15,55 +16,32 @@ const MOST: usize = 32;
 
 #[derive(Debug, Default)]
 pub(super) struct JsonCache {
-    prompts: Texts<str>,
-    tools: Texts<[ToolSpec]>,
+    /// By their source, the newest last.
+    tools: Mutex<VecDeque<(Tools, Arc<RawValue>)>>,
     pub(super) plain: Prefixes<()>,
     pub(super) anthropic: Prefixes<Places>,
 }
 
-/// Texts by their source, the newest last.
-#[derive(Debug)]
-struct Texts<T: ?Sized>(Mutex<VecDeque<(Arc<T>, Arc<RawValue>)>>);
+type Tools = Arc<[ToolSpec]>;
 
 impl JsonCache {
-    pub(super) fn prompt(&self, prompt: &Arc<str>) -> serde_json::Result<Arc<RawValue>> {
-        self.prompts.of(prompt, |prompt| prompt)
-    }
-
-    pub(super) fn tools<'a, W: Serialize>(
+    pub(super) fn tools(
         &self,
-        tools: &'a Arc<[ToolSpec]>,
-        written: impl FnOnce(&'a [ToolSpec]) -> W,
-    ) -> serde_json::Result<Arc<RawValue>> {
-        self.tools.of(tools, written)
-    }
-}
-
-impl<T: ?Sized> Default for Texts<T> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-impl<T: ?Sized> Texts<T> {
-    fn of<'a, W: Serialize>(
-        &self,
-        what: &'a Arc<T>,
-        written: impl FnOnce(&'a T) -> W,
+        tools: &Tools,
+        written: impl Fn(&ToolSpec) -> Value,
     ) -> serde_json::Result<Arc<RawValue>> {
         // An entry keeps its source alive, so that its address is not reused.
-        let known = |(of, _): &&(Arc<T>, Arc<RawValue>)| Arc::ptr_eq(of, what);
-        let kept = self.0.lock();
-        if let Some((_, text)) = kept.iter().find(known) {
+        let known = |(of, _): &&(Tools, Arc<RawValue>)| Arc::ptr_eq(of, tools);
+        if let Some((_, text)) = self.tools.lock().iter().find(known) {
             return Ok(Arc::clone(text));
         }
-        drop(kept);
-        let text: Arc<RawValue> = to_raw_value(&written(what))?.into();
-        let mut kept = self.0.lock();
+        let list: Vec<Value> = tools.iter().map(written).collect();
+        let text: Arc<RawValue> = to_raw_value(&list)?.into();
+        let mut kept = self.tools.lock();
         if kept.len() == MOST {
             kept.pop_front();
         }
-        kept.push_back((Arc::clone(what), Arc::clone(&text)));
+        kept.push_back((Arc::clone(tools), Arc::clone(&text)));
         Ok(text)
     }
 }
@@ -72,28 +50,35 @@ impl<T: ?Sized> Texts<T> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn prompt_is_serialized_once() {
-        let kept = JsonCache::default();
-        let prompt: Arc<str> = "Say \"ready\".".into();
-        let text = kept.prompt(&prompt).unwrap();
-        assert_eq!(text.get(), r#""Say \"ready\".""#);
-        assert!(Arc::ptr_eq(&text, &kept.prompt(&prompt).unwrap()));
-        let other: Arc<str> = (&*prompt).into();
-        assert!(!Arc::ptr_eq(&text, &kept.prompt(&other).unwrap()));
+    fn tools(name: &str) -> Tools {
+        [ToolSpec::new(name, "Does it.", Value::Null)].into()
+    }
+
+    fn text(kept: &JsonCache, tools: &Tools) -> Arc<RawValue> {
+        kept.tools(tools, |tool| Value::from(&*tool.name)).unwrap()
     }
 
     #[test]
-    fn prompt_cache_is_bounded() {
+    fn tools_are_serialized_once() {
         let kept = JsonCache::default();
-        let first: Arc<str> = "first".into();
-        let text = kept.prompt(&first).unwrap();
+        let own = tools("\"ready\"");
+        let written = text(&kept, &own);
+        assert_eq!(written.get(), r#"["\"ready\""]"#);
+        assert!(Arc::ptr_eq(&written, &text(&kept, &own)));
+        assert!(!Arc::ptr_eq(&written, &text(&kept, &tools("\"ready\""))));
+    }
+
+    #[test]
+    fn tools_cache_is_bounded() {
+        let kept = JsonCache::default();
+        let first = tools("first");
+        let written = text(&kept, &first);
         for number in 1..MOST {
-            kept.prompt(&number.to_string().into()).unwrap();
+            text(&kept, &tools(&number.to_string()));
         }
-        assert!(Arc::ptr_eq(&text, &kept.prompt(&first).unwrap()));
-        kept.prompt(&"one more".into()).unwrap();
-        assert!(!Arc::ptr_eq(&text, &kept.prompt(&first).unwrap()));
-        assert_eq!(kept.prompts.0.lock().len(), MOST);
+        assert!(Arc::ptr_eq(&written, &text(&kept, &first)));
+        text(&kept, &tools("one more"));
+        assert!(!Arc::ptr_eq(&written, &text(&kept, &first)));
+        assert_eq!(kept.tools.lock().len(), MOST);
     }
 }

@@ -1,18 +1,20 @@
 //! JSON as servers send it, not as they document it: fields of another type count as absent, and
 //! what clients in Python and JavaScript read is read.
 //!
-//! Parsing is one pass that borrows where possible. Only a text that it refuses is [`mended`] and
-//! parsed again. Lists are bounded, so that a small text cannot become a large value.
+//! A value is taken as text first, and its first character says what it is. Only a text that
+//! `serde_json` refuses is [`mended`] and parsed again. Lists are bounded, so that a small text
+//! cannot become a large value.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
+    de::{Error, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::{Value, value::RawValue};
 
-use super::surrogates;
+use super::{fault, surrogates};
+use crate::model::Fault;
 
 /// Bound on the elements of a list.
 pub(super) const MOST: usize = 256;
@@ -23,20 +25,20 @@ const DEPTH: usize = 128;
 pub(super) fn parse<'a, T: Deserialize<'a>>(
     json: &'a str,
     space: &'a mut String,
-) -> serde_json::Result<T> {
+) -> Result<T, Fault> {
     let is_whole = matches!(surrogates::mended(json), Cow::Borrowed(_));
     if is_whole && let Ok(read) = serde_json::from_str(json) {
         return Ok(read);
     }
     *space = mended(json);
-    serde_json::from_str(space)
+    serde_json::from_str(space).map_err(|error| fault::bad_stream(&error))
 }
 
 /// Parses a text of which the outermost value should be an object.
 pub(super) fn parse_object<'a, T: Deserialize<'a> + Default>(
     json: &'a str,
     space: &'a mut String,
-) -> serde_json::Result<T> {
+) -> Result<T, Fault> {
     parse::<Object<T>>(json, space).map(|read| read.0.unwrap_or_default())
 }
 
@@ -141,17 +143,13 @@ impl<'de: 'a, 'a> Visitor<'de> for Members<'a> {
     }
 }
 
-/// Reads values of other types as absent.
-macro_rules! absent {
-    ($($visit:ident: $type:ty),*) => {
-        $(fn $visit<E>(self, _: $type) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        })*
+/// Takes the text of a value of any type.
+fn raw<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'de str, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(RawValue::get)
+}
 
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        }
-    };
+fn read<'de, T: Deserialize<'de>, E: Error>(json: &'de str) -> Result<T, E> {
+    serde_json::from_str(json).map_err(E::custom)
 }
 
 /// A text; empty if absent.
@@ -166,56 +164,25 @@ impl Text<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor).map(Text)
-    }
-}
-
-struct TextVisitor;
-
-impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Cow<'de, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(text))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(text.to_owned()))
-    }
-
-    fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(text))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(number.to_string()))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(number.to_string()))
-    }
-
-    absent!(visit_f64: f64, visit_bool: bool);
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut joined = String::new();
-        while let Some(piece) = list.next_element::<Object<ContentPart<'de>>>()? {
-            let Some(piece) = piece.0 else { continue };
-            if matches!(&*piece.kind.0, "" | "text" | "output_text") {
-                joined.push_str(&piece.text.0);
+        let json = raw(deserializer)?;
+        let is_whole = json.bytes().all(|c| c == b'-' || c.is_ascii_digit());
+        Ok(Self(match json.as_bytes().first() {
+            Some(b'"') => read::<Quoted<'_>, _>(json)?.0,
+            Some(b'[') => {
+                let pieces: Few<Object<ContentPart<'_>>> = read(json)?;
+                let pieces = pieces.0.iter().filter_map(|piece| piece.0.as_ref());
+                let texts =
+                    pieces.filter(|piece| matches!(&*piece.kind.0, "" | "text" | "output_text"));
+                texts.map(|piece| &*piece.text.0).collect::<String>().into()
             }
-        }
-        Ok(Cow::Owned(joined))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        IgnoredAny.visit_map(map).map(|_| Cow::default())
+            _ if is_whole => json.into(),
+            _ => Cow::default(),
+        }))
     }
 }
+
+#[derive(Deserialize)]
+struct Quoted<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[derive(Deserialize)]
 struct ContentPart<'a> {
@@ -230,48 +197,9 @@ pub(super) struct Count(pub(super) Option<u64>);
 
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(CountVisitor).map(Self)
-    }
-}
-
-struct CountVisitor;
-
-impl<'de> Visitor<'de> for CountVisitor {
-    type Value = Option<u64>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number")
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(Some(number))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-        Ok(u64::try_from(number).ok())
-    }
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the range is checked before"
-    )]
-    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-        Ok((0.0..1e15).contains(&number).then_some(number as u64))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(text.trim().parse().ok())
-    }
-
-    absent!(visit_bool: bool);
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-        IgnoredAny.visit_seq(list).map(|_| None)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        IgnoredAny.visit_map(map).map(|_| None)
+        let figures = raw(deserializer)?.trim_matches('"').trim();
+        let whole = figures.split('.').next().unwrap_or_default();
+        Ok(Self(whole.parse().ok()))
     }
 }
 
@@ -287,35 +215,30 @@ impl<T, const N: usize> Default for Few<T, N> {
 
 impl<'de, T: Deserialize<'de>, const N: usize> Deserialize<'de> for Few<T, N> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let visitor = ListVisitor::<T, N>(PhantomData);
-        deserializer.deserialize_any(visitor).map(Self)
+        let json = raw(deserializer)?;
+        if !json.starts_with('[') {
+            return Ok(Self::default());
+        }
+        let list = serde_json::Deserializer::from_str(json).deserialize_seq(Self::default());
+        list.map_err(D::Error::custom)
     }
 }
 
-struct ListVisitor<T, const N: usize>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for ListVisitor<T, N> {
-    type Value = Vec<T>;
+impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for Few<T, N> {
+    type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut elements = Vec::new();
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Self, A::Error> {
         while let Some(element) = list.next_element()? {
-            elements.push(element);
-            if elements.len() > N {
+            self.0.push(element);
+            if self.0.len() > N {
                 return Err(A::Error::custom(format_args!("more than {N} elements")));
             }
         }
-        Ok(elements)
-    }
-
-    absent!(visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64, visit_str: &str);
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        IgnoredAny.visit_map(map).map(|_| Vec::new())
+        Ok(self)
     }
 }
 
@@ -325,28 +248,9 @@ pub(super) struct Object<T>(pub(super) Option<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let visitor = ObjectVisitor(PhantomData);
-        deserializer.deserialize_any(visitor).map(Self)
-    }
-}
-
-struct ObjectVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
-    type Value = Option<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(Some)
-    }
-
-    absent!(visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64, visit_str: &str);
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-        IgnoredAny.visit_seq(list).map(|_| None)
+        let json = raw(deserializer)?;
+        let object = json.starts_with('{').then(|| read(json));
+        object.transpose().map(Self)
     }
 }
 

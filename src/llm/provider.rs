@@ -98,14 +98,10 @@ pub struct ModelSettings {
     pub max_output: Option<u64>,
     /// Whether it takes images, if the host does not tell.
     pub images: Option<bool>,
-    /// Whether it takes tools at all.
-    pub tools: Option<bool>,
     /// Whether it takes a choice of tools that forces a call.
     pub forced_tools: Option<bool>,
     /// Whether it takes a temperature and other parameters of sampling.
     pub sampling: Option<bool>,
-    /// Whether it thinks before every reply.
-    pub always_thinks: Option<bool>,
 }
 
 #[cfg(test)]

@@ -211,7 +211,7 @@ pub(crate) fn decode<'a>(
         request,
         seed: || "seed".to_owned(),
     };
-    let mut reading = Reading::new(dialect.protocol().decoder(context), Bounds::default());
+    let mut reading = Reading::new((dialect.protocol().decoder)(context), Bounds::default());
     let mut deltas = Vec::new();
     for chunk in chunks {
         match reading.feed(chunk, &mut deltas) {

@@ -58,12 +58,12 @@ impl Route {
     fn new(dialect: Dialect, connection: &Connection) -> Self {
         Self {
             dialect,
-            endpoint: dialect.protocol().endpoint(connection),
+            endpoint: (dialect.protocol().endpoint)(connection),
             json_cache: JsonCache::default(),
         }
     }
 
-    fn protocol(&self) -> &'static dyn Protocol {
+    fn protocol(&self) -> &'static Protocol {
         self.dialect.protocol()
     }
 }
@@ -76,7 +76,7 @@ impl Remote {
     pub fn new(settings: ProviderSettings) -> Result<Self, SetupError> {
         let connection = Connection::new(&settings)?;
         let main = Route::new(settings.dialect, &connection);
-        let other = main.protocol().other();
+        let other = main.protocol().other;
         let accept = HeaderValue::from_static(match settings.streaming {
             Streaming::Always => "text/event-stream",
             Streaming::Never => "application/json",
@@ -192,7 +192,7 @@ impl Shared {
     fn body(&self, request: &Request, forms: Forms) -> serde_json::Result<Vec<u8>> {
         let route = self.route(forms);
         let known = self.model(&request.model);
-        route.protocol().body(&Outgoing {
+        (route.protocol().body)(&Outgoing {
             request: &forms.of(request),
             provider: &self.name,
             host: self.host,
@@ -206,7 +206,7 @@ impl Shared {
     }
 
     fn decoder(&self, request: Request, forms: Forms) -> Box<dyn Decode> {
-        self.route(forms).protocol().decoder(Context {
+        (self.route(forms).protocol().decoder)(Context {
             provider: Arc::clone(&self.name),
             request,
             // The random half, because ids with this prefix have to stay short.

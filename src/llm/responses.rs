@@ -5,15 +5,7 @@
 //! item has to carry its encrypted content, and no item is referred to by its id.
 //! <https://platform.openai.com/docs/api-reference/responses>
 
-use reqwest::Url;
-
-use super::{
-    Dialect,
-    decode::{Context, Decode},
-    dialect::{Outgoing, Protocol},
-    http::Connection,
-    openai::Host,
-};
+use super::{Dialect, dialect::Protocol, openai::CHAT};
 use crate::model::{
     Capabilities,
     Parameter::{ReasoningEffort, Temperature, TopP, Verbosity},
@@ -24,29 +16,14 @@ mod items;
 mod request;
 
 /// `POST {base}/responses`.
-pub(super) struct Responses;
-
-impl Protocol for Responses {
-    fn endpoint(&self, connection: &Connection) -> Url {
-        connection.url(&["responses"])
-    }
-
-    fn capabilities(&self, host: Host) -> Capabilities {
-        Capabilities {
-            parameters: &[Temperature, TopP, ReasoningEffort, Verbosity],
-            ..host.capabilities()
-        }
-    }
-
-    fn other(&self) -> Option<Dialect> {
-        Some(Dialect::OpenAi)
-    }
-
-    fn body(&self, call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
-        request::body(call)
-    }
-
-    fn decoder(&self, context: Context) -> Box<dyn Decode> {
-        Box::new(decode::ResponsesDecoder::new(context))
-    }
-}
+pub(super) const RESPONSES: Protocol = Protocol {
+    endpoint: |connection| connection.url(&["responses"]),
+    capabilities: |host| Capabilities {
+        parameters: &[Temperature, TopP, ReasoningEffort, Verbosity],
+        ..host.capabilities()
+    },
+    other: Some(Dialect::OpenAi),
+    body: request::body,
+    decoder: |context| Box::new(decode::ResponsesDecoder::new(context)),
+    ..CHAT
+};

@@ -13,9 +13,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::{Request, dialect::Outgoing};
+use super::{Request, dialect::Outgoing, openai::Host};
 use crate::{
-    model::{Message, OpaquePart, Part, ToolCall, ToolResult, hex},
+    model::{Message, OpaquePart, Part, ToolCall, ToolResult, ToolSpec, hex},
     signal,
 };
 
@@ -52,25 +52,53 @@ pub(super) fn estimated_bytes(messages: &[Arc<Message>]) -> usize {
     said.sum()
 }
 
-/// Builds a request's body: the JSON object `fields`, which has at least one field, with the list
-/// `name` added. The pieces are joined without change; each element in them ends with a comma.
-pub(super) fn body(
-    fields: &impl Serialize,
-    name: &str,
-    pieces: &[&[u8]],
-) -> serde_json::Result<Vec<u8>> {
-    let mut body = serde_json::to_vec(fields)?;
-    let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
-    body.reserve(bytes + 16);
-    // Removes the closing brace.
-    body.pop();
-    body.extend_from_slice(format!(",\"{name}\":[").as_bytes());
-    pieces
-        .iter()
-        .for_each(|piece| body.extend_from_slice(piece));
-    body.pop_if(|last| *last == b',');
-    body.extend_from_slice(b"]}");
-    Ok(body)
+/// The JSON object of a request, written field by field.
+pub(super) struct Body(Vec<u8>);
+
+impl Body {
+    /// Begins with the model and, if there are any, the tools.
+    pub(super) fn new(
+        call: &Outgoing<'_>,
+        tool: impl Fn(&ToolSpec) -> Value,
+        choice: Option<Value>,
+    ) -> serde_json::Result<Self> {
+        let (request, mut body) = (call.request, Self(b"{".to_vec()));
+        body.add("model", Some(&*request.model))?;
+        if !request.tools.is_empty() {
+            let tools = call.cache.tools(&request.tools, tool)?;
+            body.add("tools", Some(&*tools))?
+                .add("tool_choice", choice)?;
+        }
+        Ok(body)
+    }
+
+    /// Adds a field, unless it is absent.
+    pub(super) fn add(
+        &mut self,
+        name: &str,
+        value: Option<impl Serialize>,
+    ) -> serde_json::Result<&mut Self> {
+        if let Some(value) = value {
+            self.0.extend_from_slice(format!("\"{name}\":").as_bytes());
+            serde_json::to_writer(&mut self.0, &value)?;
+            self.0.push(b',');
+        }
+        Ok(self)
+    }
+
+    /// Ends with a list. The pieces are joined without change; each element in them ends with a
+    /// comma.
+    pub(super) fn list(mut self, name: &str, pieces: &[&[u8]]) -> Vec<u8> {
+        let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
+        self.0.reserve(bytes + 16);
+        self.0.extend_from_slice(format!("\"{name}\":[").as_bytes());
+        for piece in pieces {
+            self.0.extend_from_slice(piece);
+        }
+        self.0.pop_if(|last| *last == b',');
+        self.0.extend_from_slice(b"]}");
+        self.0
+    }
 }
 
 /// Marks a text of the runtime, so that the model can tell it from the user's.
@@ -107,38 +135,28 @@ fn sanitize(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(kept.map(|c| if fits(c) { c } else { '_' }).collect())
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ids {
-    /// At most [`SHORT`] characters, for OpenAI.
-    Short,
-    Nine,
-    /// Unrestricted. Because OpenAI may be behind a proxy, ids slightly over [`SHORT`] are
-    /// shortened.
-    Any,
-}
-
+/// Longest id of a call that OpenAI takes.
 pub(super) const SHORT: usize = 40;
 /// Longer ids may carry other data and are kept. vLLM's ids have 46 characters.
 const BARE: usize = 64;
 
-impl Ids {
-    pub(super) fn of(self, given: &str) -> Cow<'_, str> {
-        let length = given.chars().count();
-        let fits = match self {
-            Self::Short => length <= SHORT,
-            Self::Nine => length == 9 && given.chars().all(|c| c.is_ascii_alphanumeric()),
-            Self::Any => length <= SHORT || length > BARE,
-        };
-        if fits {
-            return Cow::Borrowed(given);
-        }
-        let digest = Sha256::digest(given.as_bytes());
-        let digits = hex(&digest);
-        Cow::Owned(match self {
-            Self::Short | Self::Any => format!("call_{}", &digits[..16]),
-            Self::Nine => digits[..9].to_owned(),
-        })
+/// The id of a call in the form that its host takes. Because OpenAI may be behind a proxy, other
+/// hosts get ids that are slightly over [`SHORT`] shortened, too.
+pub(super) fn call_id(host: Host, given: &str) -> Cow<'_, str> {
+    let length = given.chars().count();
+    let fits = match host {
+        Host::OpenAi => length <= SHORT,
+        Host::Mistral => length == 9 && given.chars().all(|c| c.is_ascii_alphanumeric()),
+        Host::Other => length <= SHORT || length > BARE,
+    };
+    if fits {
+        return Cow::Borrowed(given);
     }
+    let digits = hex(&Sha256::digest(given.as_bytes()));
+    Cow::Owned(match host {
+        Host::OpenAi | Host::Other => format!("call_{}", &digits[..16]),
+        Host::Mistral => digits[..9].to_owned(),
+    })
 }
 
 /// Call arguments as JSON text: verbatim if they are an object, `{}` if empty, else wrapped in an
@@ -273,19 +291,22 @@ mod tests {
     fn call_ids_are_shortened_to_the_servers_limit() {
         let of = |length: usize| "x".repeat(length);
         let (forty, vllm, hashed) = (of(40), of(46), "call_404e0d6b65bc5eac");
-        for (ids, given, expected) in [
-            (Ids::Short, &*forty, &*forty),
-            (Ids::Short, &vllm, hashed),
-            (Ids::Any, &forty, &forty),
-            (Ids::Any, &vllm, hashed),
-            (Ids::Any, &of(65), &of(65)),
-            (Ids::Nine, "abcDEF123", "abcDEF123"),
-            (Ids::Nine, "call_1", "74196fe72"),
-            (Ids::Nine, "abc_EF123", "b83790ce0"),
+        for (host, given, expected) in [
+            (Host::OpenAi, &*forty, &*forty),
+            (Host::OpenAi, &vllm, hashed),
+            (Host::Other, &forty, &forty),
+            (Host::Other, &vllm, hashed),
+            (Host::Other, &of(65), &of(65)),
+            (Host::Mistral, "abcDEF123", "abcDEF123"),
+            (Host::Mistral, "call_1", "74196fe72"),
+            (Host::Mistral, "abc_EF123", "b83790ce0"),
         ] {
-            assert_eq!(ids.of(given), expected, "{ids:?}: {given}");
+            assert_eq!(call_id(host, given), expected, "{host:?}: {given}");
         }
-        assert_ne!(Ids::Short.of(&of(41)), Ids::Short.of(&of(42)));
+        assert_ne!(
+            call_id(Host::OpenAi, &of(41)),
+            call_id(Host::OpenAi, &of(42))
+        );
     }
 
     #[test]

@@ -38,13 +38,8 @@ impl Day {
 
 impl fmt::Display for Day {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            self.start()
-                .to_string()
-                .split('T')
-                .next()
-                .unwrap_or_default(),
-        )
+        let start = self.start().to_string();
+        f.write_str(start.split('T').next().unwrap_or_default())
     }
 }
 

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "postgres")]
 use std::path::Path;
-use std::{ffi::OsStr, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use super::{
     CommandContext,
@@ -12,6 +12,7 @@ use super::{
 use crate::http::Cluster;
 use crate::{
     actor::Oracle,
+    app,
     cli::{
         self, CliError, Environment, exit,
         journal::JournalCommand,
@@ -143,9 +144,7 @@ async fn copy(from: Storage, to: Storage) -> Result<Copied, CliError> {
 }
 
 pub(super) fn directory(config: &Config, environment: &Environment) -> Result<PathBuf, CliError> {
-    let xdg = environment.get("XDG_DATA_HOME").map(OsStr::new);
-    let home = environment.get("HOME").map(OsStr::new);
-    config.data.directory(xdg, home).map_err(CliError::usage)
+    app::data_directory(config, environment).map_err(CliError::usage)
 }
 
 /// Where a configuration has its data.

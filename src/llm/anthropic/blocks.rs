@@ -1,14 +1,13 @@
 //! Assembles the blocks of a reply from their pieces.
 
-use std::mem::discriminant;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
     llm::{
-        Delta, fault,
-        lenient::{MOST, Text},
+        Delta,
+        decode::{Item, Kind, add},
+        lenient::Text,
     },
     model::Fault,
 };
@@ -29,53 +28,11 @@ pub(super) struct BlockDelta<'a> {
     pub(super) stop_reason: Text<'a>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Block {
-    Text(String),
-    Call {
-        id: String,
-        name: String,
-        arguments: String,
-        input: String,
-    },
-    Thinking {
-        text: String,
-        signature: String,
-    },
-    /// Goes back as it came, with the streamed input: sealed thinking, and what the provider's own
-    /// tools were asked and answered. Empty for a kind that requests never ask for.
-    Opaque(String, String),
-}
-
-impl Block {
-    const TEXT: Self = Self::Text(String::new());
-    const THINKING: Self = Self::Thinking {
-        text: String::new(),
-        signature: String::new(),
-    };
-    const CALL: Self = Self::Call {
-        id: String::new(),
-        name: String::new(),
-        arguments: String::new(),
-        input: String::new(),
-    };
-
-    /// Whether pieces for a block of this kind belong to it.
-    fn takes(&self, kind: &Self) -> bool {
-        let has_input = matches!(self, Self::Opaque(..)) && *kind == Self::CALL;
-        has_input || discriminant(self) == discriminant(kind)
-    }
-}
-
+/// The blocks of a reply. A block of another kind than text, call and thought goes back as it came,
+/// with its streamed input: sealed thinking, and what the provider's own tools were asked and
+/// answered. It keeps nothing if requests never ask for its kind.
 #[derive(Debug, Default)]
-pub(super) struct Blocks(Vec<Placed>);
-
-#[derive(Debug)]
-struct Placed {
-    index: Option<u64>,
-    closed: bool,
-    block: Block,
-}
+pub(super) struct Blocks(pub(super) Vec<Item>);
 
 impl Blocks {
     /// Begins a block; `raw` is the whole block.
@@ -85,51 +42,40 @@ impl Blocks {
         start: &BlockDelta<'_>,
         raw: &str,
     ) -> Result<Option<Delta>, Fault> {
-        let block = match &*start.kind.0 {
-            "text" => Block::Text(start.text.0.to_string()),
-            "tool_use" => Block::Call {
-                id: start.id.0.to_string(),
-                name: start.name.0.to_string(),
-                arguments: String::new(),
-                input: start.input.map_or("", |input| input.get()).to_owned(),
-            },
-            "thinking" => Block::Thinking {
-                text: start.thinking.0.to_string(),
-                signature: start.signature.0.to_string(),
-            },
+        let input = start.input.map_or("", RawValue::get);
+        let (kind, text, kept) = match &*start.kind.0 {
+            "text" => (Kind::Text, &*start.text.0, ""),
+            "tool_use" => (Kind::Call, "", input),
+            "thinking" => (Kind::Thought, &*start.thinking.0, &*start.signature.0),
             "" => return Ok(None),
-            kind => {
-                let kept = kind == "redacted_thinking"
-                    || kind.ends_with("_tool_use")
-                    || kind.ends_with("_tool_result");
-                Block::Opaque(if kept { raw } else { "" }.to_owned(), String::new())
+            "redacted_thinking" => (Kind::Other, "", raw),
+            own if own.ends_with("_tool_use") || own.ends_with("_tool_result") => {
+                (Kind::Other, "", raw)
             }
+            _ => (Kind::Other, "", ""),
         };
-        let again = |placed: &Placed| {
-            !placed.closed && placed.index == index && same_call(&placed.block, &block)
+        let again = |item: &Item| {
+            let same = match kind {
+                Kind::Text | Kind::Thought => true,
+                Kind::Call => item.call_id == start.id.0,
+                Kind::Other => item.kept == kept,
+            };
+            !item.closed && item.index == index && item.kind == kind && same
         };
         if index.is_some() && self.0.iter().any(again) {
             return Ok(None);
         }
-        let begins = match &block {
-            Block::Text(text) => news(text, |text| Delta::Text(text.into())),
-            Block::Thinking { text, .. } => news(text, |text| Delta::Reasoning(text.into())),
-            Block::Call { .. } | Block::Opaque(..) => Some(Delta::Progress),
-        };
-        self.push(index, block)?;
-        Ok(begins)
-    }
-
-    fn push(&mut self, index: Option<u64>, block: Block) -> Result<(), Fault> {
-        if self.0.len() == MOST {
-            return Err(fault::too_much("the reply has too many blocks"));
-        }
-        self.0.push(Placed {
+        let block = Item {
+            kind,
             index,
-            closed: false,
-            block,
-        });
-        Ok(())
+            call_id: start.id.0.to_string(),
+            name: start.name.0.to_string(),
+            text: text.to_owned(),
+            kept: kept.to_owned(),
+            ..Item::default()
+        };
+        add(&mut self.0, block)?;
+        Ok(kind.delta(text))
     }
 
     pub(super) fn piece(
@@ -137,96 +83,63 @@ impl Blocks {
         index: Option<u64>,
         piece: &BlockDelta<'_>,
     ) -> Result<Option<Delta>, Fault> {
-        let kind = match &*piece.kind.0 {
-            "text_delta" => Block::TEXT,
-            "thinking_delta" | "signature_delta" => Block::THINKING,
-            "input_json_delta" => Block::CALL,
+        let (kind, text) = match &*piece.kind.0 {
+            "text_delta" => (Kind::Text, &*piece.text.0),
+            "thinking_delta" | "signature_delta" => (Kind::Thought, &*piece.thinking.0),
+            "input_json_delta" => (Kind::Call, &*piece.partial_json.0),
             _ => return Ok(None),
         };
-        Ok(match self.open(index, kind)? {
-            Some(Block::Text(so_far)) => {
-                so_far.push_str(&piece.text.0);
-                news(&piece.text.0, |text| Delta::Text(text.into()))
-            }
-            Some(Block::Thinking { text, signature }) => {
-                text.push_str(&piece.thinking.0);
-                signature.push_str(&piece.signature.0);
-                news(&piece.thinking.0, |text| Delta::Reasoning(text.into()))
-                    .or_else(|| news(&piece.signature.0, |_| Delta::Progress))
-            }
-            Some(Block::Call { arguments, .. } | Block::Opaque(_, arguments)) => {
-                arguments.push_str(&piece.partial_json.0);
-                news(&piece.partial_json.0, |_| Delta::Progress)
-            }
-            None => None,
+        let Some(block) = self.open(index, kind)? else {
+            return Ok(None);
+        };
+        block.text.push_str(text);
+        if kind == Kind::Thought {
+            block.kept.push_str(&piece.signature.0);
+        }
+        Ok(match (text, &*piece.signature.0) {
+            ("", "") => None,
+            ("", _) => Some(Delta::Progress),
+            (text, _) => kind.delta(text),
         })
     }
 
     pub(super) fn close(&mut self, index: Option<u64>) {
-        let ended = self.0.iter_mut().rev().find(|placed| placed.index == index);
-        if let Some(placed) = ended {
-            placed.closed = true;
+        let ended = self.0.iter_mut().rev().find(|item| item.index == index);
+        if let Some(block) = ended {
+            block.closed = true;
         }
     }
 
     /// Returns the block that pieces of this kind belong to: the latest at the index, or one that was
     /// closed too early. Without one, a text or thought begins, but no call, which would have no
     /// name; and nothing within a block of another kind that is not read.
-    fn open(&mut self, index: Option<u64>, kind: Block) -> Result<Option<&mut Block>, Fault> {
-        let late =
-            |placed: &Placed| placed.index == index && placed.closed && placed.block.takes(&kind);
-        let latest = self.0.iter().rposition(|placed| placed.index == index);
-        let found = match latest.map(|at| &self.0[at].block) {
-            Some(block) if block.takes(&kind) => latest,
-            Some(Block::Opaque(..)) => return Ok(None),
+    fn open(&mut self, index: Option<u64>, kind: Kind) -> Result<Option<&mut Item>, Fault> {
+        let takes =
+            |item: &Item| item.kind == kind || (item.kind == Kind::Other && kind == Kind::Call);
+        let late = |item: &Item| item.index == index && item.closed && takes(item);
+        let latest = self.0.iter().rposition(|item| item.index == index);
+        let found = match latest.map(|at| &self.0[at]) {
+            Some(block) if takes(block) => latest,
+            Some(block) if block.kind == Kind::Other => return Ok(None),
             Some(_) | None => self.0.iter().rposition(late),
         };
         // Texts stay in the order in which they came.
         let is_last = |at: &usize| {
-            let mut later = self.0[at + 1..].iter().map(|placed| &placed.block);
-            kind != Block::TEXT || later.all(|block| !block.takes(&kind))
+            let mut later = self.0[at + 1..].iter();
+            kind != Kind::Text || later.all(|item| item.kind != Kind::Text)
         };
-        let found = found.filter(is_last);
-        if found.is_none() && kind == Block::CALL {
-            return Ok(None);
-        }
-        if found.is_none() {
-            self.push(index, kind)?;
-        }
-        let at = found.unwrap_or(self.0.len() - 1);
-        Ok(Some(&mut self.0[at].block))
-    }
-
-    #[cfg(test)]
-    pub(super) fn held(&self) -> usize {
-        let held = |placed: &Placed| match &placed.block {
-            Block::Text(text) => text.len(),
-            Block::Opaque(raw, input) => raw.len() + input.len(),
-            Block::Thinking { text, signature } => text.len() + signature.len(),
-            Block::Call {
-                id,
-                name,
-                arguments,
-                input,
-            } => id.len() + name.len() + arguments.len() + input.len(),
+        let at = match found.filter(is_last) {
+            Some(at) => at,
+            None if kind == Kind::Call => return Ok(None),
+            None => {
+                let begun = Item {
+                    kind,
+                    index,
+                    ..Item::default()
+                };
+                add(&mut self.0, begun)?
+            }
         };
-        self.0.iter().map(held).sum()
+        Ok(Some(&mut self.0[at]))
     }
-
-    pub(super) fn take(&mut self) -> Vec<Block> {
-        let blocks = std::mem::take(&mut self.0);
-        blocks.into_iter().map(|placed| placed.block).collect()
-    }
-}
-
-fn same_call(one: &Block, other: &Block) -> bool {
-    match (one, other) {
-        (Block::Call { id, .. }, Block::Call { id: other, .. })
-        | (Block::Opaque(id, _), Block::Opaque(other, _)) => id == other,
-        _ => discriminant(one) == discriminant(other),
-    }
-}
-
-fn news(text: &str, delta: fn(&str) -> Delta) -> Option<Delta> {
-    (!text.is_empty()).then(|| delta(text))
 }

@@ -6,15 +6,15 @@
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::blocks::{Block, BlockDelta, Blocks};
+use super::blocks::{BlockDelta, Blocks};
 use crate::{
     llm::{
         Delta,
-        decode::{Context, Decode, Flow, Tokens},
+        decode::{Context, Decode, Flow, Kind, Tokens},
         fault,
         lenient::{Count, Few, Members, Object, Text, parse_object},
     },
-    model::{Fault, Part, Reply, StopReason, ToolCall},
+    model::{Fault, Part, Reply, StopReason},
 };
 
 #[derive(Default, Deserialize)]
@@ -113,11 +113,7 @@ impl AnthropicDecoder {
                 return Err(fault::in_reply(event.error.map_or(json, RawValue::get)));
             }
             // `ping` and future events.
-            _ => {
-                if let Some(error) = event.error {
-                    return Err(fault::in_reply(error.get()));
-                }
-            }
+            _ => fault::check(event.error)?,
         }
         Ok(Flow::More)
     }
@@ -129,7 +125,7 @@ impl AnthropicDecoder {
         out: &mut Vec<Delta>,
     ) -> Result<(), Fault> {
         let mut space = String::new();
-        let start: BlockDelta<'_> = parsed(raw.get(), &mut space)?;
+        let start: BlockDelta<'_> = parse_object(raw.get(), &mut space)?;
         out.extend(self.blocks.start(index, &start, raw.get())?);
         Ok(())
     }
@@ -152,49 +148,32 @@ impl AnthropicDecoder {
     fn parts(&mut self) -> (Vec<Part>, bool) {
         let mut ids = self.context.ids();
         let mut calls = false;
-        let parts = self.blocks.take().into_iter().filter_map(|block| {
-            Some(match block {
-                Block::Text(text) if text.is_empty() => return None,
-                Block::Text(text) => Part::text(text),
-                Block::Call {
-                    id,
-                    name,
-                    arguments,
-                    input,
-                } => {
-                    calls = true;
-                    let arguments = Some(arguments).filter(|pieces| !pieces.is_empty());
-                    Part::ToolCall(ToolCall {
-                        id: ids.take(&id),
-                        name,
-                        arguments: arguments.unwrap_or(input),
-                    })
-                }
-                // The provider rejects thinking without its signature.
-                Block::Thinking { signature, .. } if signature.is_empty() => return None,
-                Block::Thinking { text, signature } => {
-                    let (text, signature) = (Value::from(text), Value::from(signature));
-                    let body = format!(
-                        "{{\"type\":\"thinking\",\"thinking\":{text},\"signature\":{signature}}}"
-                    );
-                    self.context.opaque(body)
-                }
-                Block::Opaque(raw, _) if raw.is_empty() => return None,
-                Block::Opaque(raw, input) => {
-                    let body = with_input(&raw, &input);
-                    self.context.opaque(body.unwrap_or(raw))
-                }
-            })
+        let blocks = std::mem::take(&mut self.blocks.0).into_iter();
+        let parts = blocks.filter_map(|block| match block.kind {
+            Kind::Text => (!block.text.is_empty()).then(|| Part::text(block.text)),
+            Kind::Call => {
+                calls = true;
+                let arguments = match block.text.is_empty() {
+                    true => block.kept,
+                    false => block.text,
+                };
+                Some(ids.call(&block.call_id, block.name, arguments))
+            }
+            // The provider rejects thinking without its signature.
+            Kind::Thought | Kind::Other if block.kept.is_empty() => None,
+            Kind::Thought => {
+                let (text, signature) = (Value::from(block.text), Value::from(block.kept));
+                Some(self.context.opaque(format!(
+                    "{{\"type\":\"thinking\",\"thinking\":{text},\"signature\":{signature}}}"
+                )))
+            }
+            Kind::Other => {
+                let body = with_input(&block.kept, &block.text);
+                Some(self.context.opaque(body.unwrap_or(block.kept)))
+            }
         });
         (parts.collect(), calls)
     }
-}
-
-fn parsed<'a, T: Deserialize<'a> + Default>(
-    json: &'a str,
-    space: &'a mut String,
-) -> Result<T, Fault> {
-    parse_object(json, space).map_err(|error| fault::bad_stream(&error))
 }
 
 /// A block with the input that came in pieces; `None` if there is none.
@@ -207,17 +186,20 @@ fn with_input(raw: &str, input: &str) -> Option<String> {
 
 impl AnthropicUsage {
     fn update(&mut self, told: Self) {
-        let newer = |known: &mut Count, told: Count| {
-            if told.0.is_some_and(|tokens| tokens > 0) || known.0.is_none() {
+        let written = told.cache_creation_input_tokens;
+        for (known, told) in [
+            (&mut self.input_tokens, told.input_tokens),
+            (
+                &mut self.cache_read_input_tokens,
+                told.cache_read_input_tokens,
+            ),
+            (&mut self.cache_creation_input_tokens, written),
+            (&mut self.output_tokens, told.output_tokens),
+        ] {
+            if told.0 > Some(0) || known.0.is_none() {
                 *known = told;
             }
-        };
-        let read = told.cache_read_input_tokens;
-        let written = told.cache_creation_input_tokens;
-        newer(&mut self.input_tokens, told.input_tokens);
-        newer(&mut self.cache_read_input_tokens, read);
-        newer(&mut self.cache_creation_input_tokens, written);
-        newer(&mut self.output_tokens, told.output_tokens);
+        }
     }
 
     /// Here `input_tokens` excludes tokens that the cache read or wrote.
@@ -240,33 +222,23 @@ impl AnthropicUsage {
 }
 
 impl Decode for AnthropicDecoder {
-    fn event(&mut self, name: &str, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
-        let data = data.trim();
+    fn data(&mut self, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
         // Some proxies send the end mark of OpenAI's dialect.
-        if data.is_empty() || data == "[DONE]" {
+        if data == "[DONE]" {
             return Ok(Flow::More);
         }
-        if name == "error" && !data.starts_with('{') {
-            return Err(fault::in_reply(data));
-        }
         let mut space = String::new();
-        let event: StreamEvent<'_> = match parsed(data, &mut space) {
+        match parse_object(data, &mut space) {
             // The reply is complete, and a broken event after it does not undo it.
-            Err(_) if !self.stop.is_empty() => return Ok(Flow::More),
-            parsed => parsed?,
-        };
-        if name == "error" {
-            return Err(fault::in_reply(event.error.map_or(data, RawValue::get)));
+            Err(_) if !self.stop.is_empty() => Ok(Flow::More),
+            event => self.take(event?, data, out),
         }
-        self.take(event, data, out)
     }
 
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
         let mut space = String::new();
-        let message: WholeMessage<'_> = parsed(body, &mut space)?;
-        if let Some(error) = message.error {
-            return Err(fault::in_reply(error.get()));
-        }
+        let message: WholeMessage<'_> = parse_object(body, &mut space)?;
+        fault::check(message.error)?;
         if message.kind.0 == "error" {
             return Err(fault::in_reply(body));
         }
@@ -303,7 +275,7 @@ impl Decode for AnthropicDecoder {
 
     #[cfg(test)]
     fn held(&self) -> usize {
-        self.stop.len() + self.blocks.held()
+        self.stop.len() + crate::llm::decode::held(&self.blocks.0)
     }
 }
 

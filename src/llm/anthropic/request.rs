@@ -1,18 +1,23 @@
-//! Serializes requests in this dialect straight from the borrowed conversation.
+//! Serializes requests in this dialect from the borrowed conversation.
 //!
 //! Roles must alternate, so consecutive messages of one role become one message with several
 //! blocks, tool results first. At most four cache marks tell the server which prefixes to cache: the
 //! system prompt with the tools before it, and three places in the conversation ([`marks`]).
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 
 use super::blocks::BlockDelta;
 use crate::{
-    llm::{ToolChoice, dialect::Outgoing, prefixes::Prefix, wire},
-    model::{Image, Message, Parameter, Part, Role, ToolCall, ToolResult, ToolSpec, ToolStatus},
+    llm::{
+        ToolChoice,
+        dialect::Outgoing,
+        prefixes::Prefix,
+        wire::{self, Body},
+    },
+    model::{Image, Message, Parameter, Part, Role, ToolResult, ToolSpec, ToolStatus},
 };
 
 /// Output limit for unknown models; all models of recent years accept it.
@@ -29,34 +34,34 @@ const BEGIN: &str = "(The conversation continues.)";
 
 pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
     let (request, kept) = (call.request, call.cache);
-    let prompt = kept.prompt(&request.system)?;
-    let tools = kept.tools(&request.tools, |tools| {
-        tools.iter().map(AnthropicTool::of).collect::<Vec<_>>()
-    })?;
-    let system = (!request.system.trim().is_empty()).then_some(Prompt {
-        r#type: "text",
-        text: &prompt,
-        cache_control: json!({"type": "ephemeral"}),
-    });
     let options = request.options.as_deref();
     let parameter = |parameter| options?.parameters.get(&parameter);
+    let prompt = Prompt {
+        r#type: "text",
+        text: &request.system,
+        cache_control: json!({"type": "ephemeral"}),
+    };
+    let system = (!request.system.trim().is_empty()).then_some([prompt]);
     // The default for unknown models must fit into a small window.
     let small = call.window.map(|window| window / 2);
     let most = call
         .max_output
         .unwrap_or(MAX_TOKENS.min(small.unwrap_or(u64::MAX)));
-    let has_tools = !request.tools.is_empty();
+    let most = wire::caller_limit(request).map_or(most, |asked| asked.min(most));
     let single_call = options.is_some_and(|options| options.single_call);
-    let fields = MessagesRequest {
-        model: &request.model,
-        max_tokens: wire::caller_limit(request).map_or(most, |asked| asked.min(most)),
-        temperature: parameter(Parameter::Temperature),
-        top_p: parameter(Parameter::TopP),
-        tools: has_tools.then_some(&*tools),
-        tool_choice: tool_choice(&request.tool_choice, single_call).filter(|_| has_tools),
-        system: system.into_iter().collect(),
-        stream: call.stream,
+    let tool = |spec: &ToolSpec| {
+        json!({
+            "name": spec.name,
+            "description": spec.description,
+            "input_schema": spec.schema,
+        })
     };
+    let mut body = Body::new(call, tool, tool_choice(&request.tool_choice, single_call))?;
+    body.add("max_tokens", Some(most))?
+        .add("temperature", parameter(Parameter::Temperature))?
+        .add("top_p", parameter(Parameter::TopP))?
+        .add("system", system)?
+        .add("stream", Some(call.stream))?;
     let mut written = kept.anthropic.take(call);
     let last = write(&mut written, call)?;
     let places = written.cuts.iter().map(|cut| cut.data).chain([last]);
@@ -66,33 +71,15 @@ pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
         from = place;
     }
     pieces.push(&written.json[from..]);
-    let body = wire::body(&fields, "messages", &pieces)?;
+    let body = body.list("messages", &pieces);
     kept.anthropic.put(written, call);
     Ok(body)
-}
-
-/// All fields but the messages.
-#[derive(Serialize)]
-struct MessagesRequest<'a> {
-    model: &'a str,
-    max_tokens: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    temperature: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    top_p: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<Value>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    system: Vec<Prompt<'a>>,
-    stream: bool,
 }
 
 #[derive(Serialize)]
 struct Prompt<'a> {
     r#type: &'static str,
-    text: &'a RawValue,
+    text: &'a str,
     cache_control: Value,
 }
 
@@ -110,86 +97,76 @@ fn tool_choice(choice: &ToolChoice, single_call: bool) -> Option<Value> {
     Some(choice)
 }
 
-#[derive(Serialize)]
-struct AnthropicTool<'a> {
-    name: &'a str,
-    description: &'a str,
-    input_schema: &'a Value,
-}
-
-impl<'a> AnthropicTool<'a> {
-    fn of(spec: &'a ToolSpec) -> Self {
-        Self {
-            name: &spec.name,
-            description: &spec.description,
-            input_schema: &spec.schema,
-        }
-    }
-}
-
 struct Turn<'a> {
-    role: Side,
+    is_reply: bool,
     blocks: Vec<Block<'a>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    User,
-    Assistant,
-}
-
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 enum Block<'a> {
-    Said(&'a str),
-    /// A text of the runtime.
-    Guidance(&'a str),
-    Image(&'a Image),
-    /// Whether its images are sent, too.
-    Result(&'a ToolResult, bool),
-    Call(&'a ToolCall),
+    Text {
+        text: Cow<'a, str>,
+        /// Whether it is a text of the runtime.
+        #[serde(skip)]
+        guides: bool,
+    },
+    Image {
+        source: Value,
+    },
+    ToolResult {
+        tool_use_id: Cow<'a, str>,
+        content: Value,
+        is_error: bool,
+    },
+    ToolUse {
+        id: Cow<'a, str>,
+        name: Cow<'a, str>,
+        input: Box<RawValue>,
+    },
+    #[serde(untagged)]
     Opaque(&'a RawValue),
 }
 
 impl Block<'_> {
     /// Whether it can be marked, and later requests repeat it.
     const fn stays(&self) -> bool {
-        match self {
-            Self::Said(_) | Self::Image(_) | Self::Result(..) | Self::Call(_) => true,
-            Self::Guidance(_) | Self::Opaque(_) => false,
-        }
+        !matches!(self, Self::Text { guides: true, .. } | Self::Opaque(_))
     }
 }
 
 /// Where in the JSON a turn can have a cache mark.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::llm) struct Places {
-    role: Side,
+    is_reply: bool,
     /// In its last block that later requests repeat.
     staying: Option<usize>,
     /// In its last text of the user.
     question: Option<usize>,
 }
 
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum ImageSource<'a> {
-    Base64 { media_type: &'a str, data: &'a str },
-    Url { url: &'a str },
-}
-
-impl<'a> ImageSource<'a> {
-    fn of(image: &'a Image) -> Self {
-        match image.data() {
-            Some((media_type, data)) => Self::Base64 { media_type, data },
-            None => Self::Url { url: &image.url },
+fn source(image: &Image) -> Value {
+    match image.data() {
+        Some((media_type, data)) => {
+            json!({"type": "base64", "media_type": media_type, "data": data})
         }
+        None => json!({"type": "url", "url": image.url}),
     }
 }
 
-/// The blocks of a tool result with images. Servers reject blank texts.
-fn contents(text: &str, images: &[Image]) -> Vec<Value> {
+/// The text of a tool result, or its blocks if it has images. Servers reject blank texts, and a
+/// failure without content.
+fn content(result: &ToolResult, takes_images: bool) -> Value {
+    let text = match result.content.trim() {
+        "" if result.status != ToolStatus::Ok => SILENT.into(),
+        _ => wire::result_text(result, takes_images),
+    };
+    if result.images.is_empty() || !takes_images {
+        return text.into();
+    }
+    let images = result.images.iter();
+    let images = images.map(|image| json!({"type": "image", "source": source(image)}));
     let text = (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}));
-    let images = images.iter();
-    let images = images.map(|image| json!({"type": "image", "source": ImageSource::of(image)}));
     text.into_iter().chain(images).collect()
 }
 
@@ -200,27 +177,27 @@ fn write(prefix: &mut Prefix<Places>, call: &Outgoing<'_>) -> serde_json::Result
     let new = request.messages.get(begun..).unwrap_or_default();
     prefix.json.reserve(wire::estimated_bytes(new));
     let begin = || Turn {
-        role: Side::User,
-        blocks: vec![Block::Said(BEGIN)],
+        is_reply: false,
+        blocks: vec![Block::Text {
+            text: BEGIN.into(),
+            guides: false,
+        }],
     };
     let mut open: Option<Turn<'_>> = None;
     for (at, message) in new.iter().enumerate() {
-        let role = match message.role {
-            Role::Assistant => Side::Assistant,
-            Role::System | Role::User | Role::Tool | Role::Guidance => Side::User,
-        };
+        let is_reply = message.role == Role::Assistant;
         let blocks = blocks(message, call);
         if blocks.is_empty() {
             continue;
         }
         // The first turn must be the user's.
-        if role == Side::Assistant && prefix.cuts.is_empty() {
+        if is_reply && prefix.cuts.is_empty() {
             open.get_or_insert_with(begin);
         }
         match &mut open {
-            Some(open) if open.role == role => open.blocks.extend(blocks),
+            Some(open) if open.is_reply == is_reply => open.blocks.extend(blocks),
             _ => {
-                if let Some(closed) = open.replace(Turn { role, blocks }) {
+                if let Some(closed) = open.replace(Turn { is_reply, blocks }) {
                     let places = closed.write(&mut prefix.json)?;
                     prefix.cut(begun + at, places);
                 }
@@ -234,12 +211,10 @@ fn write(prefix: &mut Prefix<Places>, call: &Outgoing<'_>) -> serde_json::Result
 impl Turn<'_> {
     fn write(mut self, json: &mut Vec<u8>) -> serde_json::Result<Places> {
         self.blocks
-            .sort_by_key(|block| !matches!(block, Block::Result(..)));
+            .sort_by_key(|block| !matches!(block, Block::ToolResult { .. }));
         let (mut staying, mut question) = (None, None);
-        json.extend_from_slice(match self.role {
-            Side::User => b"{\"role\":\"user\",\"content\":[",
-            Side::Assistant => b"{\"role\":\"assistant\",\"content\":[",
-        });
+        let role = if self.is_reply { "assistant" } else { "user" };
+        json.extend_from_slice(format!("{{\"role\":\"{role}\",\"content\":[").as_bytes());
         for block in &self.blocks {
             serde_json::to_writer(&mut *json, block)?;
             // Before the end of the object.
@@ -247,7 +222,7 @@ impl Turn<'_> {
             if block.stays() {
                 staying = place;
             }
-            if self.role == Side::User && matches!(block, Block::Said(_)) {
+            if !self.is_reply && matches!(block, Block::Text { guides: false, .. }) {
                 question = place;
             }
             json.push(b',');
@@ -255,7 +230,7 @@ impl Turn<'_> {
         json.pop();
         json.extend_from_slice(b"]},");
         Ok(Places {
-            role: self.role,
+            is_reply: self.is_reply,
             staying,
             question,
         })
@@ -269,8 +244,7 @@ impl Turn<'_> {
 /// end is marked again. The user's text precedes the guidance of its query, so its prefix is still
 /// the same when the guidance is gone.
 fn marks(turns: &[Places]) -> BTreeSet<usize> {
-    let is_reply = |turn: &Places| turn.role == Side::Assistant;
-    let replied = turns.iter().rposition(is_reply).unwrap_or(0);
+    let replied = turns.iter().rposition(|turn| turn.is_reply).unwrap_or(0);
     let (before, since) = turns.split_at(replied);
     let last =
         |turns: &[Places], place: fn(&Places) -> Option<usize>| turns.iter().rev().find_map(place);
@@ -285,16 +259,33 @@ fn marks(turns: &[Places]) -> BTreeSet<usize> {
 fn blocks<'a>(message: &'a Message, call: &Outgoing<'_>) -> Vec<Block<'a>> {
     let blocks = message.parts.iter().filter_map(|part| match part {
         Part::Text { text } if text.trim().is_empty() => None,
-        Part::Text { text } => Some(match message.role {
-            Role::System | Role::Guidance => Block::Guidance(text),
-            Role::User | Role::Assistant | Role::Tool => Block::Said(text),
+        Part::Text { text } => {
+            let guides = matches!(message.role, Role::System | Role::Guidance);
+            let text = match guides {
+                true => wire::guidance(text).into(),
+                false => text.into(),
+            };
+            Some(Block::Text { text, guides })
+        }
+        Part::ToolCall(asked) => {
+            let input = RawValue::from_string(wire::arguments(&asked.arguments).into_owned());
+            Some(Block::ToolUse {
+                id: wire::id(&asked.id.0),
+                name: wire::name(&asked.name),
+                input: input.ok()?,
+            })
+        }
+        Part::ToolResult(result) => Some(Block::ToolResult {
+            tool_use_id: wire::id(&result.call.0),
+            content: content(result, call.takes.images),
+            is_error: result.status != ToolStatus::Ok,
         }),
-        Part::ToolCall(call) => Some(Block::Call(call)),
-        Part::ToolResult(result) => Some(Block::Result(result, call.takes.images)),
         Part::Opaque(opaque) if wire::reads(call, opaque) => {
             serde_json::from_str(&opaque.body).ok().map(Block::Opaque)
         }
-        Part::Image(image) => Some(Block::Image(image)),
+        Part::Image(image) => Some(Block::Image {
+            source: source(image),
+        }),
         Part::Opaque(_) => None,
     });
     let mut blocks: Vec<Block<'_>> = blocks.collect();
@@ -308,56 +299,6 @@ fn blocks<'a>(message: &'a Message, call: &Outgoing<'_>) -> Vec<Block<'a>> {
         blocks.clear();
     }
     blocks
-}
-
-impl Serialize for Block<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if let Self::Opaque(raw) = self {
-            return raw.serialize(serializer);
-        }
-        let mut map = serializer.serialize_map(None)?;
-        match self {
-            Block::Said(text) => {
-                map.serialize_entry("type", "text")?;
-                map.serialize_entry("text", text)?;
-            }
-            Block::Guidance(text) => {
-                map.serialize_entry("type", "text")?;
-                map.serialize_entry("text", &wire::guidance(text))?;
-            }
-            Block::Image(image) => {
-                map.serialize_entry("type", "image")?;
-                map.serialize_entry("source", &ImageSource::of(image))?;
-            }
-            Block::Result(result, takes_images) => {
-                map.serialize_entry("type", "tool_result")?;
-                map.serialize_entry("tool_use_id", &wire::id(&result.call.0))?;
-                let failed = result.status != ToolStatus::Ok;
-                // Servers reject a failure without content.
-                let silent = failed && result.content.trim().is_empty();
-                let text = match silent {
-                    true => SILENT.into(),
-                    false => wire::result_text(result, *takes_images),
-                };
-                match result.images.is_empty() || !takes_images {
-                    true => map.serialize_entry("content", &text)?,
-                    false => map.serialize_entry("content", &contents(&text, &result.images))?,
-                }
-                map.serialize_entry("is_error", &failed)?;
-            }
-            Block::Call(call) => {
-                map.serialize_entry("type", "tool_use")?;
-                map.serialize_entry("id", &wire::id(&call.id.0))?;
-                map.serialize_entry("name", &wire::name(&call.name))?;
-                let arguments = wire::arguments(&call.arguments);
-                let input: &RawValue =
-                    serde_json::from_str(&arguments).map_err(serde::ser::Error::custom)?;
-                map.serialize_entry("input", input)?;
-            }
-            Block::Opaque(_) => {}
-        }
-        map.end()
-    }
 }
 
 #[cfg(test)]

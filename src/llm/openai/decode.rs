@@ -98,9 +98,7 @@ impl OpenAiDecoder {
     }
 
     fn chunk(&mut self, chunk: Chunk<'_>, json: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
-        if let Some(error) = chunk.error.filter(|raw| is_error(raw)) {
-            return Err(fault::in_reply(error.get()));
-        }
+        fault::check(chunk.error)?;
         if chunk.object.0 == "error" {
             return Err(fault::in_reply(json));
         }
@@ -112,9 +110,7 @@ impl OpenAiDecoder {
             return Ok(());
         };
         self.chosen = true;
-        if let Some(error) = choice.error.filter(|raw| is_error(raw)) {
-            return Err(fault::in_reply(error.get()));
-        }
+        fault::check(choice.error)?;
         if let Some(said) = choice.delta.0.or(choice.message.0) {
             self.read_message(said, out)?;
         }
@@ -223,29 +219,18 @@ impl OpenAiDecoder {
     }
 }
 
-fn is_error(raw: &RawValue) -> bool {
-    !matches!(raw.get(), "null" | "false" | "\"\"" | "{}")
-}
-
 impl Decode for OpenAiDecoder {
-    fn event(&mut self, name: &str, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
-        let data = data.trim();
+    fn data(&mut self, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
         if data == "[DONE]" {
             self.marked = true;
             return Ok(Flow::End);
-        }
-        if name == "error" {
-            return Err(fault::in_reply(data));
-        }
-        if data.is_empty() {
-            return Ok(Flow::More);
         }
         let mut space = String::new();
         match parse_object(data, &mut space) {
             Ok(chunk) => self.chunk(chunk, data, out)?,
             // The reply is complete, and a broken frame after it does not undo it.
             Err(_) if !self.finish.is_empty() => {}
-            Err(error) => return Err(fault::bad_stream(&error)),
+            Err(fault) => return Err(fault),
         }
         Ok(Flow::More)
     }
@@ -253,15 +238,13 @@ impl Decode for OpenAiDecoder {
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
         let mut space = String::new();
         // Google's endpoint wraps errors in a list.
-        let parsed = if body.trim_start().starts_with('[') {
-            let list = parse::<Few<Object<Chunk<'_>>>>(body, &mut space);
-            list.map(|list| list.0.into_iter().find_map(|chunk| chunk.0))
+        let chunk = if body.trim_start().starts_with('[') {
+            let list: Few<Object<Chunk<'_>>> = parse(body, &mut space)?;
+            let first = list.0.into_iter().find_map(|chunk| chunk.0);
+            first.ok_or_else(fault::empty_reply)?
         } else {
-            parse_object(body, &mut space).map(Some)
+            parse_object(body, &mut space)?
         };
-        let chunk = parsed
-            .map_err(|error| fault::bad_stream(&error))?
-            .ok_or_else(fault::empty_reply)?;
         self.chunk(chunk, body, out)?;
         self.marked = true;
         Ok(())

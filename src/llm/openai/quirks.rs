@@ -1,13 +1,10 @@
 //! Deviations in requests, by host, which is all that is known before the first call.
 
-use crate::{
-    llm::wire::Ids,
-    model::{
-        Capabilities,
-        Parameter::{
-            self, FrequencyPenalty, LogitBias, PresencePenalty, ReasoningEffort, Seed, Temperature,
-            TopP,
-        },
+use crate::model::{
+    Capabilities,
+    Parameter::{
+        self, FrequencyPenalty, LogitBias, PresencePenalty, ReasoningEffort, Seed, Temperature,
+        TopP,
     },
 };
 
@@ -61,14 +58,6 @@ impl Host {
             images: self == Self::OpenAi,
             schemas: self != Self::Other,
             ..Capabilities::NONE
-        }
-    }
-
-    pub(in crate::llm) const fn ids(self) -> Ids {
-        match self {
-            Self::OpenAi => Ids::Short,
-            Self::Mistral => Ids::Nine,
-            Self::Other => Ids::Any,
         }
     }
 }

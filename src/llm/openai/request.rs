@@ -1,93 +1,95 @@
-//! Serializes requests in this dialect straight from the borrowed conversation.
+//! Serializes requests in this dialect from the borrowed conversation.
 //!
 //! The prompt is the first message and the others keep their order, so that a growing conversation
 //! has a stable prefix, byte for byte, which servers can cache.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, sync::Arc};
 
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json, value::RawValue};
 
 use super::quirks::Host;
 use crate::{
-    llm::{ToolChoice, dialect::Outgoing, prefixes::Prefix, wire},
-    model::{AnswerFormat, Image, Message, Parameter, Part, Role, ToolSpec},
+    llm::{
+        ToolChoice,
+        dialect::Outgoing,
+        prefixes::Prefix,
+        wire::{self, Body},
+    },
+    model::{AnswerFormat, Image, Message, Part, Role, ToolSpec},
 };
 
 pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
-    let (request, host, stream) = (call.request, call.host, call.stream);
-    let (kept, takes) = (call.cache, call.takes);
-    let most = wire::output_limit(call);
-    let new_limit = (host == Host::OpenAi) != call.forms.other_limit;
-    let options = request.options.as_deref();
-    let has_tools = !request.tools.is_empty();
-    let prompt = kept.prompt(&request.system)?;
-    let tools = kept.tools(&request.tools, |tools| {
-        tools.iter().map(OpenAiTool::of).collect::<Vec<_>>()
-    })?;
-    let fields = ChatRequest {
-        model: &request.model,
-        tools: has_tools.then_some(&*tools),
-        tool_choice: tool_choice(&request.tool_choice).filter(|_| has_tools),
-        parallel_tool_calls: (has_tools && options.is_some_and(|options| options.single_call))
-            .then_some(false),
-        response_format: options
-            .filter(|_| takes.schemas)
-            .and_then(|options| response_format(&options.format)),
-        parameters: options.map(|options| &options.parameters),
-        // OpenAI's reasoning models require the first one; all other servers accept the second.
-        max_completion_tokens: most.filter(|_| new_limit),
-        max_tokens: most.filter(|_| !new_limit),
-        stream,
-        // Mistral always reports usage, and has rejected unknown fields.
-        stream_options: (stream && host != Host::Mistral).then(|| json!({"include_usage": true})),
-    };
-    let mut written = kept.plain.take(call);
-    write(&mut written, call)?;
-    let mut messages = Vec::new();
-    if !request.system.is_empty() {
-        serde_json::to_writer(&mut messages, &Entry::Prompt { content: &prompt })?;
-        messages.push(b',');
+    let mut body = head(call, Tags::Nested)?;
+    body.add("response_format", format(call, Tags::Nested))?;
+    let options = call.request.options.as_deref().into_iter();
+    for (parameter, value) in options.flat_map(|options| &options.parameters) {
+        body.add(parameter.as_str(), Some(value))?;
     }
-    let body = wire::body(&fields, "messages", &[&messages, &written.json])?;
-    kept.plain.put(written, call);
-    Ok(body)
+    // OpenAI's reasoning models require the first one; all other servers accept the second.
+    let limit = match (call.host == Host::OpenAi) != call.forms.other_limit {
+        true => "max_completion_tokens",
+        false => "max_tokens",
+    };
+    body.add(limit, wire::output_limit(call))?;
+    // Mistral always reports usage, and has rejected unknown fields.
+    let asks = call.stream && call.host != Host::Mistral;
+    let usage = asks.then(|| json!({"include_usage": true}));
+    body.add("stream_options", usage)?;
+    conversation(call, body, ["messages", "system"], write)
 }
 
-/// All fields but the messages.
-#[derive(Serialize)]
-struct ChatRequest<'a> {
-    model: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parallel_tool_calls: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    response_format: Option<Value>,
-    #[serde(flatten)]
-    parameters: Option<&'a BTreeMap<Parameter, Value>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_completion_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
-    stream: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stream_options: Option<Value>,
+/// Where an object has its fields: in chat completions below the name of its type, in responses
+/// beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::llm) enum Tags {
+    Nested,
+    Flat,
 }
 
-fn tool_choice(choice: &ToolChoice) -> Option<Value> {
-    match choice {
+impl Tags {
+    fn tagged(self, kind: &str, mut fields: Value) -> Value {
+        if self == Self::Nested {
+            return json!({"type": kind, kind: fields});
+        }
+        fields["type"] = kind.into();
+        fields
+    }
+
+    fn tool(self, spec: &ToolSpec) -> Value {
+        let mut function = json!({
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": spec.schema,
+        });
+        if self == Self::Flat {
+            // On by default here; most schemas do not have the form that it requires.
+            function["strict"] = false.into();
+        }
+        self.tagged("function", function)
+    }
+}
+
+/// Begins a request in either of OpenAI's dialects.
+pub(in crate::llm) fn head(call: &Outgoing<'_>, tags: Tags) -> serde_json::Result<Body> {
+    let choice = match &call.request.tool_choice {
         ToolChoice::Auto => None,
         ToolChoice::None => Some("none".into()),
         ToolChoice::Required => Some("required".into()),
-        ToolChoice::Named(name) => Some(json!({"type": "function", "function": {"name": **name}})),
-    }
+        ToolChoice::Named(name) => Some(tags.tagged("function", json!({"name": **name}))),
+    };
+    let mut body = Body::new(call, |spec| tags.tool(spec), choice)?;
+    let options = call.request.options.as_ref();
+    let single = options.is_some_and(|options| options.single_call);
+    let single = single && !call.request.tools.is_empty();
+    body.add("parallel_tool_calls", single.then_some(false))?;
+    Ok(body)
 }
 
-fn response_format(format: &AnswerFormat) -> Option<Value> {
-    match format {
+/// The format that the server is to enforce.
+pub(in crate::llm) fn format(call: &Outgoing<'_>, tags: Tags) -> Option<Value> {
+    let options = call.request.options.as_ref();
+    match &options.filter(|_| call.takes.schemas)?.format {
         AnswerFormat::Text => None,
         AnswerFormat::Json => Some(json!({"type": "json_object"})),
         AnswerFormat::Schema {
@@ -96,48 +98,52 @@ fn response_format(format: &AnswerFormat) -> Option<Value> {
             schema,
             strict,
         } => {
-            let mut json_schema = json!({"name": name, "schema": schema, "strict": strict});
+            let mut format = json!({"name": name, "schema": schema, "strict": strict});
             if let Some(description) = description {
-                json_schema["description"] = description.as_str().into();
+                format["description"] = description.as_str().into();
             }
-            Some(json!({"type": "json_schema", "json_schema": json_schema}))
+            Some(tags.tagged("json_schema", format))
         }
     }
 }
 
-#[derive(Serialize)]
-struct OpenAiTool<'a> {
-    r#type: &'static str,
-    function: ToolFunction<'a>,
-}
+/// Appends messages, after so many, to a prefix.
+type Write = fn(&mut Prefix<()>, usize, &[Arc<Message>], &Outgoing<'_>) -> serde_json::Result<()>;
 
-#[derive(Serialize)]
-struct ToolFunction<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
-}
-
-impl<'a> OpenAiTool<'a> {
-    fn of(spec: &'a ToolSpec) -> Self {
-        Self {
-            r#type: "function",
-            function: ToolFunction {
-                name: &spec.name,
-                description: &spec.description,
-                parameters: &spec.schema,
-            },
+/// Ends a request with the list of this name: the prompt, in this role, and the messages.
+pub(in crate::llm) fn conversation(
+    call: &Outgoing<'_>,
+    mut body: Body,
+    [list, role]: [&str; 2],
+    write: Write,
+) -> serde_json::Result<Vec<u8>> {
+    let (request, kept) = (call.request, &call.cache.plain);
+    let prompt = match &*request.system {
+        "" => String::new(),
+        prompt => {
+            let prompt = Value::from(prompt);
+            format!("{{\"role\":\"{role}\",\"content\":{prompt}}},")
         }
-    }
+    };
+    let mut written = kept.take(call);
+    let begun = written.complete_messages();
+    let new = request.messages.get(begun..).unwrap_or_default();
+    // OpenAI takes special tokens in messages as plain text.
+    let new = match call.host == Host::OpenAi {
+        true => Cow::Borrowed(new),
+        false => wire::without_tokens(new),
+    };
+    written.json.reserve(wire::estimated_bytes(&new));
+    write(&mut written, begun, &new, call)?;
+    body.add("stream", Some(call.stream))?;
+    let body = body.list(list, &[prompt.as_bytes(), &written.json]);
+    kept.put(written, call);
+    Ok(body)
 }
 
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 enum Entry<'a> {
-    #[serde(rename = "system")]
-    Prompt {
-        content: &'a RawValue,
-    },
     System {
         content: &'a str,
     },
@@ -147,7 +153,7 @@ enum Entry<'a> {
     Assistant {
         content: Option<Cow<'a, str>>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<CallEntry<'a>>,
+        tool_calls: Vec<Value>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning_details: Option<&'a RawValue>,
     },
@@ -182,21 +188,6 @@ impl Serialize for UserContent<'_> {
     }
 }
 
-#[derive(Serialize)]
-struct CallEntry<'a> {
-    id: Cow<'a, str>,
-    r#type: &'static str,
-    function: FunctionEntry<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    extra_content: Option<&'a RawValue>,
-}
-
-#[derive(Serialize)]
-struct FunctionEntry<'a> {
-    name: Cow<'a, str>,
-    arguments: Cow<'a, str>,
-}
-
 #[derive(Deserialize)]
 struct Kept<'a> {
     #[serde(default)]
@@ -209,17 +200,13 @@ struct Kept<'a> {
     reasoning_details: Option<&'a RawValue>,
 }
 
-/// Appends the messages that the prefix lacks.
-fn write(prefix: &mut Prefix<()>, call: &Outgoing<'_>) -> serde_json::Result<()> {
-    let (request, host, images) = (call.request, call.host, call.takes.images);
-    let begun = prefix.complete_messages();
-    let new = request.messages.get(begun..).unwrap_or_default();
-    // OpenAI takes special tokens in messages as plain text.
-    let new = match host == Host::OpenAi {
-        true => Cow::Borrowed(new),
-        false => wire::without_tokens(new),
-    };
-    prefix.json.reserve(wire::estimated_bytes(&new));
+fn write(
+    prefix: &mut Prefix<()>,
+    begun: usize,
+    new: &[Arc<Message>],
+    call: &Outgoing<'_>,
+) -> serde_json::Result<()> {
+    let (host, images) = (call.host, call.takes.images);
     let mut entries = Vec::new();
     for (at, message) in new.iter().enumerate() {
         // No later message is merged into a reply, so the JSON up to here is final.
@@ -245,7 +232,7 @@ fn write(prefix: &mut Prefix<()>, call: &Outgoing<'_>) -> serde_json::Result<()>
             }
             Role::Tool => {
                 entries.extend(message.results().map(|result| Entry::Tool {
-                    tool_call_id: host.ids().of(&result.call.0),
+                    tool_call_id: wire::call_id(host, &result.call.0),
                     content: wire::result_text(result, images),
                 }));
                 // Only a user's message may have images.
@@ -279,7 +266,7 @@ fn push_user<'a>(entries: &mut Vec<Entry<'a>>, parts: impl Iterator<Item = UserP
 }
 
 fn assistant<'a>(message: &'a Message, call: &Outgoing<'_>) -> Option<Entry<'a>> {
-    let (ids, model) = (call.host.ids(), &*call.request.model);
+    let (host, model) = (call.host, &*call.request.model);
     let own = message.parts.iter().filter_map(|part| match part {
         Part::Opaque(opaque) if wire::reads(call, opaque) => {
             serde_json::from_str::<Kept<'_>>(&opaque.body).ok()
@@ -287,19 +274,22 @@ fn assistant<'a>(message: &'a Message, call: &Outgoing<'_>) -> Option<Entry<'a>>
         _ => None,
     });
     let kept: Vec<Kept<'_>> = own.collect();
-    let calls = message.calls().map(|call| CallEntry {
-        id: ids.of(&call.id.0),
-        r#type: "function",
-        function: FunctionEntry {
-            name: wire::name(&call.name),
-            arguments: wire::arguments(&call.arguments),
-        },
-        extra_content: kept
-            .iter()
-            .find(|kept| *kept.call == *call.id.0)
-            .and_then(|kept| kept.extra_content),
+    let calls = message.calls().map(|call| {
+        let mut entry = json!({
+            "id": wire::call_id(host, &call.id.0),
+            "type": "function",
+            "function": {
+                "name": wire::name(&call.name),
+                "arguments": wire::arguments(&call.arguments),
+            },
+        });
+        let own = kept.iter().find(|kept| *kept.call == *call.id.0);
+        if let Some(extra) = own.and_then(|kept| kept.extra_content) {
+            entry["extra_content"] = json!(extra);
+        }
+        entry
     });
-    let tool_calls: Vec<CallEntry<'_>> = calls.collect();
+    let tool_calls: Vec<Value> = calls.collect();
     let content = Some(wire::joined(message.texts(), "")).filter(|text| !text.is_empty());
     let reasoning_details = kept.iter().find_map(|kept| {
         let details = kept.reasoning_details?;

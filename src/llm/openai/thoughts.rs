@@ -26,17 +26,7 @@ struct Thought {
     kind: String,
     index: Option<u64>,
     id: String,
-    form: ThoughtForm,
-}
-
-#[derive(Debug)]
-enum ThoughtForm {
-    Whole(String),
-    Joined {
-        key: &'static str,
-        said: String,
-        fields: BTreeMap<String, String>,
-    },
+    pieces: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -58,9 +48,8 @@ impl Thoughts {
             return Ok(String::new());
         };
         let known = readable(&piece.kind.0);
-        let at = known.and_then(|key| Some((self.place(&piece)?, key)));
-        match at {
-            Some((at, key)) => self.0[at].join(key, raw),
+        match known.and_then(|_| self.place(&piece)) {
+            Some(at) => self.0[at].pieces.push(raw.get().to_owned()),
             None if self.0.len() == MOST => {
                 return Err(fault::too_much("the reply has too many reasoning blocks"));
             }
@@ -68,7 +57,7 @@ impl Thoughts {
                 kind: piece.kind.0.to_string(),
                 index: piece.index.0,
                 id: piece.id.0.to_string(),
-                form: ThoughtForm::Whole(raw.get().to_owned()),
+                pieces: vec![raw.get().to_owned()],
             }),
         }
         Ok(match known {
@@ -93,50 +82,32 @@ impl Thoughts {
     }
 
     pub(super) fn take(&mut self) -> Option<String> {
-        let blocks: Vec<String> = self.0.drain(..).map(Thought::json).collect();
+        let blocks: Vec<String> = self.0.iter().map(Thought::json).collect();
         (!blocks.is_empty()).then(|| format!("[{}]", blocks.join(",")))
     }
 }
 
 impl Thought {
-    fn join(&mut self, key: &'static str, raw: &RawValue) {
-        if let ThoughtForm::Whole(first) = &mut self.form {
-            let first = std::mem::take(first);
-            self.form = ThoughtForm::Joined {
-                key,
-                said: String::new(),
-                fields: BTreeMap::new(),
-            };
-            self.lay(&first);
-        }
-        self.lay(raw.get());
-    }
-
-    fn lay(&mut self, piece: &str) {
-        let ThoughtForm::Joined { key, said, fields } = &mut self.form else {
-            return;
+    fn json(&self) -> String {
+        let (Some(key), [_, _, ..]) = (readable(&self.kind), &*self.pieces) else {
+            return self.pieces.concat();
         };
-        let read: Members<'_> = serde_json::from_str(piece).unwrap_or_default();
-        for (name, value) in read.0 {
-            if name == *key {
-                let text: Text<'_> = serde_json::from_str(value.get()).unwrap_or_default();
-                said.push_str(&text.0);
-            } else if !fields.contains_key(&name) || !matches!(value.get(), "null" | "\"\"") {
-                fields.insert(name, value.get().to_owned());
+        let (mut said, mut fields) = (String::new(), BTreeMap::new());
+        for piece in &self.pieces {
+            let read: Members<'_> = serde_json::from_str(piece).unwrap_or_default();
+            for (name, value) in read.0 {
+                if name == key {
+                    let text: Text<'_> = serde_json::from_str(value.get()).unwrap_or_default();
+                    said.push_str(&text.0);
+                } else if !fields.contains_key(&name) || !matches!(value.get(), "null" | "\"\"") {
+                    fields.insert(name, value.get().to_owned());
+                }
             }
         }
-    }
-
-    fn json(self) -> String {
-        match self.form {
-            ThoughtForm::Whole(raw) => raw,
-            ThoughtForm::Joined { key, said, fields } => {
-                let said = (key.to_owned(), Value::from(said).to_string());
-                let pairs = fields.into_iter().chain([said]);
-                let pairs = pairs.map(|(name, value)| format!("{}:{value}", Value::from(name)));
-                format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
-            }
-        }
+        let said = (key.to_owned(), Value::from(said).to_string());
+        let pairs = fields.into_iter().chain([said]);
+        let pairs = pairs.map(|(name, value)| format!("{}:{value}", Value::from(name)));
+        format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
     }
 }
 

@@ -24,7 +24,7 @@ const DIALECTS: [(Dialect, &str); 5] = [
 
 fn body((dialect, host): (Dialect, &str), request: &Request, kept: &JsonCache) -> Vec<u8> {
     let call = Outgoing::at(host, request, kept);
-    dialect.protocol().body(&call).unwrap()
+    (dialect.protocol().body)(&call).unwrap()
 }
 
 /// Long enough that two of them are kept.

@@ -14,7 +14,7 @@ use crate::{
 type Read = (Vec<Delta>, Result<Reply, Fault>);
 
 fn decoder(dialect: Dialect) -> Box<dyn Decode> {
-    dialect.protocol().decoder(context(Scenario::Results))
+    (dialect.protocol().decoder)(context(Scenario::Results))
 }
 
 fn read<'a>(dialect: Dialect, chunks: impl IntoIterator<Item = &'a [u8]>, bounds: Bounds) -> Read {

@@ -10,7 +10,7 @@ use super::Shared;
 use crate::{
     llm::{
         ModelSettings, fault,
-        lenient::{Count, Few, Object, Text, parse, parse_object},
+        lenient::{Count, Few, Members, Object, Text, parse, parse_object},
     },
     model::{Fault, FaultCode},
 };
@@ -31,27 +31,17 @@ struct Listed<'a> {
     data: Models<'a>,
 }
 
-/// Servers agree on `id` only.
-#[derive(Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Model<'a> {
-    id: Text<'a>,
-    context_length: Count,
-    context_window: Count,
-    max_context_length: Count,
-    max_model_len: Count,
-    max_input_tokens: Count,
-    max_completion_tokens: Count,
-    max_output_tokens: Count,
-    top_provider: Object<TopProvider>,
-}
+/// A model's fields. Servers agree on `id` only.
+type Model<'a> = Members<'a>;
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct TopProvider {
-    context_length: Count,
-    max_completion_tokens: Count,
-}
+const WINDOWS: [&str; 5] = [
+    "context_length",
+    "context_window",
+    "max_context_length",
+    "max_model_len",
+    "max_input_tokens",
+];
+const OUTPUTS: [&str; 2] = ["max_completion_tokens", "max_output_tokens"];
 
 /// The up to three names nearest to `model`, in backticks; empty if `model` is among them or there
 /// are none.
@@ -73,7 +63,7 @@ pub(crate) fn nearest(names: &[&str], model: &str) -> Vec<String> {
 
 pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
     let connection = &shared.connection;
-    let url = shared.main.protocol().listing(connection);
+    let url = (shared.main.protocol().listing)(connection);
     let asked = connection
         .client
         .get(url)
@@ -110,39 +100,36 @@ fn models(json: &str) -> Result<Vec<ModelSettings>, Fault> {
     let mut space = String::new();
     // Some servers send the list alone.
     let listed = match json.trim_start().starts_with('[') {
-        true => parse::<Models<'_>>(json, &mut space),
-        false => parse_object::<Listed<'_>>(json, &mut space).map(|listed| listed.data),
+        true => parse(json, &mut space)?,
+        false => parse_object::<Listed<'_>>(json, &mut space)?.data,
     };
-    let listed = listed.map_err(|error| fault::bad_stream(&error))?;
     let models = listed.0.into_iter().filter_map(|model| model.0);
-    let models = models.filter(|model| !model.id.is_empty());
-    Ok(models.map(Model::settings).collect())
+    Ok(models.filter_map(|model| settings(&model)).collect())
 }
 
-impl Model<'_> {
-    fn settings(self) -> ModelSettings {
-        let top = self.top_provider.0.as_ref();
-        let windows = [
-            top.and_then(|top| top.context_length.0),
-            self.context_length.0,
-            self.context_window.0,
-            self.max_context_length.0,
-            self.max_model_len.0,
-            self.max_input_tokens.0,
-        ];
-        let outputs = [
-            top.and_then(|top| top.max_completion_tokens.0),
-            self.max_completion_tokens.0,
-            self.max_output_tokens.0,
-        ];
-        let first = |told: &[Option<u64>]| told.iter().flatten().find(|told| **told > 0).copied();
-        ModelSettings {
-            name: self.id.0.into_owned(),
-            context_window: first(&windows),
-            max_output: first(&outputs),
-            ..ModelSettings::default()
-        }
-    }
+/// `None` if it has no name.
+fn settings(model: &Model<'_>) -> Option<ModelSettings> {
+    let name: Text<'_> = field(model, "id")?;
+    let top: Object<Model<'_>> = field(model, "top_provider").unwrap_or_default();
+    let first = |names: &[&str]| {
+        let of_one = |of: &Model<'_>| names.iter().find_map(|name| count(of, name));
+        top.0.as_ref().and_then(of_one).or_else(|| of_one(model))
+    };
+    (!name.is_empty()).then(|| ModelSettings {
+        context_window: first(&WINDOWS),
+        max_output: first(&OUTPUTS),
+        name: name.0.into_owned(),
+        ..ModelSettings::default()
+    })
+}
+
+fn count(model: &Model<'_>, name: &str) -> Option<u64> {
+    let count: Count = field(model, name)?;
+    count.0.filter(|count| *count > 0)
+}
+
+fn field<'a, T: Deserialize<'a>>(model: &Model<'a>, name: &str) -> Option<T> {
+    serde_json::from_str(model.0.get(name)?.get()).ok()
 }
 
 #[cfg(test)]

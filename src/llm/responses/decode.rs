@@ -4,17 +4,17 @@
 //! the usage and, at most servers, all items once more.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
-use super::items::{ItemJson, Items, Kind, Place};
+use super::items::{Items, Place};
 use crate::{
     llm::{
         Delta,
-        decode::{Context, Decode, Flow, Tokens},
+        decode::{Context, Decode, Flow, Kind, Tokens},
         fault,
         lenient::{Count, Few, Object, Text, parse_object},
     },
-    model::{Fault, FaultCode, Part, Reply, StopReason, ToolCall},
+    model::{Fault, FaultCode, Part, Reply, StopReason},
 };
 
 #[derive(Default, Deserialize)]
@@ -91,14 +91,12 @@ impl ResponsesDecoder {
         json: &str,
         out: &mut Vec<Delta>,
     ) -> Result<Flow, Fault> {
-        let kind = event.kind.0.strip_prefix("response.");
-        let Some(kind) = kind else {
-            return match &*event.kind.0 {
-                "error" => Err(fault::in_reply(event.error.map_or(json, RawValue::get))),
-                // Keep-alives and future events.
-                _ if event.error.is_none_or(|error| error.get() == "null") => Ok(Flow::More),
-                _ => Err(fault::in_reply(event.error.map_or(json, RawValue::get))),
-            };
+        let Some(kind) = event.kind.0.strip_prefix("response.") else {
+            if event.kind.0 == "error" {
+                return Err(fault::in_reply(json));
+            }
+            // Keep-alives and future events.
+            return fault::check(event.error).map(|()| Flow::More);
         };
         self.begun = true;
         let place = Place {
@@ -113,19 +111,19 @@ impl ResponsesDecoder {
                     self.item(place, raw, done, out)?;
                 }
             }
-            "output_text.delta" => self.items.piece(place, Kind::Message, piece, out)?,
+            "output_text.delta" => self.items.piece(place, Kind::Text, piece, out)?,
             "refusal.delta" => self.items.refuse(place, piece, out)?,
             "function_call_arguments.delta" => self.items.piece(place, Kind::Call, piece, out)?,
             "reasoning_summary_text.delta" | "reasoning_text.delta" => {
-                self.items.piece(place, Kind::Reasoning, piece, out)?;
+                self.items.piece(place, Kind::Thought, piece, out)?;
             }
             "reasoning_summary_part.added" if event.summary_index.0 > Some(0) => {
-                self.items.piece(place, Kind::Reasoning, "\n\n", out)?;
+                self.items.piece(place, Kind::Thought, "\n\n", out)?;
             }
             "completed" | "incomplete" | "failed" | "cancelled" | "done" => {
                 if let Some(raw) = event.response {
                     let mut space = String::new();
-                    self.response(&parsed(raw.get(), &mut space)?, raw.get(), out)?;
+                    self.response(&parse_object(raw.get(), &mut space)?, raw.get(), out)?;
                 }
                 if matches!(kind, "failed" | "cancelled") {
                     return Err(fault::in_reply(json));
@@ -146,7 +144,7 @@ impl ResponsesDecoder {
         out: &mut Vec<Delta>,
     ) -> Result<(), Fault> {
         let mut space = String::new();
-        let json: ItemJson<'_> = parsed(raw.get(), &mut space)?;
+        let json = parse_object(raw.get(), &mut space)?;
         self.items.take_item(place, &json, raw, done, out)
     }
 
@@ -156,9 +154,7 @@ impl ResponsesDecoder {
         json: &str,
         out: &mut Vec<Delta>,
     ) -> Result<(), Fault> {
-        if let Some(error) = response.error.filter(|error| error.get() != "null") {
-            return Err(fault::in_reply(error.get()));
-        }
+        fault::check(response.error)?;
         if response.object.0 == "error" || matches!(&*response.status.0, "failed" | "cancelled") {
             return Err(fault::in_reply(json));
         }
@@ -191,13 +187,13 @@ impl ResponsesDecoder {
     fn parts(&mut self) -> (Vec<Part>, bool, bool) {
         let (mut parts, mut calls, mut refused) = (Vec::new(), false, false);
         let mut ids = self.context.ids();
-        for item in self.items.take() {
+        for item in std::mem::take(&mut self.items.0) {
             refused |= item.refused;
             match item.kind {
-                Kind::Message if item.text.is_empty() => {}
-                Kind::Message => {
-                    if !item.phase.is_empty() {
-                        let phase = serde_json::Value::from(item.phase);
+                Kind::Text if item.text.is_empty() => {}
+                Kind::Text => {
+                    if !item.kept.is_empty() {
+                        let phase = Value::from(item.kept);
                         let mark = format!("{{\"type\":\"message\",\"phase\":{phase}}}");
                         parts.push(self.context.opaque(mark));
                     }
@@ -205,50 +201,31 @@ impl ResponsesDecoder {
                 }
                 Kind::Call => {
                     calls = true;
-                    parts.push(Part::ToolCall(ToolCall {
-                        id: ids.take(&item.call_id),
-                        name: item.name,
-                        arguments: item.text,
-                    }));
+                    parts.push(ids.call(&item.call_id, item.name, item.text));
                 }
-                Kind::Reasoning => {
-                    parts.extend(item.sealed.map(|sealed| self.context.opaque(sealed)));
+                Kind::Thought if !item.kept.is_empty() => {
+                    parts.push(self.context.opaque(item.kept));
                 }
-                Kind::Other => {}
+                Kind::Thought | Kind::Other => {}
             }
         }
         (parts, calls, refused)
     }
 }
 
-fn parsed<'a, T: Deserialize<'a> + Default>(
-    json: &'a str,
-    space: &'a mut String,
-) -> Result<T, Fault> {
-    parse_object(json, space).map_err(|error| fault::bad_stream(&error))
-}
-
 impl Decode for ResponsesDecoder {
-    fn event(&mut self, name: &str, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
-        let data = data.trim();
+    fn data(&mut self, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
         if data == "[DONE]" {
             self.ended |= self.items.has_done();
             return Ok(Flow::End);
         }
-        if data.is_empty() {
-            return Ok(Flow::More);
-        }
-        if name == "error" && !data.starts_with('{') {
-            return Err(fault::in_reply(data));
-        }
         let mut space = String::new();
-        let event: StreamEvent<'_> = parsed(data, &mut space)?;
-        self.take(&event, data, out)
+        self.take(&parse_object(data, &mut space)?, data, out)
     }
 
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
         let mut space = String::new();
-        let response: Response<'_> = parsed(body, &mut space)?;
+        let response: Response<'_> = parse_object(body, &mut space)?;
         self.begun = response.object.0 == "response" || !response.output.0.is_empty();
         self.response(&response, body, out)?;
         if matches!(&*response.status.0, "queued" | "in_progress") {
@@ -279,7 +256,7 @@ impl Decode for ResponsesDecoder {
 
     #[cfg(test)]
     fn held(&self) -> usize {
-        self.items.held() + self.incomplete.len()
+        self.incomplete.len() + crate::llm::decode::held(&self.items.0)
     }
 }
 

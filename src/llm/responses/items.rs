@@ -9,8 +9,9 @@ use serde_json::value::RawValue;
 
 use crate::{
     llm::{
-        Delta, fault,
-        lenient::{Count, Few, MOST, Object, Text},
+        Delta,
+        decode::{Item, Kind, add},
+        lenient::{Count, Few, Object, Text},
         openai::received,
     },
     model::Fault,
@@ -47,48 +48,12 @@ pub(super) struct Place<'a> {
     pub(super) id: &'a str,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Message,
-    Call,
-    Reasoning,
-    /// Items of tools that the server runs itself, and future ones.
-    Other,
-}
-
-impl Kind {
-    fn of(kind: &str) -> Self {
-        match kind {
-            "message" => Self::Message,
-            "function_call" => Self::Call,
-            "reasoning" => Self::Reasoning,
-            _ => Self::Other,
-        }
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct Item {
-    index: Option<u64>,
-    id: String,
-    pub(super) kind: Kind,
-    pub(super) phase: String,
-    pub(super) call_id: String,
-    pub(super) name: String,
-    /// The text of a message, the arguments of a call, or the reasoning.
-    pub(super) text: String,
-    pub(super) refused: bool,
-    /// The JSON of a reasoning item that can be sent back.
-    pub(super) sealed: Option<String>,
-    done: bool,
-}
-
 #[derive(Debug, Default)]
-pub(super) struct Items(Vec<Item>);
+pub(super) struct Items(pub(super) Vec<Item>);
 
 impl Items {
     pub(super) fn has_done(&self) -> bool {
-        self.0.iter().any(|item| item.done)
+        self.0.iter().any(|item| item.closed)
     }
 
     fn find(&self, place: Place<'_>) -> Option<usize> {
@@ -105,38 +70,24 @@ impl Items {
             .or_else(|| items().rposition(by_id))
     }
 
-    /// Finds the item at the place; begins one of this kind if there is none.
-    fn open(&mut self, place: Place<'_>, kind: Kind) -> Result<usize, Fault> {
-        let found = self.find(place);
-        if found.is_none() {
-            if self.0.len() == MOST {
-                return Err(fault::too_much("the reply has too many items"));
-            }
-            self.0.push(Item {
-                index: place.index.0,
-                id: place.id.to_owned(),
-                kind,
-                phase: String::new(),
-                call_id: String::new(),
-                name: String::new(),
-                text: String::new(),
-                refused: false,
-                sealed: None,
-                done: false,
-            });
-        }
-        Ok(found.unwrap_or(self.0.len() - 1))
-    }
-
-    /// Whether the item can take a text of this kind. A text that another one follows was shown
-    /// already, so it cannot grow.
-    fn is_open(&self, at: usize, kind: Kind) -> bool {
-        let [item, later @ ..] = &self.0[at..] else {
-            return false;
+    /// Finds the item at the place, or begins one; `None` if it cannot take a text of this kind. A
+    /// text that another one follows was shown already, so it cannot grow.
+    fn open(&mut self, place: Place<'_>, kind: Kind) -> Result<Option<&mut Item>, Fault> {
+        let begun = || Item {
+            kind,
+            index: place.index.0,
+            id: place.id.to_owned(),
+            ..Item::default()
         };
-        let is_text = |item: &Item| item.kind == Kind::Message && !item.text.is_empty();
+        let at = match self.find(place) {
+            Some(at) => at,
+            None => add(&mut self.0, begun())?,
+        };
+        let is_text = |item: &Item| item.kind == Kind::Text && !item.text.is_empty();
+        let is_past = kind == Kind::Text && self.0[at + 1..].iter().any(is_text);
+        let item = &mut self.0[at];
         let same = item.kind == kind || item.text.is_empty();
-        same && !item.done && !(kind == Kind::Message && later.iter().any(is_text))
+        Ok((same && !item.closed && !is_past).then_some(item))
     }
 
     /// Takes an item that begins or is complete.
@@ -148,20 +99,21 @@ impl Items {
         done: bool,
         out: &mut Vec<Delta>,
     ) -> Result<(), Fault> {
-        let kind = Kind::of(&json.kind.0);
+        let kind = match &*json.kind.0 {
+            "message" => Kind::Text,
+            "function_call" => Kind::Call,
+            "reasoning" => Kind::Thought,
+            _ => Kind::Other,
+        };
         let id = match place.id {
             "" => &*json.id.0,
             id => id,
         };
-        let at = self.open(Place { id, ..place }, kind)?;
-        let is_open = self.is_open(at, kind);
-        if !is_open {
+        let Some(item) = self.open(Place { id, ..place }, kind)? else {
             return Ok(());
-        }
-        let item = &mut self.0[at];
-        (item.kind, item.done) = (kind, done);
+        };
+        (item.kind, item.closed) = (kind, done);
         for (known, told) in [
-            (&mut item.phase, &json.phase),
             (&mut item.call_id, &json.call_id),
             (&mut item.name, &json.name),
         ] {
@@ -171,31 +123,31 @@ impl Items {
         }
         let contents = json.content.0.iter().filter_map(|part| part.0.as_ref());
         let summaries = json.summary.0.iter().filter_map(|part| part.0.as_ref());
-        match kind {
-            Kind::Message => {
-                let mut whole = String::new();
-                for part in contents {
-                    item.refused |= !part.refusal.is_empty();
-                    whole = whole + &part.text.0 + &part.refusal.0;
+        let whole = match kind {
+            Kind::Text => {
+                if !json.phase.is_empty() {
+                    (*json.phase.0).clone_into(&mut item.kept);
                 }
-                out.extend(item.rest(whole).map(Delta::Text));
+                item.refused |= contents.clone().any(|part| !part.refusal.is_empty());
+                let texts = contents.flat_map(|part| [&*part.text.0, &*part.refusal.0]);
+                texts.collect()
             }
-            Kind::Call => {
-                let whole = json.arguments.map(received).unwrap_or_default();
-                item.rest(whole);
-                out.push(Delta::Progress);
-            }
-            Kind::Reasoning => {
+            Kind::Call => json.arguments.map(received).unwrap_or_default(),
+            Kind::Thought => {
                 let is_open = contents.clone().any(|part| !part.text.is_empty());
-                let whole: Vec<&str> = summaries
-                    .chain(contents)
-                    .map(|part| &*part.text.0)
-                    .collect();
-                out.extend(item.rest(whole.join("\n\n")).map(Delta::Reasoning));
-                let can_go_back = done && (is_open || !json.encrypted_content.is_empty());
-                item.sealed = can_go_back.then(|| raw.get().to_owned());
+                if done && (is_open || !json.encrypted_content.is_empty()) {
+                    raw.get().clone_into(&mut item.kept);
+                }
+                let all = summaries.chain(contents).map(|part| &*part.text.0);
+                all.collect::<Vec<_>>().join("\n\n")
             }
-            Kind::Other => out.push(Delta::Progress),
+            Kind::Other => String::new(),
+        };
+        // What was shown cannot be taken back, so pieces that are not of the whole text stay.
+        let rest = whole.strip_prefix(&*item.text).unwrap_or_default();
+        out.extend(kind.delta(rest));
+        if !rest.is_empty() {
+            item.text = whole;
         }
         Ok(())
     }
@@ -211,17 +163,11 @@ impl Items {
         if piece.is_empty() {
             return Ok(());
         }
-        let at = self.open(place, kind)?;
-        if !self.is_open(at, kind) {
-            return Ok(());
+        if let Some(item) = self.open(place, kind)? {
+            item.kind = kind;
+            item.text.push_str(piece);
+            out.extend(kind.delta(piece));
         }
-        self.0[at].kind = kind;
-        self.0[at].text.push_str(piece);
-        out.push(match kind {
-            Kind::Message => Delta::Text(piece.to_owned()),
-            Kind::Reasoning => Delta::Reasoning(piece.to_owned()),
-            Kind::Call | Kind::Other => Delta::Progress,
-        });
         Ok(())
     }
 
@@ -232,34 +178,9 @@ impl Items {
         piece: &str,
         out: &mut Vec<Delta>,
     ) -> Result<(), Fault> {
-        let at = self.open(place, Kind::Message)?;
-        self.0[at].refused = true;
-        self.piece(place, Kind::Message, piece, out)
-    }
-
-    #[cfg(test)]
-    pub(super) fn held(&self) -> usize {
-        let held = |item: &Item| {
-            let sealed = item.sealed.as_ref().map_or(0, String::len);
-            let ids = item.id.len() + item.call_id.len() + item.name.len();
-            ids + item.phase.len() + item.text.len() + sealed
-        };
-        self.0.iter().map(held).sum()
-    }
-
-    /// The items in the order of their beginnings.
-    pub(super) fn take(&mut self) -> Vec<Item> {
-        std::mem::take(&mut self.0)
-    }
-}
-
-impl Item {
-    /// Sets the whole text, and returns what its pieces have not brought. What was shown cannot be
-    /// taken back, so other pieces stay.
-    fn rest(&mut self, whole: String) -> Option<String> {
-        let rest = whole.strip_prefix(&*self.text)?;
-        let rest = (!rest.is_empty()).then(|| rest.to_owned())?;
-        self.text = whole;
-        Some(rest)
+        if let Some(item) = self.open(place, Kind::Text)? {
+            item.refused = true;
+        }
+        self.piece(place, Kind::Text, piece, out)
     }
 }

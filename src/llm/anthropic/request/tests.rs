@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::{
     llm::{Request, json_cache::JsonCache},
-    model::{AnswerOptions, CallId, Capabilities, OpaquePart},
+    model::{AnswerOptions, CallId, Capabilities, OpaquePart, ToolCall},
     testkit::llm_conformance::{self as conformance, Scenario},
 };
 

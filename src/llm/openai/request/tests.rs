@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::{
     llm::{Request, json_cache::JsonCache},
-    model::{AnswerOptions, CallId, OpaquePart, ToolCall, ToolResult, ToolStatus},
+    model::{AnswerOptions, CallId, OpaquePart, Parameter, ToolCall, ToolResult, ToolStatus},
     testkit::llm_conformance::{self as conformance, Scenario},
 };
 

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    llm::{Request, forms::Forms, json_cache::JsonCache},
-    model::{CallId, OpaquePart, ToolCall, ToolResult, ToolStatus},
+    llm::{Request, ToolChoice, forms::Forms, json_cache::JsonCache},
+    model::{AnswerFormat, AnswerOptions, CallId, OpaquePart, ToolCall, ToolResult, ToolStatus},
     testkit::llm_conformance::{self as conformance, Scenario},
 };
 
