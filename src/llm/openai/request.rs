@@ -153,7 +153,7 @@ enum Entry<'a> {
     Assistant {
         content: Option<Cow<'a, str>>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<Value>,
+        tool_calls: Vec<Call<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning_details: Option<&'a RawValue>,
     },
@@ -186,6 +186,15 @@ impl Serialize for UserContent<'_> {
             |part: &&UserPart<'_>| matches!(part, UserPart::Text { text } if text.is_empty());
         serializer.collect_seq(self.0.iter().filter(|part| !is_empty(part)))
     }
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: Cow<'a, str>,
+    r#type: &'static str,
+    function: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -275,21 +284,18 @@ fn assistant<'a>(message: &'a Message, call: &Outgoing<'_>) -> Option<Entry<'a>>
     });
     let kept: Vec<Kept<'_>> = own.collect();
     let calls = message.calls().map(|call| {
-        let mut entry = json!({
-            "id": wire::call_id(host, &call.id.0),
-            "type": "function",
-            "function": {
+        let mut own = kept.iter().filter(|kept| *kept.call == *call.id.0);
+        Call {
+            id: wire::call_id(host, &call.id.0),
+            r#type: "function",
+            function: json!({
                 "name": wire::name(&call.name),
                 "arguments": wire::arguments(&call.arguments),
-            },
-        });
-        let own = kept.iter().find(|kept| *kept.call == *call.id.0);
-        if let Some(extra) = own.and_then(|kept| kept.extra_content) {
-            entry["extra_content"] = json!(extra);
+            }),
+            extra_content: own.find_map(|kept| kept.extra_content),
         }
-        entry
     });
-    let tool_calls: Vec<Value> = calls.collect();
+    let tool_calls: Vec<Call<'_>> = calls.collect();
     let content = Some(wire::joined(message.texts(), "")).filter(|text| !text.is_empty());
     let reasoning_details = kept.iter().find_map(|kept| {
         let details = kept.reasoning_details?;
