@@ -60,7 +60,7 @@ impl Message {
 
     fn of_fields(object: &Map<String, Value>) -> Self {
         const TEXTS: &str = "message|msg|error_msg|error_message|errorMessage|status_msg|detail|\
-                             error|error_description|title";
+                             error|error_description|description|title";
         const CODES: &str = "code|error_code|errcode|type|error_type|status|status_code|http_code";
         let fields = |names: &'static str| names.split('|').filter_map(|name| object.get(name));
         let text = fields(TEXTS).find_map(|told| told.as_str().map(str::to_owned));

@@ -44,7 +44,14 @@ pub(super) struct Words(String);
 impl Words {
     pub(super) fn new(text: &str) -> Self {
         let mut words = String::from(" ");
-        for c in text.chars().take(MOST).flat_map(char::to_lowercase) {
+        let chars = text.chars().take(MOST).flat_map(char::to_lowercase);
+        let mut chars = chars.peekable();
+        while let Some(c) = chars.next() {
+            let is_digit = |c: &char| c.is_ascii_digit();
+            // `30,000` is one number.
+            if c == ',' && words.ends_with(|c| is_digit(&c)) && chars.peek().is_some_and(is_digit) {
+                continue;
+            }
             let is_word = c.is_alphanumeric() || matches!(c, '_' | '<');
             // A script without spaces begins a word beside another script.
             let other = words.ends_with(|last: char| last.is_ascii() != c.is_ascii());
@@ -115,13 +122,8 @@ impl Words {
         let after = |word: &str| {
             let mut places = self.0.match_indices(word);
             places.find_map(|(at, _)| {
-                let figures = self.0[at + word.len()..].trim_start_matches("of ");
-                let end = figures.find(|c: char| !c.is_ascii_digit() && c != ' ');
-                // `30,000` became two words.
-                figures[..end.unwrap_or(figures.len())]
-                    .replace(' ', "")
-                    .parse::<u64>()
-                    .ok()
+                let told = self.0[at + word.len()..].trim_start_matches("of ");
+                told.split(' ').next()?.parse::<u64>().ok()
             })
         };
         let asked = after(" requested ").zip(after(" limit "));
