@@ -56,11 +56,7 @@ impl Asked {
         let asked = &self.conversation;
         let import = Import {
             instructions: self.instructions.clone(),
-            messages: if is_new {
-                asked.past.clone()
-            } else {
-                Vec::new()
-            },
+            messages: is_new.then(|| asked.past.clone()).unwrap_or_default(),
         };
         let options = AnswerOptions {
             images: asked.images.clone(),
