@@ -6,7 +6,7 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::Path,
     thread::sleep,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use tempfile::NamedTempFile;
@@ -36,10 +36,13 @@ pub(crate) fn private_directory(path: &Path) -> io::Result<()> {
 pub(crate) fn lock(path: &Path, patience: Duration) -> Result<File, TryLockError> {
     let file = private().create(true).truncate(false).open(path);
     let file = file.map_err(TryLockError::Error)?;
-    let since = Instant::now();
+    let mut left = patience;
     loop {
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) if since.elapsed() < patience => sleep(PAUSE),
+            Err(TryLockError::WouldBlock) if !left.is_zero() => {
+                sleep(PAUSE);
+                left = left.saturating_sub(PAUSE);
+            }
             taken => return taken.map(|()| file),
         }
     }

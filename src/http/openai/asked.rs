@@ -56,7 +56,11 @@ impl Asked {
         let asked = &self.conversation;
         let import = Import {
             instructions: self.instructions.clone(),
-            messages: is_new.then(|| asked.past.clone()).unwrap_or_default(),
+            messages: if is_new {
+                asked.past.clone()
+            } else {
+                Vec::new()
+            },
         };
         let options = AnswerOptions {
             images: asked.images.clone(),
