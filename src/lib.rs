@@ -50,7 +50,7 @@
 //! | layer | modules |
 //! |---|---|
 //! | 0 | [`model`]: the shared vocabulary, plain data |
-//! | 1 | [`signal`]: the protocol by which a model reports its state |
+//! | 1 | [`signal`]: the protocol by which a model reports its state; `disk`: private files |
 //! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`access`] |
 //! | 3 | [`config`]: all settings; most sections are the settings type of one module |
 //! | 4 | [`actor`]: scheduling, ownership and failure; [`mock`]: a model server for tests |
@@ -77,6 +77,7 @@
     )
 )]
 
+mod disk;
 pub mod model;
 pub mod signal;
 

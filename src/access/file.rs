@@ -5,25 +5,24 @@
 //! Writers take turns by a lock.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
-    io::{self, Read as _, Write as _},
+    fs::{self, File, TryLockError},
+    io::{self, Read as _},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
 use serde::Deserialize;
-use tempfile::NamedTempFile;
 
 use super::{
     Key,
     key_set::{KeySet, VERSION},
 };
+use crate::disk;
 
 const MAX_BYTES: u64 = 16 << 20;
-/// Attempts to take the lock, `LOCK_RETRY_INTERVAL` apart.
-const LOCK_ATTEMPTS: u32 = 200;
-const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(25);
+/// How long to wait for the lock.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The keys cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -134,7 +133,7 @@ impl KeyFile {
         &self,
         change: impl FnOnce(&mut KeySet) -> Result<T, E>,
     ) -> Result<T, E> {
-        private_directory(&self.directory).map_err(|error| self.error_with(error))?;
+        disk::private_directory(&self.directory).map_err(|error| self.error_with(error))?;
         let _mine = self.lock()?;
         let mut key_set = self.read()?.unwrap_or_default();
         let changed = change(&mut key_set)?;
@@ -150,7 +149,7 @@ impl KeyFile {
     /// # Errors
     /// When the file cannot be locked, read, trusted or written.
     pub fn admin_key(&self) -> Result<Key, FileError> {
-        private_directory(&self.directory).map_err(|error| self.error_with(error))?;
+        disk::private_directory(&self.directory).map_err(|error| self.error_with(error))?;
         let _mine = self.lock()?;
         let path = self.directory.join("admin.key");
         let file = Self {
@@ -242,26 +241,15 @@ impl KeyFile {
     }
 
     fn lock(&self) -> Result<File, FileError> {
-        let failed = |error| self.error_with(error);
-        let lock = self.directory.join("keys.lock");
-        let lock = open(&lock).map_err(failed)?;
-        for _ in 0..LOCK_ATTEMPTS {
-            match lock.try_lock() {
-                Ok(()) => return Ok(lock),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY_INTERVAL),
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
-            }
-        }
-        Err(self.error_with(FileFault::Locked))
+        let lock = disk::lock(&self.directory.join("keys.lock"), PATIENCE);
+        lock.map_err(|error| match error {
+            TryLockError::WouldBlock => self.error_with(FileFault::Locked),
+            TryLockError::Error(error) => self.error_with(error),
+        })
     }
 
     fn write(&self, text: &str) -> io::Result<()> {
-        // A `NamedTempFile` is readable by its owner only.
-        let mut draft = NamedTempFile::new_in(&self.directory)?;
-        writeln!(draft, "{text}")?;
-        draft.as_file().sync_all()?;
-        draft.persist(&self.path)?;
-        sync_directory(&self.directory)
+        disk::replace(&self.path, format!("{text}\n").as_bytes())
     }
 
     fn error_with(&self, fault: impl Into<FileFault>) -> FileError {
@@ -286,30 +274,6 @@ fn owner_and_mode(found: &fs::Metadata) -> (bool, u32) {
 /// Root is trusted because it can replace any file anyway.
 const fn is_trusted(owner: u32, own: u32) -> bool {
     owner == own || owner == 0
-}
-
-fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-fn private_directory(path: &Path) -> io::Result<()> {
-    let new = path.ancestors().take_while(|path| !path.exists()).count();
-    let mut builder = fs::DirBuilder::new();
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(path)?;
-    let path = path.canonicalize()?;
-    path.ancestors()
-        .skip(1)
-        .take(new)
-        .try_for_each(sync_directory)
-}
-
-/// A rename, or a new directory, is durable once the directory above is synced.
-fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
 }
 
 #[cfg(test)]

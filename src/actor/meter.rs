@@ -313,40 +313,32 @@ impl Collector for Meter {
 impl Meter {
     pub(super) fn record(&self, record: &Record) {
         let counts = &*self.0;
-        let add = |tally: &MetricFamily, kind: &str, prefix| {
-            tally.add(kind.strip_prefix(prefix).unwrap_or(kind), 1);
+        let count = |counter: &Counter| {
+            counter.inc();
         };
-        match &record.fact {
-            Fact::Session(fact) => add(&counts.sessions, fact.kind(), "session."),
-            Fact::Query(QueryFact::Accepted(_)) => {
-                counts.accepted.inc();
-            }
-            Fact::Query(QueryFact::Finished(finished)) => {
-                counts.queries.add(finished.outcome.name(), 1);
-            }
-            Fact::Turn(TurnFact::Replied(_)) => {
-                counts.turns.inc();
-            }
-            Fact::Signal(SignalFact::Emitted(signal)) => {
-                counts.signals.add(signal.kind().as_str(), 1);
-            }
-            Fact::Signal(SignalFact::Rejected(_)) => counts.signals.add("rejected", 1),
-            Fact::Tool(fact) => add(&counts.tools, fact.kind(), "tool."),
-            Fact::Budget(fact) => add(&counts.budgets, fact.kind(), "budget."),
+        let (family, kind) = match &record.fact {
+            Fact::Session(fact) => (&counts.sessions, fact.kind()),
+            Fact::Query(QueryFact::Accepted(_)) => return count(&counts.accepted),
+            Fact::Query(QueryFact::Finished(end)) => (&counts.queries, end.outcome.name()),
+            Fact::Turn(TurnFact::Replied(_)) => return count(&counts.turns),
+            Fact::Signal(SignalFact::Emitted(one)) => (&counts.signals, one.kind().as_str()),
+            Fact::Signal(SignalFact::Rejected(_)) => (&counts.signals, "rejected"),
+            Fact::Tool(fact) => (&counts.tools, fact.kind()),
+            Fact::Budget(fact) => (&counts.budgets, fact.kind()),
             Fact::Agent(AgentFact::FallbackTriggered(fallback)) => {
-                counts.fallbacks.add(fallback.action.as_str(), 1);
+                (&counts.fallbacks, fallback.action.as_str())
             }
-            Fact::Agent(AgentFact::LoopDetected(_)) => {
-                counts.loops.inc();
+            Fact::Agent(AgentFact::LoopDetected(_)) => return count(&counts.loops),
+            Fact::Llm(LlmFact::Retried(_)) => (&counts.repeated, "retried"),
+            Fact::Llm(LlmFact::FailedOver(_)) => (&counts.repeated, "failed_over"),
+            Fact::Llm(LlmFact::PrefixBroken(_)) => (&counts.repeated, "prefix_broken"),
+            Fact::Supervisor(SupervisorFact::Restarted(one)) => {
+                (&counts.restarts, one.cause.as_str())
             }
-            Fact::Llm(LlmFact::Retried(_)) => counts.repeated.add("retried", 1),
-            Fact::Llm(LlmFact::FailedOver(_)) => counts.repeated.add("failed_over", 1),
-            Fact::Llm(LlmFact::PrefixBroken(_)) => counts.repeated.add("prefix_broken", 1),
-            Fact::Supervisor(SupervisorFact::Restarted(restarted)) => {
-                counts.restarts.add(restarted.cause.as_str(), 1);
-            }
-            _ => {}
-        }
+            _ => return,
+        };
+        // The kinds of a family of facts without its name.
+        family.add(kind.split_once('.').map_or(kind, |(_, kind)| kind), 1);
     }
 
     pub(super) fn used(&self, usage: &Usage) {

@@ -172,12 +172,8 @@ impl Writer {
             records.insert(0, Arc::new(self::record(&self.clock, opened)));
         }
         let append = Append {
-            sid: claim.sid,
-            epoch: claim.epoch,
-            after: claim.last,
-            records: records.clone(),
-            leaves: SessionStatus::Idle,
             charges: charges.to_vec(),
+            ..Append::new(claim, records.clone(), SessionStatus::Idle)
         };
         let last = within(self.deadline, self.journal.append(append)).await?;
         self.claim = Some(Claim { last, ..claim });

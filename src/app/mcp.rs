@@ -28,7 +28,7 @@ use crate::{
     llm::{mended, plain_client},
     tool::{
         Tool,
-        mcp::{Declared, McpTool, PINS, Pins, Program, Server, Settings, Transport},
+        mcp::{self, Declared, PINS, Pins, Program, Server, Settings, Transport},
         registry::is_name,
     },
 };
@@ -78,7 +78,7 @@ impl Fleet {
         let of = |server: &Arc<Server>| -> Vec<Arc<dyn Tool>> {
             let known = server.known().into_iter();
             known
-                .map(|known| Arc::new(McpTool::new(server, known)) as _)
+                .map(|known| Arc::new(mcp::tool(server, known)) as _)
                 .collect()
         };
         self.servers.iter().flat_map(of).collect()

@@ -4,14 +4,15 @@
 use std::{
     fs::{self, File, TryLockError},
     io,
-    os::unix::fs::{
-        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-    },
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use rustix::process::geteuid;
 use tokio::net::{UnixListener, UnixStream};
+
+use crate::disk;
 
 /// The socket's file name in a data directory.
 pub const NAME: &str = "control.sock";
@@ -81,7 +82,8 @@ impl Socket {
     /// cannot be created.
     pub async fn bind(path: &Path) -> Result<Self, SocketError> {
         let path = path.to_path_buf();
-        let lock = match lock(&path) {
+        // Only one of two starting processes replaces the socket.
+        let lock = match disk::lock(&path.with_extension("lock"), Duration::ZERO) {
             Ok(lock) => lock,
             Err(TryLockError::WouldBlock) => return Err(SocketError::Taken { path }),
             Err(TryLockError::Error(source)) => return Err(SocketError::Io { path, source }),
@@ -134,16 +136,6 @@ const fn is_allowed(user: u32, peer: u32) -> bool {
 fn file_at(path: &Path) -> Option<(u64, u64)> {
     let file = fs::symlink_metadata(path).ok()?;
     Some((file.dev(), file.ino()))
-}
-
-/// Takes a lock, so that only one of two starting processes replaces the socket.
-fn lock(path: &Path) -> Result<File, TryLockError> {
-    let mut options = File::options();
-    let file = options.create(true).truncate(false).write(true).mode(0o600);
-    let file = file.open(path.with_extension("lock"));
-    let file = file.map_err(TryLockError::Error)?;
-    file.try_lock()?;
-    Ok(file)
 }
 
 /// Creates the socket in a private folder and renames it once its mode is 0600, so that other users

@@ -32,7 +32,7 @@ pub trait Usages: Journal {
 }
 
 /// The result of a copy.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Copied {
     /// Number of sessions.
     pub sessions: u64,
@@ -78,12 +78,7 @@ pub enum CopyError {
 /// # Errors
 /// [`CopyError`], at the first session that fails.
 pub async fn copy(from: &dyn Usages, to: &dyn Usages) -> Result<Copied, CopyError> {
-    let mut copied = Copied {
-        sessions: 0,
-        records: 0,
-        written: 0,
-        checksum: String::new(),
-    };
+    let mut copied = Copied::default();
     let mut digest = Sha256::new();
     let mut tenant = None;
     loop {
@@ -116,9 +111,7 @@ pub async fn copy(from: &dyn Usages, to: &dyn Usages) -> Result<Copied, CopyErro
             }
             copied.sessions += page.len() as u64;
             copied.records += page.iter().map(|known| known.last.0).sum::<u64>();
-            let Copied {
-                sessions, records, ..
-            } = copied;
+            let (sessions, records) = (copied.sessions, copied.records);
             tracing::info!(sessions, records, "copied");
         }
         tenant = Some(next);
@@ -131,12 +124,8 @@ pub async fn copy(from: &dyn Usages, to: &dyn Usages) -> Result<Copied, CopyErro
         return Err(CopyError::Usage(other.0.clone()));
     }
     for (payer, usage) in usages {
-        let DayUsage {
-            day,
-            tokens,
-            nano_usd,
-        } = usage;
-        digest.update(format!("{payer} {} {tokens} {nano_usd}", day.0));
+        let (day, tokens, nano_usd) = (usage.day.0, usage.tokens, usage.nano_usd);
+        digest.update(format!("{payer} {day} {tokens} {nano_usd}"));
     }
     copied.checksum = hex(&digest.finalize());
     Ok(copied)

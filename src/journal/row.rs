@@ -6,8 +6,11 @@ use sha2::{Digest, Sha256};
 
 use super::{Append, Entry, Error, Known, SessionStatus, opened_below, search};
 use crate::model::{
-    Charge, Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp,
-    record::codec::{Encoded, Encoder},
+    Charge, Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp, hex,
+    record::{
+        Fact, TurnFact,
+        codec::{Encoded, Encoder},
+    },
 };
 
 pub(super) const fn int(number: u64) -> i64 {
@@ -57,6 +60,7 @@ pub(super) const NEW: Sid = Sid(0);
 
 #[derive(Debug)]
 pub(super) struct Row {
+    pub(super) seq: Seq,
     pub(super) record: Arc<Record>,
     pub(super) body: String,
     /// `None` until the session has a number.
@@ -99,18 +103,26 @@ impl Row {
     fn of(record: &Arc<Record>, body: String, place: Place) -> Self {
         let words = record.text().map(distinct);
         let mut row = Self {
+            seq: place.seq,
             record: Arc::clone(record),
             body,
             sum: None,
             words,
         };
-        row.sum = (place.sid != NEW).then(|| row.sum(place));
+        row.sum = (place.sid != NEW).then(|| row.sum(place.sid, place.epoch));
         row
     }
 
-    pub(super) fn sum(&self, place: Place) -> i64 {
-        let Self { record, body, .. } = self;
+    pub(super) fn sum(&self, sid: Sid, epoch: Epoch) -> i64 {
+        let Self {
+            record, body, seq, ..
+        } = self;
         let (at, kind) = (record.at.as_millis(), record.fact.kind().as_bytes());
+        let place = Place {
+            sid,
+            seq: *seq,
+            epoch,
+        };
         self.sum
             .unwrap_or_else(|| place.sum(at, kind, body.as_bytes()))
     }
@@ -124,12 +136,7 @@ pub(super) fn words(tenant: &str, text: &str) -> String {
 /// The tenant as a word, so that a search reads no other tenant's texts. No text contains it,
 /// because only the index takes its first character as part of a word.
 pub(super) fn word_of_tenant(tenant: &str) -> String {
-    let mut word = String::from("\u{2016}");
-    for byte in tenant.bytes() {
-        word.push(char::from(b"0123456789abcdef"[usize::from(byte >> 4)]));
-        word.push(char::from(b"0123456789abcdef"[usize::from(byte & 15)]));
-    }
-    word
+    format!("\u{2016}{}", hex(tenant.as_bytes()))
 }
 
 fn distinct(text: &str) -> String {
@@ -196,27 +203,37 @@ impl Stored<'_> {
 
 impl Checked<'_> {
     /// The reply whose texts the record repeats.
-    pub(super) fn reply(&self) -> Option<Seq> {
+    fn reply(&self) -> Option<Seq> {
         let seq = self.stored.seq.0;
         let back = self.encoded.back().filter(|&back| back < seq)?;
         Some(Seq(seq - back))
     }
 
-    /// Decodes the record with the reply that it names.
-    pub(super) fn decode(self, reply: Option<&Record>) -> Result<Entry, Error> {
-        let Self {
-            sid,
-            stored,
-            encoded,
-        } = self;
+    /// The reply that the record needs, unless it is the `last` one.
+    pub(super) fn needs(&self, last: Option<&Entry>) -> Option<Seq> {
+        self.reply()
+            .filter(|&seq| last.is_none_or(|last| last.seq != seq))
+    }
+
+    /// Decodes the record with the `last` reply, which it replaces if it is one itself.
+    pub(super) fn decode(self, last: &mut Option<Entry>) -> Result<Entry, Error> {
+        let Self { sid, stored, .. } = self;
+        if let Some(seq) = self.needs(last.as_ref()) {
+            return Err(missing(sid, seq));
+        }
+        let reply = self.reply().and(last.as_ref()).map(|last| &*last.record);
         let unreadable = |error: &dyn fmt::Display| stored.unreadable(sid, error);
         let kind = str::from_utf8(stored.kind).map_err(|error| unreadable(&error))?;
-        let record = encoded.decode(Timestamp::from_millis(stored.at), kind, reply);
+        let record = self
+            .encoded
+            .decode(Timestamp::from_millis(stored.at), kind, reply);
         let record = Arc::new(record.map_err(|error| unreadable(&error))?);
-        Ok(Entry {
-            seq: stored.seq,
-            record,
-        })
+        let seq = stored.seq;
+        let entry = Entry { seq, record };
+        if matches!(entry.record.fact, Fact::Turn(TurnFact::Replied(_))) {
+            *last = Some(entry.clone());
+        }
+        Ok(entry)
     }
 }
 
@@ -225,7 +242,11 @@ pub(super) fn missing(sid: Sid, seq: Seq) -> Error {
     Error::Unreadable { sid, seq, why }
 }
 
-pub(super) fn sum_of_key(tenant: &str, name: &str) -> i64 {
+pub(super) fn sum_of_key(key: &SessionKey) -> i64 {
+    sum_of_names(key.tenant.as_str(), key.name.as_str())
+}
+
+pub(super) fn sum_of_names(tenant: &str, name: &str) -> i64 {
     // A name has no `/`.
     sum(&[tenant.as_bytes(), b"/", name.as_bytes()])
 }

@@ -118,7 +118,7 @@ impl<'a> SessionCheck<'a> {
     fn names(&mut self) {
         let StoredSession { tenant, name, .. } = &self.session;
         let valid = TenantId::new(tenant).and(SessionName::new(name).map(drop));
-        if row::sum_of_key(tenant, name) != self.session.sum {
+        if row::sum_of_names(tenant, name) != self.session.sum {
             self.report(None, "the checksum of its name does not match");
         }
         if let Err(error) = valid {

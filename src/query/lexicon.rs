@@ -200,17 +200,11 @@ impl LexiconSource<'_> {
 
     fn word(&self, written: &Spanned<String>) -> Result<String, LexiconError> {
         let first = words(written.get_ref()).into_iter().next();
-        first.ok_or_else(|| self.fault(written, PatternFault::NoWord))
+        first.ok_or_else(|| self.fault(written, LexiconProblem::NoWord))
     }
 
     fn fault(&self, written: &Spanned<String>, fault: PatternFault) -> LexiconError {
-        let entry = written.get_ref().clone();
-        let problem = match fault {
-            PatternFault::NoWord => LexiconProblem::NoWord(entry),
-            PatternFault::Anchor => LexiconProblem::Anchor(entry),
-            PatternFault::TooLong => LexiconProblem::TooLong(entry),
-        };
-        self.error(written.span().start, problem)
+        self.error(written.span().start, fault(written.get_ref().clone()))
     }
 }
 

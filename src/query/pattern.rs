@@ -1,6 +1,7 @@
 //! Entries of a lexicon, such as `^make/write a note$`: `^` is the beginning of a clause, `$` its
 //! end, and `/` separates alternatives of a word.
 
+use super::error::LexiconProblem;
 use super::text::{each_word, normalized};
 
 pub(super) const MAX_WORDS: usize = 8;
@@ -16,12 +17,8 @@ pub(super) struct Pattern {
     pub(super) label: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PatternFault {
-    NoWord,
-    Anchor,
-    TooLong,
-}
+/// The problem of the entry with a text.
+pub(super) type PatternFault = fn(String) -> LexiconProblem;
 
 impl Pattern {
     pub(super) fn parse(written: &str) -> Result<Vec<Self>, PatternFault> {
@@ -30,11 +27,11 @@ impl Pattern {
         let body = body.strip_prefix('^').unwrap_or(body);
         let body = body.strip_suffix('$').unwrap_or(body);
         if body.contains(['^', '$']) {
-            return Err(PatternFault::Anchor);
+            return Err(LexiconProblem::Anchor);
         }
         let labels = written_out(body)?;
         if labels.is_empty() {
-            return Err(PatternFault::NoWord);
+            return Err(LexiconProblem::NoWord);
         }
         let labels = labels.into_iter();
         labels.map(|label| Self::of(label, opens, closes)).collect()
@@ -43,14 +40,14 @@ impl Pattern {
     fn of(label: String, opens: bool, closes: bool) -> Result<Self, PatternFault> {
         let words = words(&label);
         match words.len() {
-            0 => Err(PatternFault::NoWord),
+            0 => Err(LexiconProblem::NoWord),
             1..=MAX_WORDS => Ok(Self {
                 words,
                 opens,
                 closes,
                 label,
             }),
-            _ => Err(PatternFault::TooLong),
+            _ => Err(LexiconProblem::TooLong),
         }
     }
 
@@ -71,7 +68,7 @@ fn written_out(body: &str) -> Result<Vec<String>, PatternFault> {
     for element in body.split_whitespace() {
         let choices: Vec<&str> = element.split('/').collect();
         if choices.iter().any(|choice| words(choice).is_empty()) {
-            return Err(PatternFault::NoWord);
+            return Err(LexiconProblem::NoWord);
         }
         let choices = choices.iter().map(|choice| choice.to_lowercase());
         labels = match labels.as_slice() {
@@ -86,7 +83,7 @@ fn written_out(body: &str) -> Result<Vec<String>, PatternFault> {
             }
         };
         if labels.len() > MAX_VARIANTS {
-            return Err(PatternFault::TooLong);
+            return Err(LexiconProblem::TooLong);
         }
     }
     Ok(labels)
@@ -96,8 +93,9 @@ fn written_out(body: &str) -> Result<Vec<String>, PatternFault> {
 mod tests {
     use super::*;
 
-    fn labels(written: &str) -> Result<Vec<String>, PatternFault> {
-        Pattern::parse(written).map(|all| {
+    fn labels(written: &str) -> Result<Vec<String>, LexiconProblem> {
+        let all = Pattern::parse(written).map_err(|fault| fault(written.to_owned()));
+        all.map(|all| {
             let anchored = |p: &Pattern| {
                 let (open, close) = (
                     if p.opens { "^" } else { "" },
@@ -125,23 +123,40 @@ mod tests {
                 "^make/write a",
                 Ok(vec!["^make a", "^write a"]),
             ),
-            ("nothing", " ", Err(PatternFault::NoWord)),
-            ("only an anchor", "^", Err(PatternFault::NoWord)),
-            ("only signs", "?!", Err(PatternFault::NoWord)),
-            ("an empty alternative", "a/ b", Err(PatternFault::NoWord)),
-            ("an anchor inside", "make ^it", Err(PatternFault::Anchor)),
+            ("nothing", " ", Err(LexiconProblem::NoWord as PatternFault)),
+            (
+                "only an anchor",
+                "^",
+                Err(LexiconProblem::NoWord as PatternFault),
+            ),
+            (
+                "only signs",
+                "?!",
+                Err(LexiconProblem::NoWord as PatternFault),
+            ),
+            (
+                "an empty alternative",
+                "a/ b",
+                Err(LexiconProblem::NoWord as PatternFault),
+            ),
+            (
+                "an anchor inside",
+                "make ^it",
+                Err(LexiconProblem::Anchor as PatternFault),
+            ),
             (
                 "too many words",
                 "a b c d e f g h i",
-                Err(PatternFault::TooLong),
+                Err(LexiconProblem::TooLong as PatternFault),
             ),
             (
                 "too many alternatives",
                 "a/b/c a/b/c a/b/c a/b/c a/b/c",
-                Err(PatternFault::TooLong),
+                Err(LexiconProblem::TooLong as PatternFault),
             ),
         ] {
             let want = want.map(|all| all.into_iter().map(str::to_owned).collect());
+            let want = want.map_err(|fault| fault(written.to_owned()));
             assert_eq!(labels(written), want, "{name}");
         }
     }

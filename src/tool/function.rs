@@ -1,6 +1,6 @@
 //! A tool made from a function, with typed arguments and cancellation.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use futures_util::{TryFutureExt as _, future::BoxFuture};
 use schemars::JsonSchema;
@@ -60,6 +60,7 @@ where
 /// A tool that calls a function with its arguments: see [`tool_fn`].
 pub struct FnTool {
     spec: ToolSpec,
+    deadline: Option<Duration>,
     call: Box<dyn Fn(Value, ToolContext) -> ToolFuture + Send + Sync>,
 }
 
@@ -88,8 +89,16 @@ impl FnTool {
         };
         Self {
             spec,
+            deadline: None,
             call: Box::new(call),
         }
+    }
+
+    /// Sets the deadline of calls, instead of the one of all tools.
+    #[must_use]
+    pub fn within(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
     }
 
     /// Declares that calls change nothing: they may be repeated, such as after a crash.
@@ -110,6 +119,10 @@ impl FnTool {
 impl Tool for FnTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn deadline(&self) -> Option<Duration> {
+        self.deadline
     }
 
     fn call(&self, arguments: Value, context: ToolContext) -> ToolFuture {

@@ -20,16 +20,15 @@ mod server;
 
 use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
-use futures_util::future::BoxFuture;
 use reqwest::{
     Url,
     header::{HeaderName, HeaderValue},
 };
-use serde_json::Value;
+use rmcp::model::JsonObject;
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{Tool, ToolContext, ToolError, ToolOutput, function::cancelled_error};
-use crate::model::{ToolSpec, tool::ApprovalRule};
+use super::{FnTool, ToolContext, ToolError, ToolOutput};
+use crate::model::tool::ApprovalRule;
 
 pub(crate) use declared::Declared;
 pub(crate) use pins::{KnownTool, PINS, Pins};
@@ -80,69 +79,44 @@ pub(crate) struct Program {
 }
 
 /// A tool of a server.
-pub(crate) struct McpTool {
-    spec: ToolSpec,
-    /// The server's name for it.
-    name: String,
+pub(crate) fn tool(server: &Arc<Server>, known: KnownTool) -> FnTool {
+    let (spec, name) = (server.spec(&known.tool), known.tool.name);
+    let longest = server.settings.call_deadline.saturating_add(MARGIN);
+    let server = Arc::clone(server);
+    let tool = FnTool::new(spec, move |arguments, context| {
+        call(Arc::clone(&server), name.clone(), arguments, context)
+    });
+    tool.within(longest)
+}
+
+/// Calls a tool by the server's name for it. Dropping the call cancels it at the server.
+async fn call(
     server: Arc<Server>,
-}
-
-impl McpTool {
-    pub(crate) fn new(server: &Arc<Server>, known: KnownTool) -> Self {
-        Self {
-            spec: server.spec(&known.tool),
-            name: known.tool.name,
-            server: Arc::clone(server),
-        }
-    }
-}
-
-impl Tool for McpTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn deadline(&self) -> Option<Duration> {
-        Some(self.server.settings.call_deadline.saturating_add(MARGIN))
-    }
-
-    fn call(
-        &self,
-        arguments: Value,
-        context: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let (server, tool) = (Arc::clone(&self.server), self.name.clone());
-        Box::pin(async move {
-            let Value::Object(arguments) = arguments else {
-                refuse!("the arguments are not a JSON object");
-            };
-            let (name, limit) = (&server.settings.name, server.settings.call_deadline);
-            let deadline = Instant::now() + limit;
-            let (reply, answer) = oneshot::channel();
-            let job = server::Job {
-                tool,
-                arguments,
-                progress: context.progress,
-                deadline,
-                reply,
-            };
-            let work = async {
-                let stopped = || for_model!("the MCP server `{name}` was stopped");
-                let sent = server.jobs.send(job).await;
-                sent.map_err(|_| stopped())?;
-                answer.await.unwrap_or_else(|_| Err(stopped()))
-            };
-            // Dropping `answer` cancels the call at the server.
-            tokio::select! {
-                biased;
-                () = context.cancelled.cancelled() => Err(cancelled_error()),
-                done = tokio::time::timeout_at(deadline, work) => done.unwrap_or_else(|_| {
-                    refuse!(
-                        "the MCP server `{name}` did not answer within {limit:?}, and the call was \
-                         cancelled: whether it had an effect is unknown"
-                    )
-                }),
-            }
-        })
-    }
+    tool: String,
+    arguments: JsonObject,
+    context: ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let (name, limit) = (&server.settings.name, server.settings.call_deadline);
+    let deadline = Instant::now() + limit;
+    let (reply, answer) = oneshot::channel();
+    let job = server::Job {
+        tool,
+        arguments,
+        progress: context.progress,
+        deadline,
+        reply,
+    };
+    let work = async {
+        let stopped = || for_model!("the MCP server `{name}` was stopped");
+        let sent = server.jobs.send(job).await;
+        sent.map_err(|_| stopped())?;
+        answer.await.unwrap_or_else(|_| Err(stopped()))
+    };
+    let done = tokio::time::timeout_at(deadline, work).await;
+    done.unwrap_or_else(|_| {
+        refuse!(
+            "the MCP server `{name}` did not answer within {limit:?}, and the call was cancelled: \
+             whether it had an effect is unknown"
+        )
+    })
 }

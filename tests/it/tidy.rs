@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 /// layer and sits behind its feature.
 const LAYERS: &[(&str, u8)] = &[
     ("model", 0),
+    ("disk", 1),
     ("signal", 1),
     ("access", 2),
     ("journal", 2),

@@ -254,11 +254,6 @@ impl SessionShell {
         now: DecisionContext,
     ) -> Decision {
         let then = self.session.after(&decision);
-        let BegunQuery {
-            query,
-            text,
-            previous,
-        } = begun;
         // A crash from here on counts for the query, once that is recorded.
         let clock = &self.services.clock;
         self.progress_tracker.set_busy(clock.monotonic_millis());
@@ -268,13 +263,14 @@ impl SessionShell {
             Ok((kind, Arc::default()))
         } else {
             let preparation = &self.services.preparation;
-            preparation.prepare(&text, previous.as_deref(), &self.profile)
+            preparation.prepare(&begun.text, begun.previous.as_deref(), &self.profile)
         };
         let result = prepared.map(|(classification, prompt)| {
             let summary = prompt.summary();
             self.prompt = Some(prompt);
             (classification, summary)
         });
+        let query = begun.query;
         let next = then.observe(Report::Prepared { query, result }, now);
         decision.and(next)
     }
@@ -417,15 +413,12 @@ impl SessionShell {
             let Some(claim) = self.claim else {
                 return journal.begin(self.key.clone(), records, leaves).await;
             };
-            let Claim { sid, epoch, .. } = claim;
-            let append = Append {
-                sid,
-                epoch,
-                after: self.last,
-                records,
-                leaves,
-                charges,
+            let by = Claim {
+                last: self.last,
+                ..claim
             };
+            let new = Append::new(by, records, leaves);
+            let append = Append { charges, ..new };
             journal.append(append).await.map(|_| claim)
         };
         let appended = within(APPEND_DEADLINE, appended).await;

@@ -14,6 +14,7 @@ use crate::{
         models::{self, Listed, ListedModel, Overview},
     },
     config::{Config, ModelChoice, Preset, Prices, Provider},
+    disk,
     llm::{ModelSettings, Remote},
     model::{Day, Price},
 };
@@ -80,11 +81,7 @@ pub(super) fn update(from: &Path, context: CommandContext<'_>) -> Result<(), Cli
     let path = directory.join(TABLE);
     // A process that starts meanwhile finds the old table or the new one.
     let draft = directory.join("models.toml.new");
-    let mut private = fs::DirBuilder::new();
-    std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
-    let stored = private
-        .recursive(true)
-        .create(&directory)
+    let stored = disk::private_directory(&directory)
         .and_then(|()| fs::write(&draft, &text))
         .and_then(|()| fs::rename(&draft, &path));
     stored.map_err(|error| {

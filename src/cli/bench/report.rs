@@ -148,13 +148,8 @@ pub(super) fn print(
     terminal: &mut Terminal,
 ) -> CliResult {
     let report = Report::new(args, tally, observed);
-    if terminal.json {
-        terminal.out.json(&report)?;
-    } else {
-        for line in report.lines() {
-            terminal.line(&line)?;
-        }
-    }
+    let lines: Vec<String> = report.lines().collect();
+    terminal.result(&report, &lines.join("\n"))?;
     match tally.latency.count() {
         0 => Err(CliError::failed(
             "no query ended: look at the errors, or give the queries more time with --duration",

@@ -69,11 +69,8 @@ pub async fn show(
         last_activity: known.at,
         conversation,
     };
-    if terminal.json {
-        return terminal.out.json(&shown);
-    }
     let lines = lines(&shown, terminal);
-    Ok(terminal.line(&lines.join("\n"))?)
+    terminal.result(&shown, &lines.join("\n"))
 }
 
 /// The exchanges, and the queries that have sub-agents.

@@ -91,24 +91,12 @@ impl From<Failed> for OpenError {
 pub(super) enum Failed {
     /// Refused; nothing was changed.
     #[error("{0}")]
-    Refused(Error),
+    Refused(#[from] Error),
     #[error("{}", describe(.0))]
-    Database(tokio_postgres::Error),
+    Database(#[from] tokio_postgres::Error),
     /// There is no connection.
     #[error("{0}")]
     Connection(String),
-}
-
-impl From<Error> for Failed {
-    fn from(error: Error) -> Self {
-        Self::Refused(error)
-    }
-}
-
-impl From<tokio_postgres::Error> for Failed {
-    fn from(error: tokio_postgres::Error) -> Self {
-        Self::Database(error)
-    }
 }
 
 impl From<PoolError> for Failed {

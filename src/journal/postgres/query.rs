@@ -1,6 +1,6 @@
 //! The reads.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::fmt::Write as _;
 
 use deadpool_postgres::Pool;
 use tokio_postgres::Row;
@@ -16,10 +16,7 @@ use crate::{
         row::{self, Stored, bound, int, missing, sum_of_snapshot, word_of_tenant},
         search::SearchQuery,
     },
-    model::{
-        Day, DayUsage, Epoch, Owner, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId,
-        record::{Fact, TurnFact},
-    },
+    model::{Day, DayUsage, Epoch, Owner, Payer, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
 pub(super) const KNOWN: &str = "s.sid, s.tenant, s.name, s.last, s.at, s.busy";
@@ -216,30 +213,16 @@ impl<'a, R: Run> Replies<'a, R> {
         Self { client, sid, last }
     }
 
-    async fn entry(&mut self, stored: &Stored<'_>) -> Result<Entry, Failed> {
-        let checked = stored.check(self.sid)?;
-        let reply = match checked.reply() {
-            Some(seq) => Some(self.find(seq).await?),
-            None => None,
-        };
-        let entry = checked.decode(reply.as_deref())?;
-        if matches!(entry.record.fact, Fact::Turn(TurnFact::Replied(_))) {
-            self.last = Some(entry.clone());
+    async fn entry(&mut self, record: &Stored<'_>) -> Result<Entry, Failed> {
+        let (sid, checked) = (self.sid, record.check(self.sid)?);
+        if let Some(seq) = checked.needs(self.last.as_ref()) {
+            let sql = format!("SELECT {RECORD} FROM record r WHERE sid = $1 AND seq = $2");
+            let found = self.client.row(&sql, &[&int(sid.0), &int(seq.0)]).await?;
+            let row = found.ok_or_else(|| missing(sid, seq))?;
+            // A reply's text is in its own message, so it needs no other record.
+            self.last = Some(stored(&row, 0)?.check(sid)?.decode(&mut None)?);
         }
-        Ok(entry)
-    }
-
-    async fn find(&mut self, seq: Seq) -> Result<Arc<Record>, Failed> {
-        let sid = self.sid;
-        if let Some(last) = self.last.as_ref().filter(|last| last.seq == seq) {
-            return Ok(Arc::clone(&last.record));
-        }
-        let sql = format!("SELECT {RECORD} FROM record r WHERE sid = $1 AND seq = $2");
-        let found = self.client.row(&sql, &[&int(sid.0), &int(seq.0)]).await?;
-        let row = found.ok_or_else(|| missing(sid, seq))?;
-        // A reply's text is in its own message, so it needs no other record.
-        let entry = stored(&row, 0)?.check(sid)?.decode(None)?;
-        Ok(Arc::clone(&self.last.insert(entry).record))
+        Ok(checked.decode(&mut self.last)?)
     }
 }
 
@@ -357,10 +340,6 @@ pub(super) async fn owner(
 pub(super) async fn reserve_sids(client: &impl Run, many: i64) -> Result<Vec<i64>, Failed> {
     let sql = "SELECT nextval('session_sid') FROM generate_series(1, $1::int8)";
     let rows = client.rows(sql, &[&many]).await?;
-    let mut sids: Vec<i64> = rows
-        .iter()
-        .map(|row| row.try_get(0))
-        .collect::<Result<_, _>>()?;
-    sids.reverse();
-    Ok(sids)
+    let sids = rows.iter().rev().map(|row| Ok(row.try_get(0)?));
+    sids.collect()
 }

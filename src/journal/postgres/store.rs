@@ -3,22 +3,21 @@
 use std::{
     cmp::Ordering,
     collections::{HashMap, HashSet},
-    sync::Arc,
 };
 
 use deadpool_postgres::ClientWrapper;
-use tokio_postgres::Row;
+use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     client::{Run, Value},
     error::Failed,
     query::{self, number},
-    writer::Write,
+    writer::{Answers, Write},
 };
 use crate::{
     journal::{
         Claim, Error, Snapshot,
-        row::{Batch, Place, int, status, sum_of_key, sum_of_snapshot},
+        row::{Batch, int, status, sum_of_key, sum_of_snapshot},
     },
     model::{DayUsage, Epoch, Owner, Seq, SessionKey, Sid},
 };
@@ -98,11 +97,8 @@ pub(super) struct AppendWrite {
 
 impl AppendWrite {
     fn end(&self) -> Seq {
-        Seq(self
-            .batch
-            .after
-            .0
-            .saturating_add(self.batch.rows.len() as u64))
+        let Batch { after, rows, .. } = &self.batch;
+        Seq(after.0.saturating_add(rows.len() as u64))
     }
 
     fn at(&self) -> Option<i64> {
@@ -111,79 +107,56 @@ impl AppendWrite {
     }
 }
 
-/// The columns of [`CONTENT`].
-#[derive(Default)]
-struct Content<'a> {
-    sid: Vec<i64>,
-    seq: Vec<i64>,
-    epoch: Vec<i64>,
-    at: Vec<i64>,
-    kind: Vec<&'a str>,
-    body: Vec<&'a str>,
-    sum: Vec<i64>,
-    words: Vec<Option<&'a str>>,
-    payer_sid: Vec<i64>,
-    payer: Vec<String>,
-    day: Vec<i64>,
-    tokens: Vec<i64>,
-    nano_usd: Vec<i64>,
+/// A column of the rows of a statement, which `unnest` puts beside the others.
+type Column<'a> = Box<dyn ToSql + Send + Sync + 'a>;
+
+fn column<'a, I: Copy, T>(rows: &[I], value: impl Fn(I) -> T) -> Column<'a>
+where
+    T: ToSql + Send + Sync + 'a,
+{
+    Box::new(each(rows, value))
 }
 
-impl<'a> Content<'a> {
-    fn of(appends: impl Iterator<Item = &'a AppendWrite>) -> Self {
-        let mut content = Self::default();
-        for append in appends {
-            let AppendWrite {
-                sid, epoch, batch, ..
-            } = append;
-            let mut seq = batch.after;
-            for row in &batch.rows {
-                // A number that wraps belongs to an append that will be refused.
-                seq = Seq(seq.0.wrapping_add(1));
-                let place = Place {
-                    sid: *sid,
-                    seq,
-                    epoch: *epoch,
-                };
-                content.sid.push(int(sid.0));
-                content.seq.push(int(seq.0));
-                content.epoch.push(int(epoch.0));
-                content.at.push(row.record.at.as_millis());
-                content.kind.push(row.record.fact.kind());
-                content.body.push(&row.body);
-                content.sum.push(row.sum(place));
-                content.words.push(row.words.as_deref().map(indexable));
-            }
-            for charge in &batch.charges {
-                content.payer_sid.push(int(sid.0));
-                content.payer.push(charge.payer.to_string());
-                content.day.push(charge.usage.day.0);
-                content.tokens.push(charge.usage.tokens);
-                content.nano_usd.push(charge.usage.nano_usd);
-            }
-        }
-        content
-    }
+fn each<I: Copy, T>(rows: &[I], value: impl Fn(I) -> T) -> Vec<T> {
+    rows.iter().map(|row| value(*row)).collect()
+}
 
-    fn parameters<'b>(&'b self, more: &[Value<'b>]) -> Vec<Value<'b>> {
-        let mut all: Vec<Value<'b>> = vec![
-            &self.sid,
-            &self.seq,
-            &self.epoch,
-            &self.at,
-            &self.kind,
-            &self.body,
-            &self.sum,
-            &self.words,
-            &self.payer_sid,
-            &self.payer,
-            &self.day,
-            &self.tokens,
-            &self.nano_usd,
-        ];
-        all.extend(more);
-        all
-    }
+async fn run(client: &impl Run, sql: &str, columns: Vec<Column<'_>>) -> Result<Vec<Row>, Failed> {
+    let values = columns.iter().map(|column| &**column as Value<'_>);
+    client.rows(sql, &values.collect::<Vec<_>>()).await
+}
+
+/// Parts of appends, each with its append.
+fn parts<'a, T>(
+    appends: &[&'a AppendWrite],
+    of: impl Fn(&'a AppendWrite) -> &'a [T],
+) -> Vec<(&'a AppendWrite, &'a T)> {
+    let parts = appends.iter().flat_map(|&append| {
+        let parts = of(append).iter();
+        parts.map(move |part| (append, part))
+    });
+    parts.collect()
+}
+
+/// The columns of [`CONTENT`].
+fn content<'a>(appends: &[&'a AppendWrite]) -> Vec<Column<'a>> {
+    let rows = parts(appends, |append| &append.batch.rows);
+    let charges = parts(appends, |append| &append.batch.charges);
+    vec![
+        column(&rows, |(append, _)| int(append.sid.0)),
+        column(&rows, |(_, row)| int(row.seq.0)),
+        column(&rows, |(append, _)| int(append.epoch.0)),
+        column(&rows, |(_, row)| row.record.at.as_millis()),
+        column(&rows, |(_, row)| row.record.fact.kind()),
+        column(&rows, |(_, row)| row.body.as_str()),
+        column(&rows, |(append, row)| row.sum(append.sid, append.epoch)),
+        column(&rows, |(_, row)| row.words.as_deref().map(indexable)),
+        column(&charges, |(append, _)| int(append.sid.0)),
+        column(&charges, |(_, charge)| charge.payer.to_string()),
+        column(&charges, |(_, charge)| charge.usage.day.0),
+        column(&charges, |(_, charge)| charge.usage.tokens),
+        column(&charges, |(_, charge)| charge.usage.nano_usd),
+    ]
 }
 
 /// As many whole words as can be indexed.
@@ -194,11 +167,6 @@ pub(super) fn indexable(words: &str) -> &str {
     let mut bytes = words.as_bytes()[..WORDS].iter();
     let end = bytes.rposition(|&byte| byte == b' ').unwrap_or(0);
     &words[..end]
-}
-
-/// A column of a batch.
-fn each<'a, W, T>(batch: &[&'a W], value: impl Fn(&'a W) -> T) -> Vec<T> {
-    batch.iter().map(|write| value(write)).collect()
 }
 
 impl Write for AppendWrite {
@@ -215,27 +183,18 @@ impl Write for AppendWrite {
             .sum()
     }
 
-    async fn write(
-        client: &ClientWrapper,
-        batch: &[&Self],
-    ) -> Result<Vec<Result<(Seq, bool), Error>>, Failed> {
-        let landed = {
-            let content = Content::of(batch.iter().copied());
-            let columns = (
-                each(batch, |append| int(append.sid.0)),
-                each(batch, |append| int(append.epoch.0)),
-                each(batch, |append| int(append.batch.after.0)),
-                each(batch, |append| int(append.end().0)),
-                each(batch, |append| append.at()),
-                each(batch, |append| append.batch.leaves as i16),
-                each(batch, |append| append.parent),
-            );
-            let (sid, epoch, after, last, at, busy, parent) = &columns;
-            let parameters = content.parameters(&[sid, epoch, after, last, at, busy, parent]);
-            client
-                .rows(&format!("{APPEND}{CONTENT}"), &parameters)
-                .await?
-        };
+    async fn write(client: &ClientWrapper, batch: &[&Self]) -> Answers<Self> {
+        let mut columns = content(batch);
+        columns.extend([
+            column(batch, |append| int(append.sid.0)),
+            column(batch, |append| int(append.epoch.0)),
+            column(batch, |append| int(append.batch.after.0)),
+            column(batch, |append| int(append.end().0)),
+            column(batch, Self::at),
+            column(batch, |append| append.batch.leaves as i16),
+            column(batch, |append| append.parent),
+        ]);
+        let landed = run(client, &format!("{APPEND}{CONTENT}"), columns).await?;
         let landed = sids(&landed)?;
         let missing = batch.iter().filter(|append| !landed.contains(&append.sid));
         let missing: Vec<Sid> = missing.map(|append| append.sid).collect();
@@ -294,19 +253,13 @@ async fn explain_refusal(
     let rows = &append.batch.rows;
     let end = append.end();
     if end <= last && end.0 - after.0 == rows.len() as u64 {
-        match query::records(client, sid, after, rows.len()).await {
-            Ok(there) => {
-                let is_same = there.len() == rows.len()
-                    && there
-                        .iter()
-                        .zip(rows)
-                        .all(|((entry, epoch), row)| *epoch == mine && entry.record == row.record);
-                if is_same {
-                    return Ok(Ok(end));
-                }
-            }
-            Err(Failed::Refused(_)) => {}
-            Err(failed) => return Err(failed),
+        let there = match query::records(client, sid, after, rows.len()).await {
+            Err(Failed::Refused(_)) => Vec::new(),
+            there => there?,
+        };
+        let there = there.iter().map(|(entry, epoch)| (&entry.record, *epoch));
+        if there.eq(rows.iter().map(|row| (&row.record, mine))) {
+            return Ok(Ok(end));
         }
     }
     let expected = after;
@@ -335,31 +288,20 @@ impl Write for BeginWrite {
         self.append.size()
     }
 
-    async fn write(
-        client: &ClientWrapper,
-        batch: &[&Self],
-    ) -> Result<Vec<Result<Option<Claim>, Error>>, Failed> {
-        let landed = {
-            let content = Content::of(batch.iter().map(|begin| &begin.append));
-            let columns = (
-                each(batch, |begin| int(begin.append.sid.0)),
-                each(batch, |begin| begin.key.tenant.as_str()),
-                each(batch, |begin| begin.key.name.as_str()),
-                each(batch, |begin| begin.owner),
-                each(batch, |begin| int(begin.append.end().0)),
-                each(batch, |begin| begin.append.at()),
-                each(batch, |begin| begin.append.batch.leaves as i16),
-                each(batch, |begin| begin.append.parent),
-                each(batch, |begin| {
-                    sum_of_key(begin.key.tenant.as_str(), begin.key.name.as_str())
-                }),
-            );
-            let (sid, tenant, name, owner, last, at, busy, parent, sum) = &columns;
-            let own: [Value<'_>; 9] = [sid, tenant, name, owner, last, at, busy, parent, sum];
-            client
-                .rows(&format!("{BEGIN}{CONTENT}"), &content.parameters(&own))
-                .await?
-        };
+    async fn write(client: &ClientWrapper, batch: &[&Self]) -> Answers<Self> {
+        let mut columns = content(&each(batch, |begin| &begin.append));
+        columns.extend([
+            column(batch, |begin| int(begin.append.sid.0)),
+            column(batch, |begin| begin.key.tenant.as_str()),
+            column(batch, |begin| begin.key.name.as_str()),
+            column(batch, |begin| begin.owner),
+            column(batch, |begin| int(begin.append.end().0)),
+            column(batch, |begin| begin.append.at()),
+            column(batch, |begin| begin.append.batch.leaves as i16),
+            column(batch, |begin| begin.append.parent),
+            column(batch, |begin| sum_of_key(&begin.key)),
+        ]);
+        let landed = run(client, &format!("{BEGIN}{CONTENT}"), columns).await?;
         let mut there = sids(&landed)?;
         if there.len() < batch.len() {
             // The number is this request's alone: what has it has landed before.
@@ -419,26 +361,16 @@ impl Write for ClaimWrite {
         self.key.cmp(&other.key)
     }
 
-    async fn write(
-        client: &ClientWrapper,
-        batch: &[&Self],
-    ) -> Result<Vec<Result<Option<Claim>, Error>>, Failed> {
-        let sql = CLAIM.replace("{FREE}", FREE);
-        let rows = {
-            let columns = (
-                each(batch, |claim| claim.key.tenant.as_str()),
-                each(batch, |claim| claim.key.name.as_str()),
-                each(batch, |claim| claim.owner),
-                each(batch, |claim| claim.node),
-                each(batch, |claim| claim.if_empty),
-                each(batch, |claim| {
-                    sum_of_key(claim.key.tenant.as_str(), claim.key.name.as_str())
-                }),
-            );
-            let (tenant, name, owner, node, if_empty, sum) = &columns;
-            let parameters: [Value<'_>; 6] = [tenant, name, owner, node, if_empty, sum];
-            client.rows(&sql, &parameters).await?
-        };
+    async fn write(client: &ClientWrapper, batch: &[&Self]) -> Answers<Self> {
+        let columns = vec![
+            column(batch, |claim| claim.key.tenant.as_str()),
+            column(batch, |claim| claim.key.name.as_str()),
+            column(batch, |claim| claim.owner),
+            column(batch, |claim| claim.node),
+            column(batch, |claim| claim.if_empty),
+            column(batch, |claim| sum_of_key(&claim.key)),
+        ];
+        let rows = run(client, &CLAIM.replace("{FREE}", FREE), columns).await?;
         let mut claims = HashMap::new();
         for row in &rows {
             let names: (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
@@ -507,15 +439,12 @@ impl Write for ReleaseWrite {
         self.sid.cmp(&other.sid)
     }
 
-    async fn write(
-        client: &ClientWrapper,
-        batch: &[&Self],
-    ) -> Result<Vec<Result<(), Error>>, Failed> {
-        let (sid, epoch) = (
-            each(batch, |it| int(it.sid.0)),
-            each(batch, |it| int(it.epoch.0)),
-        );
-        let done = client.rows(RELEASE, &[&sid, &epoch]).await?;
+    async fn write(client: &ClientWrapper, batch: &[&Self]) -> Answers<Self> {
+        let columns = vec![
+            column(batch, |it| int(it.sid.0)),
+            column(batch, |it| int(it.epoch.0)),
+        ];
+        let done = run(client, RELEASE, columns).await?;
         owned(client, &done, &each(batch, |it| (it.sid, it.epoch))).await
     }
 }
@@ -552,22 +481,17 @@ impl Write for SnapshotWrite {
         64 + self.snapshot.body.len()
     }
 
-    async fn write(
-        client: &ClientWrapper,
-        batch: &[&Self],
-    ) -> Result<Vec<Result<(), Error>>, Failed> {
-        let columns = (
-            each(batch, |it| int(it.sid.0)),
-            each(batch, |it| int(it.epoch.0)),
-            each(batch, |it| int(it.snapshot.seq.0)),
-            each(batch, |it| Arc::clone(&it.snapshot.body)),
-            each(batch, |it| {
+    async fn write(client: &ClientWrapper, batch: &[&Self]) -> Answers<Self> {
+        let columns = vec![
+            column(batch, |it| int(it.sid.0)),
+            column(batch, |it| int(it.epoch.0)),
+            column(batch, |it| int(it.snapshot.seq.0)),
+            column(batch, |it| &*it.snapshot.body),
+            column(batch, |it| {
                 sum_of_snapshot(it.sid, it.snapshot.seq, &it.snapshot.body)
             }),
-        );
-        let (sid, epoch, seq, body, sum) = &columns;
-        let body: Vec<&[u8]> = body.iter().map(|body| &body[..]).collect();
-        let done = client.rows(SAVE, &[sid, epoch, seq, &body, sum]).await?;
+        ];
+        let done = run(client, SAVE, columns).await?;
         owned(client, &done, &each(batch, |it| (it.sid, it.epoch))).await
     }
 }
@@ -627,16 +551,13 @@ pub(super) async fn set_usages(
         INSERT INTO usage (payer, day, tokens, nano_usd) SELECT * FROM a
         ON CONFLICT (payer, day) DO UPDATE SET
             tokens = excluded.tokens, nano_usd = excluded.nano_usd";
-    let payer: Vec<&str> = usages.iter().map(|(payer, _)| payer.as_str()).collect();
-    let column = |value: fn(&DayUsage) -> i64| -> Vec<i64> {
-        usages.iter().map(|(_, usage)| value(usage)).collect()
-    };
-    let (day, tokens, nano_usd) = (
-        column(|usage| usage.day.0),
-        column(|usage| usage.tokens),
-        column(|usage| usage.nano_usd),
-    );
-    let values: [Value<'_>; 4] = [&payer, &day, &tokens, &nano_usd];
-    client.rows(sql, &values).await?;
+    let rows: Vec<&(String, DayUsage)> = usages.iter().collect();
+    let columns = vec![
+        column(&rows, |(payer, _)| payer.as_str()),
+        column(&rows, |(_, usage)| usage.day.0),
+        column(&rows, |(_, usage)| usage.tokens),
+        column(&rows, |(_, usage)| usage.nano_usd),
+    ];
+    run(client, sql, columns).await?;
     Ok(())
 }

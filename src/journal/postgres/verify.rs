@@ -1,7 +1,7 @@
 //! Verification and figures. Each session is read by one statement, so that a live log is
 //! consistent.
 
-use std::{collections::HashSet, pin::pin, sync::Arc};
+use std::{collections::HashSet, pin::pin};
 
 use deadpool_postgres::ClientWrapper;
 use futures_util::TryStreamExt as _;
@@ -14,14 +14,11 @@ use super::{
 };
 use crate::{
     journal::{
-        Entry, Error, Problem, Stats,
-        row::{Stored, missing, status, sum_of_snapshot},
+        Problem, Stats,
+        row::{status, sum_of_snapshot},
         verify::{Problems, SessionCheck, StoredSession},
     },
-    model::{
-        Epoch, Record, Seq, Sid, Timestamp,
-        record::{Fact, TurnFact},
-    },
+    model::{Epoch, Seq, Sid, Timestamp},
 };
 
 /// Sessions that are looked up at once.
@@ -89,7 +86,8 @@ async fn check_session(
     let mut next = Some(first).filter(|row| !matches!(row.try_get(0), Ok(None::<i64>)));
     while let Some(row) = next {
         let stored = stored(&row, 0)?;
-        let entry = entry(sid, &stored, &mut reply);
+        let checked = stored.check(sid);
+        let entry = checked.and_then(|record| record.decode(&mut reply));
         let indexed: Option<Vec<String>> = row.try_get(6)?;
         check.record(&stored, entry, |want| is_same(indexed, want));
         next = rows.try_next().await?;
@@ -110,25 +108,6 @@ fn session(sid: Sid, row: &Row) -> Result<StoredSession, Failed> {
         parent: row.try_get(13)?,
         sum: row.try_get(14)?,
     })
-}
-
-/// Decodes a record. `reply` is the last reply before it.
-fn entry(
-    sid: Sid,
-    stored: &Stored<'_>,
-    reply: &mut Option<(Seq, Arc<Record>)>,
-) -> Result<Entry, Error> {
-    let checked = stored.check(sid)?;
-    let named = match (checked.reply(), &*reply) {
-        (None, _) => None,
-        (Some(seq), Some((last, record))) if *last == seq => Some(Arc::clone(record)),
-        (Some(seq), _) => return Err(missing(sid, seq)),
-    };
-    let entry = checked.decode(named.as_deref())?;
-    if matches!(entry.record.fact, Fact::Turn(TurnFact::Replied(_))) {
-        *reply = Some((entry.seq, Arc::clone(&entry.record)));
-    }
-    Ok(entry)
 }
 
 /// Compares words that the index has sorted. Of a very long text it has only the first ones.

@@ -45,6 +45,9 @@ const INSIST: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
+/// The answers to a batch, in order, or why there are none.
+pub(super) type Answers<W> = Result<Vec<Result<<W as Write>::Answer, Error>>, Failed>;
+
 /// A kind of write.
 pub(super) trait Write: Send + Sync + Sized + 'static {
     /// What its caller gets.
@@ -60,10 +63,8 @@ pub(super) trait Write: Send + Sync + Sized + 'static {
 
     /// Writes the batch in one statement, all or nothing, and returns an answer for each, in order. An
     /// error may follow a commit, so that it has to be possible to write the same again.
-    fn write(
-        client: &ClientWrapper,
-        batch: &[&Self],
-    ) -> impl Future<Output = Result<Vec<Result<Self::Answer, Error>>, Failed>> + Send;
+    fn write(client: &ClientWrapper, batch: &[&Self])
+    -> impl Future<Output = Answers<Self>> + Send;
 }
 
 /// A connection for writing. It is replaced when it is lost.
@@ -236,10 +237,7 @@ fn take<W: Write>(waiting: &mut VecDeque<Queued<W>>) -> Vec<Queued<W>> {
     batch
 }
 
-async fn attempt<W: Write>(
-    link: &Link,
-    batch: &[Queued<W>],
-) -> Result<Vec<Result<W::Answer, Error>>, Failed> {
+async fn attempt<W: Write>(link: &Link, batch: &[Queued<W>]) -> Answers<W> {
     let client = link.client().await?;
     let writes: Vec<&W> = batch.iter().map(|queued| &queued.write).collect();
     let written = AssertUnwindSafe(W::write(&client, &writes)).catch_unwind();

@@ -63,11 +63,15 @@ pub(super) fn open(files: &Files, most_pages: u32) -> Result<Connection, OpenErr
 }
 
 pub(super) fn reading(path: &Path) -> Result<Connection, OpenError> {
-    let failed = |error| refused(path, &error);
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-    connection.busy_timeout(BUSY).map_err(failed)?;
-    connection.execute_batch(READING).map_err(failed)?;
+    let opened = opened(path, OpenFlags::SQLITE_OPEN_READ_ONLY, READING);
+    opened.map_err(|error| refused(path, &error))
+}
+
+fn opened(path: &Path, access: OpenFlags, settings: &str) -> rusqlite::Result<Connection> {
+    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY)?;
+    connection.execute_batch(settings)?;
     Ok(connection)
 }
 
@@ -102,10 +106,7 @@ pub(super) fn inspecting(files: &Files) -> Result<Connection, OpenError> {
 
 fn writing(path: &Path) -> Result<Connection, OpenError> {
     let failed = |error| refused(path, &error);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-    connection.busy_timeout(BUSY).map_err(failed)?;
-    connection.execute_batch(WRITING).map_err(failed)?;
+    let connection = opened(path, OpenFlags::SQLITE_OPEN_READ_WRITE, WRITING).map_err(failed)?;
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)
         .map_err(failed)?;

@@ -119,23 +119,12 @@ impl OpenError {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub(super) enum Failed {
     /// The request was refused. Nothing was changed.
-    Refused(Error),
-    Store(rusqlite::Error),
-}
-
-impl From<Error> for Failed {
-    fn from(error: Error) -> Self {
-        Self::Refused(error)
-    }
-}
-
-impl From<rusqlite::Error> for Failed {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Store(error)
-    }
+    Refused(#[from] Error),
+    Store(#[from] rusqlite::Error),
 }
 
 impl Failed {

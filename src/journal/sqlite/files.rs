@@ -4,14 +4,17 @@
 //! another name and renamed.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
-    thread,
     time::Duration,
 };
 
 use super::error::OpenError;
+use crate::disk;
+
+/// How long to wait for the lock.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
 pub(super) struct Files {
@@ -33,7 +36,7 @@ impl Files {
 
     pub(super) fn make_directory(&self) -> Result<(), OpenError> {
         let path = self.directory.clone();
-        match private_directory(&path).and_then(|()| network(&path)) {
+        match disk::private_directory(&path).and_then(|()| network(&path)) {
             Ok(None) => Ok(()),
             Ok(Some(kind)) => Err(OpenError::Network { path, kind }),
             Err(source) => Err(OpenError::File { path, source }),
@@ -44,17 +47,10 @@ impl Files {
     /// long as it runs.
     pub(super) fn lock(&self) -> Result<File, OpenError> {
         let path = self.directory.join("lock");
-        let failed = |source| OpenError::file(&path, source);
-        let file = private().create(true).truncate(false).open(&path);
-        let file = file.map_err(failed)?;
-        for _ in 0..500 {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
-                Err(TryLockError::Error(source)) => return Err(failed(source)),
-            }
-        }
-        Err(OpenError::Locked(path))
+        disk::lock(&path, PATIENCE).map_err(|error| match error {
+            TryLockError::WouldBlock => OpenError::Locked(path),
+            TryLockError::Error(source) => OpenError::File { path, source },
+        })
     }
 
     /// Removes other users' permissions on the files. The directory may have other uses and is not
@@ -84,7 +80,7 @@ impl Files {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             Ok(()) | Err(_) => {}
         }
-        let draft = private().create_new(true).open(&self.draft);
+        let draft = disk::private().create_new(true).open(&self.draft);
         draft.map(drop).map_err(failed)
     }
 
@@ -92,7 +88,7 @@ impl Files {
         let renamed = File::open(&self.draft)
             .and_then(|file| file.sync_all())
             .and_then(|()| fs::rename(&self.draft, &self.journal))
-            .and_then(|()| sync_directory(&self.directory));
+            .and_then(|()| disk::sync_directory(&self.directory));
         renamed.map_err(|source| OpenError::file(&self.journal, source))
     }
 
@@ -124,13 +120,6 @@ fn network(_: &Path) -> io::Result<Option<&'static str>> {
     Ok(None)
 }
 
-pub(super) fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.read(true).write(true);
-    options
-}
-
 const ANYTHING: u32 = 0o077;
 const WRITE: u32 = 0o022;
 
@@ -142,20 +131,4 @@ fn others_may(path: &Path, what: u32) -> bool {
 fn make_private(file: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(file, fs::Permissions::from_mode(0o600))
-}
-
-/// Makes a directory for this user alone, and makes it durable.
-pub(super) fn private_directory(path: &Path) -> io::Result<()> {
-    let new = path.ancestors().take_while(|path| !path.exists()).count();
-    let mut private = fs::DirBuilder::new();
-    std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
-    private.recursive(true).create(path)?;
-    let path = path.canonicalize()?;
-    let mut above = path.ancestors().skip(1).take(new);
-    above.try_for_each(sync_directory)
-}
-
-/// A rename, or a new directory, is durable once the directory above is synced.
-fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
 }

@@ -15,8 +15,7 @@ use std::{
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use super::files;
-use crate::model::Owner;
+use crate::{disk, model::Owner};
 
 const FOLDER: &str = "processes";
 
@@ -33,12 +32,12 @@ pub(super) struct Process {
 impl Process {
     pub(super) fn enter(directory: &Path) -> io::Result<Self> {
         let folder = directory.join(FOLDER);
-        files::private_directory(&folder)?;
+        disk::private_directory(&folder)?;
         loop {
             let random = Uuid::now_v7().as_u64_pair().1;
             let id = (random >> 1).cast_signed();
             let path = file_of(&folder, id);
-            let mut file = files::private().create_new(true).open(&path)?;
+            let mut file = disk::private().create_new(true).open(&path)?;
             file.lock()?;
             // Before the lock, a probe may have removed the file as that of a dead process.
             if path.exists() {

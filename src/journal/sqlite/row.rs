@@ -1,7 +1,5 @@
 //! Rows of SQLite as [`Stored`] records.
 
-use std::sync::Arc;
-
 use rusqlite::{Row, Statement, types::ValueRef};
 
 use super::error::Failed;
@@ -10,10 +8,7 @@ use crate::{
         Entry,
         row::{Stored, int, missing},
     },
-    model::{
-        Epoch, Record, Seq, Sid,
-        record::{Fact, TurnFact},
-    },
+    model::{Epoch, Seq, Sid},
 };
 
 pub(super) const COLUMNS: &str = "seq, epoch, at, kind, body, sum";
@@ -47,35 +42,25 @@ pub(super) struct Replies<'a, 'c> {
 
 impl<'a, 'c> Replies<'a, 'c> {
     pub(super) fn of(sid: Sid, statement: &'a mut Statement<'c>) -> Self {
+        let last = None;
         Self {
             sid,
             statement,
-            last: None,
+            last,
         }
     }
 
     /// Checks the checksum and decodes the record. A reply is remembered, because the records after
     /// it may repeat its texts.
-    pub(super) fn entry(&mut self, stored: &Stored<'_>) -> Result<Entry, Failed> {
-        let checked = stored.check(self.sid)?;
-        let reply = checked.reply().map(|seq| self.find(seq)).transpose()?;
-        let entry = checked.decode(reply.as_deref())?;
-        if matches!(entry.record.fact, Fact::Turn(TurnFact::Replied(_))) {
-            self.last = Some(entry.clone());
+    pub(super) fn entry(&mut self, record: &Stored<'_>) -> Result<Entry, Failed> {
+        let (sid, checked) = (self.sid, record.check(self.sid)?);
+        if let Some(seq) = checked.needs(self.last.as_ref()) {
+            let mut found = self.statement.query([int(sid.0), int(seq.0)])?;
+            let row = found.next()?.ok_or_else(|| missing(sid, seq))?;
+            // A reply's text is in its own message, so it needs no other record.
+            self.last = Some(stored(row, 0)?.check(sid)?.decode(&mut None)?);
         }
-        Ok(entry)
-    }
-
-    fn find(&mut self, seq: Seq) -> Result<Arc<Record>, Failed> {
-        let sid = self.sid;
-        if let Some(last) = self.last.as_ref().filter(|last| last.seq == seq) {
-            return Ok(Arc::clone(&last.record));
-        }
-        let mut found = self.statement.query([int(sid.0), int(seq.0)])?;
-        let row = found.next()?.ok_or_else(|| missing(sid, seq))?;
-        // A reply's text is in its own message, so it needs no other record.
-        let entry = stored(row, 0)?.check(sid)?.decode(None)?;
-        Ok(Arc::clone(&self.last.insert(entry).record))
+        Ok(checked.decode(&mut self.last)?)
     }
 }
 

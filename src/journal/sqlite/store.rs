@@ -17,7 +17,7 @@ use super::{
 use crate::{
     journal::{
         Claim, Error, Known, Only, SessionStatus, Snapshot,
-        row::{self, Batch, Place, int, status},
+        row::{self, Batch, int, status},
     },
     model::{Charge, Day, DayUsage, Epoch, Payer, Seq, SessionKey, Sid},
 };
@@ -151,7 +151,7 @@ impl<'c> Store<'c> {
         let owner = (!key.name.is_reserved()).then_some(self.process.id);
         let found = self.sql.by_name.query_row((tenant, name), head);
         let Some((sid, before)) = found.optional()? else {
-            let sum = row::sum_of_key(tenant, name);
+            let sum = row::sum_of_key(key);
             let sid = self.sql.open.insert((tenant, name, owner, sum))?;
             let (sid, epoch, last) = (Sid(sid.cast_unsigned()), Epoch(1), Seq(0));
             return Ok(Claim { sid, epoch, last });
@@ -320,12 +320,18 @@ impl<'c> Store<'c> {
 
     fn insert_rows(&mut self, batch: &Batch, sid: Sid, epoch: Epoch) -> Result<(), Failed> {
         let mut tenant = None;
-        let mut seq = batch.after;
         for row in &batch.rows {
-            seq = seq.next();
             let (at, kind) = (row.record.at.as_millis(), row.record.fact.kind());
-            let (body, sum) = (row.body.as_str(), row.sum(Place { sid, seq, epoch }));
-            let record = (int(sid.0), int(seq.0), int(epoch.0), at, kind, body, sum);
+            let (body, sum) = (row.body.as_str(), row.sum(sid, epoch));
+            let record = (
+                int(sid.0),
+                int(row.seq.0),
+                int(epoch.0),
+                at,
+                kind,
+                body,
+                sum,
+            );
             let pos = self.sql.record.insert(record)?;
             if let Some(words) = &row.words {
                 if tenant.is_none() {
@@ -358,10 +364,8 @@ impl<'c> Store<'c> {
             return Ok(false);
         }
         let mut replies = Replies::of(sid, &mut self.sql.reply);
-        let mut seq = batch.after;
         for row in &batch.rows {
-            seq = seq.next();
-            let mut found = self.sql.written.query([int(sid.0), int(seq.0)])?;
+            let mut found = self.sql.written.query([int(sid.0), int(row.seq.0)])?;
             let Some(found) = found.next()? else {
                 return Ok(false);
             };

@@ -100,77 +100,11 @@ pub(in crate::tool) fn meanings(language: NaturalLanguage, word: &str) -> &'stat
     found.map_or(&[], Vec::as_slice)
 }
 
-const ENGLISH: &str = "\
-    a about actually after all also always am an and any anybody are aren around as at be because been before \
-    being between both but by can cannot could couldn currently d did didn do does doesn doing don done during \
-    each either else et etc ever every everything exactly few find for from get gets give gives go goes got had \
-    has hasn have having he hello help her here hey hi his how however i if in into is isn it its itself just know \
-    last least less let like ll locate look m made many may me mean means might mine more most much must my need \
-    needs no not nothing now of off ok on once one only onto or other our out over own per place please quite re \
-    really rather s said same say says see shall she should show since so some somebody someone something \
-    somewhere still such t tell than thank thanks that the their them then there these they thing things this \
-    those though through to too under until up upon us use used uses using ve very via want wants was wasn way we \
-    well were what when where whether which while who whole whom whose why will with within without won would \
-    wouldn yes yet you your wheres hows whats";
-const GERMAN: &str = "\
-    aber alle allem allen aller alles als am an andere ans auch auf aufs aus ausser außer bei beide beiden beim \
-    bin bis bisher bleibt blieb bloß da dabei dafuer dafür daher damals damit danach dann daran darauf daraus \
-    darf darfst darin darum das dass davon dazu dein deine deinem deinen deiner dem den denen denn der deren des \
-    dessen dich die dies diese diesem diesen dieser dieses doch dort drin durch eben ein eine einem einen einer \
-    eines einige einmal er erst erste ersten erster es etwa etwas euch euer eure falls finde findet fuer fälle \
-    für fürs ganz ganze ganzen gar geben gegen gehe gehen geht genau gerade gern gerne gesagt gibt gibts ging \
-    gut habe haben habt hat hatte hatten hier hin hinter hätte ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im \
-    in ins ist ja jede jedem jeden jeder jedes jedoch jemals jemand jene jener jenes jetzt kann kannst kein \
-    keine keinem keinen keiner keines klappt kommen kommt konnte könnt laesst lass lasse lassen letzte liegen \
-    liegt lässt läßt mache machen machst macht man manche mehr mein meine meinem meinen meiner meines meist mich \
-    mir mit muss musst musste muß mögen nach neben nehmen nicht nichts nie nimmt noch nun nur nutze ob obwohl \
-    oder oft ohne pro schon sehr sein seine selber selbst sich sie sind so sobald sodass sogar solch solche soll \
-    sollen sollte somit sonst soviel sowie sowohl stehen steht stelle trotz ueber um ums und uns unser unsere \
-    unter viel viele vielen vom von vor waere wann war warum was wegen weil weiss weiter weiß welche wem wen \
-    wenig wenige wenn wer werd werde werden wessen wie wieder wieso willst wir wird wirst wo wobei wofuer wofür \
-    woher wohin womit wonach woran worauf woraus worin worum wovon wovor wozu wuerde wurd wurde wurden wäre \
-    wären würde zu zudem zuerst zum zur zwar zweck zwei über \
-    welchen welcher welches weshalb funktioniert";
-const FRENCH: &str = "\
-    a afin ai aient ainsi ait aller allons alors apres assez au aucun aucune auquel aura aurait aussi autre \
-    autres aux avais avait avec avez avoir avons ayant bien bon c ce ceci cela celle celles celui ces cet cette \
-    ceux chacun chaque chez comme d dans de dedans des deux devant devoir dois doit donc dont du duquel dès elle \
-    elles en encore enfin est et etait ete etes eu eut eux existe facon faire fais fait faites fasse faut façon \
-    fera fois fut grace grâce ici il ils j jamais je jusqu jusque l la le lequel les leur leurs lors lorsqu lui \
-    là m ma mais marche mes mieux moi mon n ne ni non nos notre nous nôtre on ont ou ouais oui où par parce \
-    parmi partie pas peu peut peux plus pour pourra prend pris près puis qu quand que quel quelle quelqu quels \
-    qui quoi rien s sa sait savoir se selon sera serait seront sert ses si sien sinon situe situé soi soient \
-    soit sommes son sont sorte sous suis sur t ta tant te tel telle telles tels tenir tes tient toi ton tous \
-    tout toute toutes tres trop trouve très tu un une unes va venir vers veut veux vient voici voilà voir voire \
-    vos votre voulu vous y à étais était étant été êtes être \
-    comment pourquoi laquelle quelles";
-const SPANISH: &str = "\
-    a acerca ahora ahí al algo algun alguna alguno algún allí ambas ambos aquel aquí asi así aun aunque aún bajo \
-    bien cada casi caso casos cierta cierto como con cosa cosas cual cuales cuando cuanta cuanto cuya cuyo cuál \
-    cómo da dado dar de debe deben debido debo debía decir del dentro desde dicha dicho dio donde dos dónde e el \
-    ella ellas ellos en entre era eran eres es esa esas ese eso esos esta estaba estar estas este esto estos \
-    estoy está están existe forma fue fueron ha haber habia habrá había hace hacer haga hagan hago han hasta hay \
-    haz hecho hizo hola jamás justo la lado las le les lo los luego me mejor menos mi mis mitad mucho muy más \
-    mía mío nada nadie ni ningun no nos nunca o ocurre os otra otras otro otros para parece parte pasa pero poco \
-    poder podria pone ponen poner por porque pueda puedan puede pueden puedes puedo pues puesto que quien quiere \
-    quiero quién qué sabe saber salvo se sea segun según ser seria será sería si sido siendo sin sino sirve \
-    sobre sois solo somos son soy su suele suelen sus sí tal tales tanto te tener tenga tengan tengo tenía tiene \
-    tienen toda todas todo todos tras tu tus tuvo un una unas uno unos usted va vamos veces viene vienen volver \
-    vuelve y ya yo él éste \
-    porqué cuándo cuántos cuáles funciona";
-const WEAK: &str = "\
-    add added already api apply again away applied behave behavior behaviour call called calls case cause caused \
-    causes change changed check checked checks class classes code codebase come comes compare contain contains \
-    correct cover covers create created decide decides declared default define defined defines definition describe \
-    described detail details difference different directory documentation documented entry exist exists explain \
-    fail fails feature field fields file files first fix folder function functions handle handled handles happen \
-    happening happens implement implementation implemented implements inside keep keeps kept kind kinds line lines \
-    lives located logic main make makes making meaning method methods module modules name named names new next \
-    number option options part parts place places point possible print printed prints program project properly \
-    purpose put raise raised raises reason repo repository responsible return returns role run runs section set \
-    sets setting settings sort source start starts step steps stuff struct support supported supports summarise \
-    summarize summary switch take taken takes throw thrown time turn turned turns two three four five six seven \
-    eight nine ten type types understand value values variable versus work working works write written wrong";
+const ENGLISH: &str = include_str!("lexicon/english.txt");
+const GERMAN: &str = include_str!("lexicon/german.txt");
+const FRENCH: &str = include_str!("lexicon/french.txt");
+const SPANISH: &str = include_str!("lexicon/spanish.txt");
+const WEAK: &str = include_str!("lexicon/weak.txt");
 
 #[cfg(test)]
 mod tests {

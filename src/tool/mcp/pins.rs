@@ -6,15 +6,15 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
 };
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
 
 use super::Declared;
+use crate::disk;
 
 /// The file of pins in a data directory.
 pub(crate) const PINS: &str = "mcp-tools.json";
@@ -116,11 +116,7 @@ fn in_file(path: &Path, known: &mut ByServer, change: impl Fn(&mut ByServer)) ->
     if before == *known {
         return Ok(());
     }
-    let mut draft = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
-    draft.write_all(&serde_json::to_vec_pretty(known)?)?;
-    draft.as_file().sync_all()?;
-    draft.persist(path)?;
-    Ok(())
+    disk::replace(path, &serde_json::to_vec_pretty(known)?)
 }
 
 fn read(path: &Path) -> io::Result<ByServer> {
