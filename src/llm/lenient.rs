@@ -54,7 +54,7 @@ pub(crate) fn mended(json: &str) -> String {
     }
 }
 
-/// Replaces the numbers of Python and JavaScript that JSON does not have, and removes a comma after
+/// Replaces the numbers of Python and JavaScript that JSON does not have, and removes commas after
 /// the last element, which gateways leave that cut something out.
 fn without_words(json: &str) -> String {
     let (mut text, mut quoted, mut escaped) = (String::with_capacity(json.len()), false, false);
@@ -65,11 +65,9 @@ fn without_words(json: &str) -> String {
             '\\' => escaped = quoted,
             '"' => quoted = !quoted,
             '}' | ']' if !quoted => {
-                let before = text[..text.len() - 1].trim_end().strip_suffix(',');
-                if let Some(kept) = before.map(str::len) {
-                    text.truncate(kept);
-                    text.push(c);
-                }
+                let kept = text[..text.len() - 1].trim_end_matches([',', ' ', '\n', '\r', '\t']);
+                text.truncate(kept.len());
+                text.push(c);
             }
             'N' | 'y' if !quoted => {
                 let words = ["-Infinity", "Infinity", "NaN"];
