@@ -21,12 +21,16 @@ pub struct Bucket {
 impl Bucket {
     /// A full bucket of `per_minute` tokens; 0 counts as 1.
     pub const fn new(per_minute: u64) -> Self {
-        let per_minute = if per_minute == 0 { 1 } else { per_minute };
+        Self::holding(per_minute, per_minute)
+    }
+
+    /// A full bucket of `most` tokens, with `per_minute` refilled; 0 counts as 1.
+    pub const fn holding(most: u64, per_minute: u64) -> Self {
         // Rounded up: slightly slower rather than faster than the limit.
-        let one = MINUTE.div_ceil(per_minute);
+        let one = MINUTE.div_ceil(if per_minute == 0 { 1 } else { per_minute });
         Self {
             one,
-            all: one.saturating_mul(per_minute),
+            all: one.saturating_mul(if most == 0 { 1 } else { most }),
             paid: 0,
         }
     }
@@ -46,17 +50,50 @@ impl Bucket {
     /// # Errors
     /// The time until a token is available.
     pub fn check(&self, now: Duration) -> Result<(), Duration> {
-        let ready = self.paid.saturating_add(self.one);
-        match ready.checked_sub(nanos(now).saturating_add(self.all)) {
-            None | Some(0) => Ok(()),
-            Some(wait) => Err(Duration::from_nanos(wait)),
+        match self.ready_at(1).saturating_sub(now) {
+            Duration::ZERO => Ok(()),
+            wait => Err(wait),
         }
+    }
+
+    /// The time at which `count` tokens are available; a full bucket satisfies any count.
+    pub fn ready_at(&self, count: u64) -> Duration {
+        let spare = self.all.saturating_sub(self.worth(count));
+        Duration::from_nanos(self.paid.saturating_sub(spare))
+    }
+
+    const fn worth(&self, count: u64) -> u64 {
+        self.one.saturating_mul(count)
+    }
+
+    /// Tokens that are available.
+    pub fn left(&self, now: Duration) -> u64 {
+        let owed = self.paid.saturating_sub(nanos(now));
+        self.all.saturating_sub(owed) / self.one
     }
 
     /// Takes `count` tokens, even more than there are: later calls wait until the debt is repaid.
     pub fn charge(&mut self, now: Duration, count: u64) {
-        let worth = self.one.saturating_mul(count);
-        self.paid = self.paid.max(nanos(now)).saturating_add(worth);
+        self.paid = self.paid.max(nanos(now)).saturating_add(self.worth(count));
+    }
+
+    /// Corrects an earlier charge.
+    pub fn settle(&mut self, charged: u64, used: u64) {
+        let paid = self.paid.saturating_add(self.worth(used));
+        self.paid = paid.saturating_sub(self.worth(charged));
+    }
+
+    /// Takes all but so many tokens.
+    pub fn at_most(&mut self, now: Duration, left: u64) {
+        let gone = self.all.saturating_sub(self.worth(left));
+        self.paid = self.paid.max(nanos(now).saturating_add(gone));
+    }
+
+    /// The same debt in a bucket of another size.
+    #[must_use]
+    pub fn resized(self, other: Self) -> Self {
+        let paid = self.paid;
+        Self { paid, ..other }
     }
 
     /// Whether all tokens are available.

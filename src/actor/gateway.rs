@@ -29,7 +29,7 @@ use super::{
     clock::Clock,
     ephemeral::{MeteredCall, UsageLog},
     ledger::Ledger,
-    mailbox::{Counted, Depth, Full, overloaded},
+    mailbox::{Counted, Depth},
     message::local_messages,
     meter::Meter,
     pool::Pool,
@@ -307,18 +307,19 @@ impl Ticket {
         self.caller.end(Err(fault.into()));
     }
 
-    pub(super) fn refuse_for_now(self, full: Full) {
-        self.refuse(full.fault(FaultCode::QueueFull, "this model"));
-    }
-
     fn report(&self, report: Report) {
         if let Some(session) = &self.session {
             let _ = session.cast(SessionMsg::Report(report));
         }
     }
 
-    fn refuse_until(self, code: FaultCode, after: Duration, detail: String) {
-        self.refuse(overloaded(code, after, detail));
+    pub(super) fn refuse_until(self, code: FaultCode, after: Duration, detail: String) {
+        let after_ms = u64::try_from(after.as_millis()).ok();
+        self.refuse(Fault {
+            class: FaultClass::Overloaded { after_ms },
+            code,
+            detail,
+        });
     }
 }
 

@@ -339,12 +339,8 @@ impl SessionHandle {
 
     /// Subscribes to the records and frames of the session from now on.
     pub(crate) fn subscribe(&self) -> Subscription {
-        let capacity = self.router.subscriber_capacity;
-        self.subscribe_to(Filter::session(self.key.clone()), capacity)
-    }
-
-    fn subscribe_to(&self, filter: Filter, capacity: usize) -> Subscription {
-        self.router.bus.subscribe(filter, capacity)
+        let (bus, capacity) = (&self.router.bus, self.router.subscriber_capacity);
+        bus.subscribe(Filter::session(self.key.clone()), capacity)
     }
 }
 

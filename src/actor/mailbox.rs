@@ -17,8 +17,6 @@ use std::{
 
 use ractor::{ActorRef, RpcReplyPort, rpc::CallResult};
 
-use crate::model::{Fault, FaultClass, FaultCode};
-
 /// Default bound of a mailbox: a fraction of a second's work for the fastest actor.
 pub(super) const CAPACITY: usize = 65_536;
 
@@ -71,22 +69,6 @@ impl Drop for DepthGuard {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Full {
     pub waiting: usize,
-}
-
-impl Full {
-    pub(super) fn fault(self, code: FaultCode, of_whom: &str) -> Fault {
-        let detail = format!("{} messages are pending at {of_whom}", self.waiting);
-        overloaded(code, RETRY_AFTER, detail)
-    }
-}
-
-pub(super) fn overloaded(code: FaultCode, after: Duration, detail: String) -> Fault {
-    let after_ms = u64::try_from(after.as_millis()).ok();
-    Fault {
-        class: FaultClass::Overloaded { after_ms },
-        code,
-        detail,
-    }
 }
 
 pub(super) struct Counted<M> {

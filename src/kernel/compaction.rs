@@ -13,7 +13,7 @@ use crate::model::{
     Fault, FaultCode, Reply, Role, StopReason, Usage,
     record::{
         AmountBudget, BudgetFact, Compacted, CompactedPart, Compacting, CompactionFailed,
-        FailedOver, LlmFact, MessageRange, Retried, TurnRestartCause,
+        MessageRange, TurnRestartCause,
     },
 };
 
@@ -138,16 +138,16 @@ pub(super) fn tokens_sent(draft: &Draft<'_>, what: &Compacting) -> u64 {
     ((part + rendering::INSTRUCTION.len()) / 4) as u64
 }
 
-fn current(draft: &Draft<'_>) -> Option<(Arc<Compacting>, u32)> {
+fn current(draft: &Draft<'_>) -> Option<Arc<Compacting>> {
     match &draft.query.step {
-        Step::Compacting { what, tries, .. } => Some((Arc::clone(what), *tries)),
+        Step::Compacting { what, .. } => Some(Arc::clone(what)),
         _ => None,
     }
 }
 
 /// A reply without text is a fault whose usage still counts.
 pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
-    let Some((what, _)) = current(&draft) else {
+    let Some(what) = current(&draft) else {
         return Decision::nothing();
     };
     let usage = turn_end::priced(&draft, &what.model, reply.usage);
@@ -200,44 +200,26 @@ pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
 }
 
 pub(super) fn try_failed(draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
-    let Some((what, _)) = current(&draft) else {
-        return Decision::nothing();
-    };
-    let usage = retry::used(&draft, &what.model, &fault, usage);
+    let usage = retry::used(&draft, &fault, usage);
     failed(draft, fault, usage)
 }
 
 fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
-    let Some((what, tries)) = current(&draft) else {
+    let Some(what) = current(&draft) else {
         return Decision::nothing();
     };
-    let attempt = what.attempt;
-    if let Some(pause) = retry::pause(&draft, &what.model, &fault, tries) {
-        let not_before = draft.now.at.plus(pause);
-        draft.emit_next_turn(LlmFact::Retried(Retried {
-            attempt,
-            model: what.model.clone(),
-            fault,
-            not_before,
-            usage,
-        }));
-        let (token, at) = (draft.next_turn_token(attempt), not_before);
-        return draft.wait_for(Effect::RetryAt { token, at });
+    let token = draft.next_turn_token(what.attempt);
+    if let Some(pause) = retry::pause(&draft, &fault) {
+        let later = retry::retried(&mut draft, token, fault, pause, usage);
+        return draft.wait_for(later);
     }
     if let Some(next) = draft.policy().after(&what.model) {
-        draft.emit_next_turn(LlmFact::FailedOver(FailedOver {
-            attempt,
-            fault,
-            from: what.model.clone(),
-            to: next.name.to_string(),
-            usage,
-        }));
-        return retry_due(draft);
+        return retry::fail_over(draft, token, next, fault, usage);
     }
     let (code, detail) = (fault.code.clone(), fault.detail.clone());
     draft.emit_next_turn(BudgetFact::ContextCompactionFailed(CompactionFailed {
         number: what.number,
-        attempt,
+        attempt: what.attempt,
         fault,
         usage,
     }));
@@ -255,21 +237,6 @@ fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
             retry::next_model(draft, token, fault, Usage::default())
         }
         None => guard::begin_turn(draft, Vec::new()),
-    }
-}
-
-/// A paused session calls no model.
-pub(super) fn retry_due(draft: Draft<'_>) -> Decision {
-    match draft.query.step.clone() {
-        Step::Compacting {
-            what,
-            pause: Some(pause),
-            ..
-        } if !draft.session.paused => {
-            let code = pause.code;
-            again(draft, &what, TurnRestartCause::Fault { code })
-        }
-        _ => draft.wait(),
     }
 }
 

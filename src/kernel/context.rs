@@ -75,7 +75,7 @@ fn tool_tokens(draft: &Draft<'_>) -> u64 {
         true => draft.session.tool_tokens(),
         false => spec_tokens(&draft.query.tools(draft.policy())),
     };
-    tokens + spec_tokens(draft.added())
+    tokens + spec_tokens(&draft.added)
 }
 
 fn format_tokens(format: &AnswerFormat) -> u64 {

@@ -33,11 +33,6 @@ pub(super) fn finish_now(mut draft: Draft<'_>, by: By) -> Decision {
 
 /// Fails a query that exceeded its budget by the supervisor's count. A sub-agent may end first,
 /// because its usage counts; a second violation cuts that wait short.
-pub(super) fn budget_violated(draft: Draft<'_>, detail: String) -> Decision {
-    let code = FaultCode::BudgetViolated;
-    end(draft, Ending::Failed { code, detail })
-}
-
 /// Ends the query, after its sub-agents if any run. A second call no longer waits for them.
 pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
     retry::count_cut_off(&mut draft);

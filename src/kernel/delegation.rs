@@ -42,11 +42,6 @@ pub(super) fn log(draft: &mut Draft<'_>) {
     }
 }
 
-pub(super) fn start(mut draft: Draft<'_>) -> Decision {
-    log(&mut draft);
-    advance(draft)
-}
-
 /// Starts as many sub-agents as may run now, or begins the next turn if none runs. A paused session
 /// does neither.
 pub(super) fn advance(mut draft: Draft<'_>) -> Decision {

@@ -8,7 +8,7 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     calls,
     effect::{BegunQuery, CallToken, CommandReply, Decision, Effect},
-    history::{Transcript, chars, chars_of, content},
+    history::Transcript,
     inbox,
     input::DecisionContext,
     policy::Policy,
@@ -16,8 +16,8 @@ use super::{
     session::Session,
 };
 use crate::model::{
-    Attempt, FaultCode, ForcedBy, Outcome, Part, Record, ToolSpec, Turn, Usage,
-    record::{Accepted, BudgetFact, Fact, InboxPosition, QueryFact, QueryFinished, TurnFact},
+    Attempt, FaultCode, ForcedBy, Outcome, Record, ToolSpec, Turn, Usage,
+    record::{Fact, InboxPosition, QueryFact, QueryFinished},
 };
 
 #[derive(Clone)]
@@ -25,10 +25,10 @@ pub(super) struct Draft<'a> {
     pub session: &'a Session,
     pub now: DecisionContext,
     pub query: Query,
-    records: Vec<Record>,
+    pub records: Vec<Record>,
     effects: Vec<Effect>,
     /// Tools that the records add to the session's list.
-    added: Vec<ToolSpec>,
+    pub added: Vec<ToolSpec>,
 }
 
 impl<'a> Draft<'a> {
@@ -41,14 +41,6 @@ impl<'a> Draft<'a> {
             effects: Vec::new(),
             added: Vec::new(),
         }
-    }
-
-    pub(super) fn added(&self) -> &[ToolSpec] {
-        &self.added
-    }
-
-    pub(super) fn add(&mut self, tools: Vec<ToolSpec>) {
-        self.added.extend(tools);
     }
 
     pub(super) fn policy(&self) -> &'a Policy {
@@ -72,13 +64,9 @@ impl<'a> Draft<'a> {
         self.emit_in(None, fact);
     }
 
-    fn emit_in(&mut self, turn: Option<Turn>, fact: impl Into<Fact>) {
+    pub(super) fn emit_in(&mut self, turn: Option<Turn>, fact: impl Into<Fact>) {
         let record = Record::new(self.now.at, Some(self.query.id), turn, fact);
         self.query.evolve(&record);
-        self.records.push(record);
-    }
-
-    pub(super) fn push(&mut self, record: Record) {
         self.records.push(record);
     }
 
@@ -91,39 +79,11 @@ impl<'a> Draft<'a> {
         then.transcript().clone()
     }
 
-    /// Characters of [`Self::transcript`] and of pending steering, without building it.
+    /// Characters of [`Self::transcript`] and of pending steering.
     pub(super) fn transcript_chars(&self) -> usize {
-        let transcript = self.session.transcript();
-        let compacted = self.records.iter().find_map(|record| match &record.fact {
-            Fact::Budget(BudgetFact::ContextCompacted(compacted)) => Some(compacted),
-            _ => None,
-        });
-        let before = compacted.map_or(0, |compacted| {
-            chars_of(transcript.range(compacted.messages))
-        });
-        let after = compacted.map_or(0, |compacted| compacted.summary.chars().count());
-        (transcript.chars() + self.added_chars() + after).saturating_sub(before)
-    }
-
-    fn added_chars(&self) -> usize {
-        let replied = self.records.iter().map(|record| match &record.fact {
-            Fact::Turn(TurnFact::Replied(replied)) => chars(&replied.message.parts),
-            _ => 0,
-        });
-        let mut added: usize = replied.sum();
-        let is_result = |record: &Record| matches!(record.fact, Fact::Tool(_));
-        if self.records.iter().any(is_result) {
-            let slots = self.query.step.slots().iter();
-            let results = slots.filter_map(|slot| Some((&slot.call.name, slot.result()?)));
-            let results = results.map(|(tool, result)| {
-                let images = result.images.len() * Part::IMAGE_CHARS;
-                content(tool, result).chars().count() + images
-            });
-            added += results.sum::<usize>();
-        }
         let steers = self.query.steers.iter();
         let steers = steers.map(|steer| steer.text.chars().count());
-        added + steers.sum::<usize>()
+        self.transcript().chars() + steers.sum::<usize>()
     }
 
     pub(super) fn token(&self, attempt: Attempt) -> CallToken {
@@ -224,16 +184,9 @@ impl<'a> Draft<'a> {
             _ => None,
         };
         let last = late.last().map_or(&self.query.by, |steered| &steered.by);
-        let accepted = Accepted {
-            text,
-            limits: self.policy().limits,
-            idempotency_key,
-            continues: None,
-            place: InboxPosition::Front,
-            by: last.clone(),
-            options: None,
-        };
-        self.push(inbox::record(self.session.next_query(), accepted, self.now));
+        let accepted = inbox::late(self.session, text, idempotency_key, last.clone());
+        let record = inbox::record(self.session.next_query(), accepted, self.now);
+        self.records.push(record);
     }
 
     fn next_query(&self) -> Option<Effect> {

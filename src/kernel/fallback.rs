@@ -111,22 +111,15 @@ fn first_rule_that_fits(view: &FallbackView<'_>) -> Judgement {
     judged(FallbackAction::Continue, 0.5, None, why)
 }
 
+#[derive(Default)]
 pub(super) struct Consulted {
     pub done: FallbackDone,
     pub notes: Vec<String>,
     pub reason: Option<String>,
 }
 
-impl Consulted {
-    pub(super) const NOT_ASKED: Self = Self {
-        done: FallbackDone::NotAsked,
-        notes: Vec::new(),
-        reason: None,
-    };
-}
-
 pub(super) fn consult(draft: &mut Draft<'_>) -> Consulted {
-    let mut consulted = Consulted::NOT_ASKED;
+    let mut consulted = Consulted::default();
     let first_tool_loop = draft.query.repetition.verdict() == ToolLoop::First;
     if let Some(cause) = cause(draft) {
         let judgement = judge(draft);

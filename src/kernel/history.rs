@@ -225,7 +225,7 @@ impl Transcript {
 }
 
 /// A result as the model reads it: escaped, and framed if it is untrusted.
-pub(super) fn content<'a>(tool: &str, result: &'a ToolResult) -> Cow<'a, str> {
+fn content<'a>(tool: &str, result: &'a ToolResult) -> Cow<'a, str> {
     match result.trust {
         ToolTrust::Trusted => escape(&result.content),
         ToolTrust::Untrusted => guidance::from_outside(tool, &result.content).into(),
@@ -241,7 +241,7 @@ const fn is_opaque(part: &Part) -> bool {
     matches!(part, Part::Opaque(_))
 }
 
-pub(super) fn chars(parts: &[Part]) -> usize {
+fn chars(parts: &[Part]) -> usize {
     let part = |part: &Part| match part {
         Part::Text { text } => text.chars().count(),
         Part::ToolCall(call) => call.name.len() + call.arguments.chars().count(),

@@ -89,7 +89,8 @@ fn take(
             let mut draft = session.draft(now).ok_or(Refusal::Busy)?;
             let query = session.next_query();
             let place = InboxPosition::Front;
-            draft.push(record(query, Accepted { place, ..accepted }, now));
+            let next = record(query, Accepted { place, ..accepted }, now);
+            draft.records.push(next);
             Ok(control::cancel_running(draft, by).replying(query))
         }
         // The running query has its own limits, so these would be dropped silently.
@@ -172,21 +173,27 @@ pub(super) fn steer_late(
         return Err(Refusal::NothingRunning);
     }
     check_budgets(now)?;
-    let accepted = Accepted {
-        text: steered.text,
-        limits: session.policy().limits,
-        idempotency_key: steered.idempotency_key,
-        continues: None,
-        place: InboxPosition::Front,
-        by: steered.by.clone(),
-        options: None,
-    };
+    let by = steered.by.clone();
+    let accepted = late(session, steered.text, steered.idempotency_key, by);
     let begun = match session.query() {
         Some(_) => wait(session, accepted, now)?,
         None => accept(session, accepted, now),
     };
     let late = ControlFact::SteeredLate(steered.by.into());
     Ok(session.note(late, now).and(begun))
+}
+
+/// A steering message that becomes a query.
+pub(super) fn late(session: &Session, text: String, key: Option<String>, by: By) -> Accepted {
+    Accepted {
+        text,
+        limits: session.policy().limits,
+        idempotency_key: key,
+        continues: None,
+        place: InboxPosition::Front,
+        by,
+        options: None,
+    }
 }
 
 fn wait(session: &Session, accepted: Accepted, now: DecisionContext) -> Result<Decision, Refusal> {

@@ -149,7 +149,7 @@ pub(super) fn serving(draft: &Draft<'_>, wish: &NeedCapability) -> (Vec<ToolSpec
 }
 
 fn absent<'a>(draft: &Draft<'_>, tools: &'a [ToolSpec]) -> impl Iterator<Item = &'a ToolSpec> {
-    let there = draft.policy().tools.iter().chain(draft.added());
+    let there = draft.policy().tools.iter().chain(&draft.added);
     let there: Vec<&str> = there.map(|spec| spec.name.as_str()).collect();
     tools
         .iter()
@@ -166,7 +166,7 @@ pub(super) fn add(draft: &mut Draft<'_>, tools: Vec<ToolSpec>) {
         tools: added.collect(),
     };
     draft.emit(AgentFact::ToolsAdded(tools_added));
-    draft.add(tools);
+    draft.added.extend(tools);
 }
 
 /// Runs a call of `find_tools`, which needs no effect.

@@ -109,6 +109,14 @@ impl ToolSlot {
 }
 
 impl Step {
+    /// The pause between two tries of a call.
+    pub(super) const fn pause(&self) -> Option<&Pause> {
+        match self {
+            Self::Calling { pause, .. } | Self::Compacting { pause, .. } => pause.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Name for display.
     pub fn name(&self) -> &'static str {
         match self {

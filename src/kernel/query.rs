@@ -241,14 +241,31 @@ impl Query {
 
     /// The current step, if the token identifies its try.
     pub(super) fn step_of(&self, token: CallToken) -> Option<&Step> {
+        (self.token() == Some(token)).then_some(&self.step)
+    }
+
+    /// Identifies the try of the current step.
+    pub(super) fn token(&self) -> Option<CallToken> {
         let (turn, attempt) = match &self.step {
             Step::Calling { attempt, .. } => (self.turn, *attempt),
             Step::Compacting { what, .. } => (Turn(self.turns), what.attempt),
             Step::AwaitingGrant(_) => (self.turn, capability::WAIT),
             _ => return None,
         };
-        let is_it = (self.id, turn, attempt) == (token.query, token.turn, token.attempt);
-        is_it.then_some(&self.step)
+        let query = self.id;
+        Some(CallToken {
+            query,
+            turn,
+            attempt,
+        })
+    }
+
+    /// The model of the call that is in flight, or waits for its time.
+    pub(super) fn called_model(&self) -> &str {
+        match &self.step {
+            Step::Compacting { what, .. } => &what.model,
+            _ => &self.model,
+        }
     }
 
     pub(super) fn is_at(&self, query: QueryId, turn: Turn) -> bool {

@@ -5,19 +5,19 @@
 //! died. A query that only waited for a person is not to blame for that.
 
 use super::{
-    calls, capability, compaction, control, delegation,
+    calls, capability, control, delegation,
     draft::Draft,
     effect::{BegunQuery, CallToken, Decision, Effect},
     guard,
     input::DecisionContext,
-    phase::{CallState, Pause, Step},
+    phase::{CallState, Step},
     query::Query,
     retry,
     session::{Phase, Session},
     turn_end,
 };
 use crate::model::{
-    By, FaultCode,
+    By, FaultCode, Timestamp,
     record::{
         ControlFact, Ending, Noted, Quarantined, RestartCause, Restarted, SessionFact,
         SupervisorFact, TurnRestartCause,
@@ -140,9 +140,9 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
 }
 
 /// Continues a back-off, at most for as long as any lasts: the clock may have been set back.
-fn continue_pause(token: CallToken, draft: Draft<'_>, pause: &Pause) -> Decision {
+fn continue_pause(draft: Draft<'_>, token: CallToken, until: Timestamp) -> Decision {
     let longest = draft.policy().longest_wait(&draft.query.model);
-    let at = pause.until.min(draft.now.at.plus(longest));
+    let at = until.min(draft.now.at.plus(longest));
     draft.wait_for(Effect::RetryAt { token, at })
 }
 
@@ -162,14 +162,12 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         Step::Ready if draft.session.paused => draft.wait(),
         Step::Ready if !draft.query.delegated.is_empty() => delegation::advance(draft),
         Step::Ready => guard::begin_turn(draft, Vec::new()),
-        Step::Calling { attempt, pause, .. } => match pause {
-            None => retry::again(draft, attempt, TurnRestartCause::Recovery),
-            Some(pause) => continue_pause(draft.token(attempt), draft, &pause),
-        },
-        Step::Compacting { what, pause, .. } => match pause {
-            None => compaction::again(draft, &what, TurnRestartCause::Recovery),
-            Some(pause) => continue_pause(draft.next_turn_token(what.attempt), draft, &pause),
-        },
+        Step::Calling { pause, .. } | Step::Compacting { pause, .. } => {
+            match pause.zip(draft.query.token()) {
+                Some((pause, token)) => continue_pause(draft, token, pause.until),
+                None => retry::repeat(draft, TurnRestartCause::Recovery),
+            }
+        }
         Step::Tools { .. } if draft.query.calls_complete() => turn_end::end(draft),
         Step::Tools { .. } => calls::recover(draft),
         Step::AwaitingGrant(asked) => capability::owed(draft, &asked),

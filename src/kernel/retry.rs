@@ -9,11 +9,11 @@ use super::{
     effect::{CallToken, Decision, Effect},
     input::InFlight,
     phase::Step,
-    policy::RetryPolicy,
+    policy::{ModelChoice, RetryPolicy},
     turn_end,
 };
 use crate::model::{
-    Attempt, Fault, FaultClass, FaultCode, Span, Timestamp, Usage,
+    Attempt, Fault, FaultClass, FaultCode, Span, Usage,
     record::{
         Admitted, Compacting, Failed, FailedOver, LlmFact, PrefixBroken, Retried, TurnFact,
         TurnRestartCause, TurnRestarted,
@@ -26,10 +26,7 @@ pub(super) fn failed(
     fault: Fault,
     usage: Usage,
 ) -> Decision {
-    let usage = used(&draft, &draft.query.model, &fault, usage);
-    let Step::Calling { tries, .. } = draft.query.step else {
-        return Decision::nothing();
-    };
+    let usage = used(&draft, &fault, usage);
     if fault.code == FaultCode::ThinkingRefused
         && let Some(messages) = draft.session.transcript().refused()
     {
@@ -40,14 +37,13 @@ pub(super) fn failed(
             fault,
             messages,
         }));
-        return due(draft, token);
+        return due(draft);
     }
     let plan = compaction::instead_of_failing(&draft, &fault);
     match plan.filter(|_| draft.query.kept.is_none()) {
         // The call will be found too long again when the session resumes.
         Some(_) if draft.session.paused => {
-            let not_before = draft.now.at;
-            retried(&mut draft, token.attempt, fault, not_before, usage);
+            retried(&mut draft, token, fault, Duration::ZERO, usage);
             return draft.wait();
         }
         Some(plan) => {
@@ -60,53 +56,78 @@ pub(super) fn failed(
         }
         None => {}
     }
-    let pause = pause(&draft, &draft.query.model, &fault, tries);
     // A kept reply is an answer, so the turn that asks for its signal is not retried.
-    if let Some(pause) = pause.filter(|_| draft.query.kept.is_none()) {
-        let not_before = draft.now.at.plus(pause);
-        retried(&mut draft, token.attempt, fault, not_before, usage);
-        let at = not_before;
-        return draft.wait_for(Effect::RetryAt { token, at });
+    let pause = pause(&draft, &fault).filter(|_| draft.query.kept.is_none());
+    if let Some(pause) = pause {
+        let later = retried(&mut draft, token, fault, pause, usage);
+        return draft.wait_for(later);
     }
     next_model(draft, token, fault, usage)
 }
 
-fn retried(
+/// Records a failed try, and returns the effect that tries again after a pause.
+pub(super) fn retried(
     draft: &mut Draft<'_>,
-    attempt: Attempt,
+    token: CallToken,
     fault: Fault,
-    not_before: Timestamp,
+    pause: Duration,
     usage: Usage,
-) {
-    draft.emit(LlmFact::Retried(Retried {
-        attempt,
-        model: draft.query.model.to_string(),
+) -> Effect {
+    let at = draft.now.at.plus(pause);
+    let fact = LlmFact::Retried(Retried {
+        attempt: token.attempt,
+        model: draft.query.called_model().to_owned(),
         fault,
-        not_before,
+        not_before: at,
         usage,
-    }));
+    });
+    draft.emit_in(Some(token.turn), fact);
+    Effect::RetryAt { token, at }
+}
+
+/// Calls another model.
+pub(super) fn fail_over(
+    mut draft: Draft<'_>,
+    token: CallToken,
+    to: &ModelChoice,
+    fault: Fault,
+    usage: Usage,
+) -> Decision {
+    let fact = LlmFact::FailedOver(FailedOver {
+        attempt: token.attempt,
+        fault,
+        from: draft.query.called_model().to_owned(),
+        to: to.name.to_string(),
+        usage,
+    });
+    draft.emit_in(Some(token.turn), fact);
+    due(draft)
 }
 
 /// Records the usage of a failed try, unless a later record carries it.
 fn spent(draft: &mut Draft<'_>, attempt: Attempt, fault: Fault, usage: Usage) {
     if !usage.is_none() {
-        draft.emit(LlmFact::Failed(Failed {
-            attempt,
-            model: draft.query.model.to_string(),
-            fault,
-            usage,
-        }));
+        ended(draft, attempt, fault, usage);
     }
 }
 
-/// Estimates the usage if the model may have worked on the call.
-pub(super) fn used(draft: &Draft<'_>, model: &str, fault: &Fault, reported: Usage) -> Usage {
-    let begun = matches!(draft.now.call, InFlight::Sent { received: 1.., .. });
-    let estimate = uncounted(draft, model).filter(|_| begun || fault.may_have_cost());
-    estimate.unwrap_or_else(|| turn_end::priced(draft, model, reported))
+fn ended(draft: &mut Draft<'_>, attempt: Attempt, fault: Fault, usage: Usage) {
+    draft.emit(LlmFact::Failed(Failed {
+        attempt,
+        model: draft.query.called_model().to_owned(),
+        fault,
+        usage,
+    }));
 }
 
-fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
+/// Estimates the usage if the model may have worked on the call.
+pub(super) fn used(draft: &Draft<'_>, fault: &Fault, reported: Usage) -> Usage {
+    let begun = matches!(draft.now.call, InFlight::Sent { received: 1.., .. });
+    let estimate = uncounted(draft).filter(|_| begun || fault.may_have_cost());
+    estimate.unwrap_or_else(|| turn_end::priced(draft, draft.query.called_model(), reported))
+}
+
+fn uncounted(draft: &Draft<'_>) -> Option<Usage> {
     if !draft.query.in_flight {
         return None;
     }
@@ -123,7 +144,7 @@ fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
         return None;
     };
     let usage = call.cut_off(draft.session.calibration.applied_to(tokens))?;
-    Some(turn_end::priced(draft, model, usage))
+    Some(turn_end::priced(draft, draft.query.called_model(), usage))
 }
 
 fn tokens_sent(draft: &Draft<'_>) -> u64 {
@@ -134,18 +155,7 @@ fn tokens_sent(draft: &Draft<'_>) -> u64 {
 }
 
 pub(super) fn count_cut_off(draft: &mut Draft<'_>) {
-    let (attempt, model) = match &draft.query.step {
-        Step::Calling {
-            attempt,
-            pause: None,
-            ..
-        } => (*attempt, draft.query.model.to_string()),
-        Step::Compacting {
-            what, pause: None, ..
-        } => (what.attempt, what.model.clone()),
-        _ => return,
-    };
-    let Some(usage) = uncounted(draft, &model) else {
+    let (Some(token), Some(usage)) = (draft.query.token(), uncounted(draft)) else {
         return;
     };
     let fault = Fault {
@@ -153,12 +163,7 @@ pub(super) fn count_cut_off(draft: &mut Draft<'_>) {
         code: FaultCode::Cancelled,
         detail: "the call was interrupted before its reply was complete".to_owned(),
     };
-    draft.emit(LlmFact::Failed(Failed {
-        attempt,
-        model,
-        fault,
-        usage,
-    }));
+    ended(draft, token.attempt, fault, usage);
 }
 
 pub(super) fn admitted(draft: Draft<'_>, attempt: Attempt, waited: Duration) -> Decision {
@@ -167,7 +172,8 @@ pub(super) fn admitted(draft: Draft<'_>, attempt: Attempt, waited: Duration) -> 
 }
 
 /// Back-off before the same model is retried; `None` if it is not.
-pub(super) fn pause(draft: &Draft<'_>, model: &str, fault: &Fault, tries: u32) -> Option<Duration> {
+pub(super) fn pause(draft: &Draft<'_>, fault: &Fault) -> Option<Duration> {
+    let (model, tries) = (draft.query.called_model(), draft.query.tries());
     let class = fault.class;
     let (policy, now, refusals) = (draft.policy(), draft.now, draft.query.refusals);
     let alone = policy.after(model).is_none();
@@ -207,21 +213,12 @@ pub(super) fn next_model(
     usage: Usage,
 ) -> Decision {
     let next = draft.policy().after(&draft.query.model);
-    let next = next.filter(|_| draft.query.kept.is_none());
-    let Some(to) = next.map(|next| next.name.to_string()) else {
+    let Some(next) = next.filter(|_| draft.query.kept.is_none()) else {
         let (code, detail) = (fault.code.clone(), explain_failure(&draft, &fault));
         spent(&mut draft, token.attempt, fault, usage);
         return draft.give_up(code, detail);
     };
-    let from = draft.query.model.to_string();
-    draft.emit(LlmFact::FailedOver(FailedOver {
-        attempt: token.attempt,
-        fault,
-        from,
-        to,
-        usage,
-    }));
-    due(draft, token)
+    fail_over(draft, token, next, fault, usage)
 }
 
 fn explain_failure(draft: &Draft<'_>, fault: &Fault) -> String {
@@ -250,14 +247,21 @@ fn explain_failure(draft: &Draft<'_>, fault: &Fault) -> String {
 }
 
 /// A paused session calls no model; it backs off again when it resumes.
-pub(super) fn due(draft: Draft<'_>, token: CallToken) -> Decision {
-    match &draft.query.step {
-        Step::Calling {
-            pause: Some(pause), ..
-        } if !draft.session.paused => {
+pub(super) fn due(draft: Draft<'_>) -> Decision {
+    match draft.query.step.pause() {
+        Some(pause) if !draft.session.paused => {
             let code = pause.code.clone();
-            again(draft, token.attempt, TurnRestartCause::Fault { code })
+            repeat(draft, TurnRestartCause::Fault { code })
         }
+        _ => draft.wait(),
+    }
+}
+
+/// Repeats the call of the current step.
+pub(super) fn repeat(draft: Draft<'_>, cause: TurnRestartCause) -> Decision {
+    match draft.query.step.clone() {
+        Step::Calling { attempt, .. } => again(draft, attempt, cause),
+        Step::Compacting { what, .. } => compaction::again(draft, &what, cause),
         _ => draft.wait(),
     }
 }

@@ -28,11 +28,11 @@ use super::{
     retry, turn_end,
 };
 use crate::model::{
-    AnswerOptions, By, Import, Outcome, ProfileName, QueryId, Record, SessionKey, SignalType,
-    Timestamp, ToolCall, Turn, Usage,
+    AnswerOptions, By, FaultCode, Import, Outcome, ProfileName, QueryId, Record, SessionKey,
+    SignalType, Timestamp, ToolCall, Turn, Usage,
     record::{
-        Accepted, AddedTool, AgentFact, BudgetFact, ControlFact, Fact, InboxPosition, LlmFact,
-        Noted, Opened, QueryFact, SessionFact, Steered, TurnFact, TurnMode,
+        Accepted, AddedTool, AgentFact, BudgetFact, ControlFact, Ending, Fact, InboxPosition,
+        LlmFact, Noted, Opened, QueryFact, SessionFact, Steered, TurnFact, TurnMode,
     },
 };
 
@@ -210,14 +210,10 @@ impl Session {
             return Decision::nothing();
         };
         let draft = Draft::new(self, query, now);
-        let calls = |token| {
-            let step = query.step_of(token);
-            matches!(step, Some(Step::Calling { pause: None, .. }))
-        };
-        let compacts = |token| {
-            let step = query.step_of(token);
-            matches!(step, Some(Step::Compacting { pause: None, .. }))
-        };
+        let runs = query.step.pause().is_none();
+        let calls = |token| runs && matches!(query.step_of(token), Some(Step::Calling { .. }));
+        let compacts =
+            |token| runs && matches!(query.step_of(token), Some(Step::Compacting { .. }));
         match report {
             Report::Prepared { query: id, result }
                 if id == query.id && query.step == Step::Preparing =>
@@ -239,10 +235,9 @@ impl Session {
                 retry::admitted(draft, token.attempt, waited)
             }
             Report::RetryDue { token } => match query.step_of(token) {
-                Some(Step::Calling { pause: Some(_), .. }) => retry::due(draft, token),
-                Some(Step::Compacting { pause: Some(_), .. }) => compaction::retry_due(draft),
                 Some(Step::AwaitingGrant(_)) => capability::proceed(draft),
-                _ => Decision::nothing(),
+                Some(_) => retry::due(draft),
+                None => Decision::nothing(),
             },
             Report::Compacted { token, reply } if compacts(token) => {
                 compaction::replied(draft, reply)
@@ -269,7 +264,8 @@ impl Session {
                 draft.noted(AgentFact::DelegationProgressed(progress))
             }
             Report::BudgetViolated { query: id, detail } if id == query.id => {
-                control::budget_violated(draft, detail)
+                let code = FaultCode::BudgetViolated;
+                control::end(draft, Ending::Failed { code, detail })
             }
             Report::Restarted { cause, detail } => restart::restarted(draft, cause, detail),
             _ => Decision::nothing(),

@@ -141,14 +141,13 @@ pub(super) fn end(mut draft: Draft<'_>) -> Decision {
     }
     let so_far = draft.session.paused.then(|| draft.clone());
     let looped = find_loop(&draft);
-    let judged = if looped.is_none() {
-        consult(&mut draft)
-    } else {
-        Consulted::NOT_ASKED
+    let judged = match looped {
+        None => consult(&mut draft),
+        Some(_) => Consulted::default(),
     };
     let turn = turn_end(&draft, looped.is_some(), judged.done);
     let verdict = draft.policy().turn.verdict(&turn);
-    let verdict = within_bounds(&turn, deferred(&draft, verdict));
+    let verdict = deferred(&draft, &turn, verdict);
     match so_far {
         Some(paused) if !verdict.ends_the_query() || format::is_rejected(&draft, verdict) => {
             paused.wait()
@@ -199,15 +198,16 @@ fn apply(
         Verdict::Escalated => draft.finish(Outcome::Escalated {
             why: judged.reason.unwrap_or_default(),
         }),
-        Verdict::Next => {
-            delegation::log(&mut draft);
-            guard::begin_turn(draft, notes)
-        }
         Verdict::NextWithTools => capability::requested(draft, notes),
-        Verdict::Delegate => delegation::start(draft),
-        Verdict::NextWithoutDelegation => {
+        Verdict::Delegate => {
             delegation::log(&mut draft);
-            notes.push(guidance::NO_SUB_AGENT.into());
+            delegation::advance(draft)
+        }
+        Verdict::Next | Verdict::NextWithoutDelegation => {
+            delegation::log(&mut draft);
+            if verdict == Verdict::NextWithoutDelegation {
+                notes.push(guidance::NO_SUB_AGENT.into());
+            }
             guard::begin_turn(draft, notes)
         }
         Verdict::AskForSignal => {
@@ -242,10 +242,12 @@ fn empty(draft: &Draft<'_>) -> &'static str {
 }
 
 /// Replaces a verdict by another turn: a paused reply goes on, a truncated one is no answer, nor is
-/// one with a call that was written as text, and pending steering precedes a missing signal.
-fn deferred(draft: &Draft<'_>, verdict: Verdict) -> Verdict {
+/// one with a call that was written as text, and pending steering precedes a missing signal. A
+/// `TurnPolicy` cannot start a sub-agent beyond the limits.
+fn deferred(draft: &Draft<'_>, turn: &TurnEnd<'_>, verdict: Verdict) -> Verdict {
     let cut = draft.query.current.stop == Some(StopReason::MaxTokens);
-    let normal = draft.query.mode == TurnMode::Normal;
+    let normal = turn.mode == TurnMode::Normal;
+    let delegates = normal || turn.mode == TurnMode::Signal;
     let steered = !draft.query.steers.is_empty();
     let current = &draft.query.current;
     let told = current.rejection.is_some() && draft.query.rejections <= REJECTION_NOTES;
@@ -253,17 +255,8 @@ fn deferred(draft: &Draft<'_>, verdict: Verdict) -> Verdict {
     match verdict {
         _ if draft.query.is_paused() && normal => Verdict::Next,
         Verdict::Answered if (cut || missed) && normal => Verdict::Next,
-        Verdict::AskForSignal if missed => Verdict::Next,
-        Verdict::AskForSignal if cut || steered => Verdict::Next,
-        other => other,
-    }
-}
-
-/// A `TurnPolicy` cannot start a sub-agent beyond the limits.
-fn within_bounds(turn: &TurnEnd<'_>, verdict: Verdict) -> Verdict {
-    let normal = matches!(turn.mode, TurnMode::Normal | TurnMode::Signal);
-    match verdict {
-        Verdict::Delegate if !(turn.delegation && normal) => Verdict::NextWithoutDelegation,
+        Verdict::AskForSignal if missed || cut || steered => Verdict::Next,
+        Verdict::Delegate if !(turn.delegation && delegates) => Verdict::NextWithoutDelegation,
         other => other,
     }
 }

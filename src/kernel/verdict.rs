@@ -47,9 +47,10 @@ pub struct TurnEnd<'a> {
 }
 
 /// Outcome of consulting the fallback.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FallbackDone {
     /// It was not consulted.
+    #[default]
     NotAsked,
     /// It took no action, or its action was not applied.
     Continued,

@@ -94,10 +94,9 @@ impl MockRequest<'_> {
             let chance = fault::chance(settings.seed, self.number, Salt::Latency);
             answer.wait = settings.latency.at(chance);
         }
-        if let Some(limits) = &server.limits {
-            let headers = limits.lock().headers(self.row(), self.date);
-            answer.headers.extend(headers);
-        }
+        let limits = server.limits.lock();
+        let headers = limits.headers(self.row(), self.now, self.date);
+        answer.headers.extend(headers);
         answer
     }
 
@@ -156,10 +155,8 @@ impl MockRequest<'_> {
             breaches.push(Rule::Limits.broken(format!("more than {what}")));
             return Err(Problem::new(429, format!("at most {what}")));
         }
-        let Some(limits) = &server.limits else {
-            return Ok(());
-        };
-        limits.lock().take(tokens, self.now).map_err(|wait| {
+        let taken = server.limits.lock().take(tokens, self.now);
+        taken.map_err(|wait| {
             let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX) + 1;
             let what = format!("the limit per minute is reached for {wait} ms");
             breaches.push(Rule::Limits.broken(&*what));

@@ -128,12 +128,6 @@ pub(super) trait MockDialect: Sync {
 
     /// The value of a reset header, for a time from now.
     fn reset(&self, time: Duration, _now: SystemTime) -> String {
-        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let seconds = Duration::from_millis(millis % 60_000).as_secs_f64();
-        match millis {
-            0..1_000 => format!("{millis}ms"),
-            1_000..60_000 => format!("{seconds}s"),
-            _ => format!("{}m{seconds}s", millis / 60_000),
-        }
+        format!("{}ms", time.as_millis())
     }
 }

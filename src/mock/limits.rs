@@ -1,78 +1,67 @@
 //! Token buckets for requests and tokens per minute. Time is an input.
 
-use std::{
-    num::NonZeroU32,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
 use super::{dialect::MockDialect, settings::Settings};
+use crate::access::Bucket;
 
-const MINUTE: f64 = 60.0;
+const REQUESTS: &str = "requests";
+const TOKENS: &str = "tokens";
 
 #[derive(Debug)]
 pub(super) struct Limits {
-    requests: Option<Bucket>,
-    tokens: Option<Bucket>,
+    start: Instant,
+    limits: Vec<Limit>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Bucket {
-    per_minute: f64,
-    most: f64,
-    level: f64,
-    at: Instant,
-}
-
-impl Bucket {
-    fn fill(&mut self, now: Instant) {
-        let minutes = now.saturating_duration_since(self.at).as_secs_f64() / MINUTE;
-        self.level = (self.level + minutes * self.per_minute).min(self.most);
-        self.at = now;
-    }
-
-    /// Time until the bucket holds `amount`.
-    fn until(&self, amount: f64) -> Duration {
-        // A full bucket satisfies any amount beyond its size.
-        let missing = amount.min(self.most) - self.level;
-        Duration::from_secs_f64((missing / self.per_minute * MINUTE).max(0.0))
-    }
+#[derive(Debug)]
+struct Limit {
+    what: &'static str,
+    per_minute: u64,
+    most: u64,
+    bucket: Bucket,
 }
 
 impl Limits {
-    pub(super) fn new(settings: &Settings, now: Instant) -> Option<Self> {
-        let bucket = |per_minute: Option<NonZeroU32>, most: Option<NonZeroU32>| {
-            let most = most.or(per_minute)?.get().into();
-            Some(Bucket {
-                per_minute: per_minute?.get().into(),
+    pub(super) fn new(settings: &Settings, start: Instant) -> Self {
+        let limits = [
+            (REQUESTS, settings.requests_per_minute, settings.burst),
+            (TOKENS, settings.tokens_per_minute, None),
+        ];
+        let limits = limits.into_iter().filter_map(|(what, per_minute, most)| {
+            let per_minute = per_minute?.get().into();
+            let most = most.map_or(per_minute, |most| most.get().into());
+            Some(Limit {
+                what,
+                per_minute,
                 most,
-                level: most,
-                at: now,
+                bucket: Bucket::holding(most, per_minute),
             })
-        };
-        let requests = bucket(settings.requests_per_minute, settings.burst);
-        let tokens = bucket(settings.tokens_per_minute, None);
-        (requests.is_some() || tokens.is_some()).then_some(Self { requests, tokens })
+        });
+        Self {
+            start,
+            limits: limits.collect(),
+        }
     }
 
     /// Takes a request of so many tokens, or nothing and returns the wait.
     pub(super) fn take(&mut self, tokens: u64, now: Instant) -> Result<(), Duration> {
-        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        let wanted = [(&mut self.requests, 1.0), (&mut self.tokens, tokens as f64)];
-        let mut wanted: Vec<_> = (wanted.into_iter())
-            .filter_map(|(bucket, amount)| Some((bucket.as_mut()?, amount)))
-            .collect();
-        let mut wait = Duration::ZERO;
-        for (bucket, amount) in &mut wanted {
-            bucket.fill(now);
-            wait = wait.max(bucket.until(*amount));
-        }
+        let now = now.saturating_duration_since(self.start);
+        // A full bucket satisfies any amount beyond its size.
+        let wanted = |limit: &Limit| match limit.what {
+            TOKENS => tokens.min(limit.most),
+            _ => 1,
+        };
+        let limits = self.limits.iter();
+        let ready = limits.map(|limit| limit.bucket.ready_at(wanted(limit)));
+        let wait = ready.max().unwrap_or_default().saturating_sub(now);
         if !wait.is_zero() {
             return Err(wait);
         }
-        for (bucket, amount) in wanted {
-            bucket.level = (bucket.level - amount).max(0.0);
+        for limit in &mut self.limits {
+            limit.bucket.charge(now, wanted(limit));
         }
         Ok(())
     }
@@ -81,28 +70,27 @@ impl Limits {
     pub(super) fn headers(
         &self,
         dialect: &dyn MockDialect,
-        now: SystemTime,
+        now: Instant,
+        date: SystemTime,
     ) -> Vec<(String, String)> {
-        let mut headers = Vec::new();
-        for (what, bucket) in [("requests", &self.requests), ("tokens", &self.tokens)] {
-            let Some(bucket) = bucket else { continue };
-            let (limit, left) = (bucket.per_minute.floor(), bucket.level.floor());
-            let full = bucket.until(bucket.most);
-            let values = [
-                limit.to_string(),
-                left.to_string(),
-                dialect.reset(full, now),
-            ];
-            for (name, value) in ["limit", "remaining", "reset"].into_iter().zip(values) {
-                headers.push((dialect.limit(name, what), value));
-            }
-        }
-        headers
+        let now = now.saturating_duration_since(self.start);
+        let headers = self.limits.iter().flat_map(|limit| {
+            let full = limit.bucket.ready_at(limit.most).saturating_sub(now);
+            let (most, left) = (limit.per_minute, limit.bucket.left(now));
+            let reset = dialect.reset(full, date);
+            let values = [most.to_string(), left.to_string(), reset];
+            let names = ["limit", "remaining", "reset"];
+            let names = names.map(|name| dialect.limit(name, limit.what));
+            names.into_iter().zip(values)
+        });
+        headers.collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
     use crate::{llm::Dialect, mock::dialect::row};
 
@@ -113,7 +101,7 @@ mod tests {
             tokens_per_minute: tokens.and_then(NonZeroU32::new),
             ..Settings::default()
         };
-        Limits::new(&settings, now).unwrap()
+        Limits::new(&settings, now)
     }
 
     #[test]
@@ -148,7 +136,7 @@ mod tests {
         let mut limits = limits(600, Some(10), Some(1_000), start);
         limits.take(250, start).unwrap();
         let lines = |dialect| {
-            let headers = limits.headers(row(dialect), SystemTime::UNIX_EPOCH);
+            let headers = limits.headers(row(dialect), start, SystemTime::UNIX_EPOCH);
             headers
                 .into_iter()
                 .map(|(name, value)| format!("{name}: {value}"))
@@ -162,16 +150,12 @@ mod tests {
                 "x-ratelimit-reset-requests: 100ms",
                 "x-ratelimit-limit-tokens: 1000",
                 "x-ratelimit-remaining-tokens: 750",
-                "x-ratelimit-reset-tokens: 15s",
+                "x-ratelimit-reset-tokens: 15000ms",
             ]
         );
         assert_eq!(
             lines(Dialect::Anthropic)[2],
             "anthropic-ratelimit-requests-reset: 1970-01-01T00:00:00Z"
         );
-        let forms = [90_000, 1_500, 20, 60_000]
-            .map(Duration::from_millis)
-            .map(|time| row(Dialect::OpenAi).reset(time, SystemTime::UNIX_EPOCH));
-        assert_eq!(forms, ["1m30s", "1.5s", "20ms", "1m0s"]);
     }
 }

@@ -68,28 +68,21 @@ impl ReplyContent {
 
     /// The same with calls of these names, with these arguments.
     pub(super) fn calling(
-        self,
+        mut self,
         asked: &ParsedRequest,
         calls: impl IntoIterator<Item = (String, String)>,
     ) -> Self {
-        let calls = calls
-            .into_iter()
-            .enumerate()
-            .map(|(n, (name, arguments))| Call {
-                id: format!("call_{}_{n}", asked.replies),
+        self.calls.clear();
+        for (n, (name, arguments)) in calls.into_iter().enumerate() {
+            let id = format!("call_{}_{n}", asked.replies);
+            self.calls.push(Call {
+                id,
                 name,
                 arguments,
             });
-        let calls = Vec::from_iter(calls);
-        let stop = match calls.is_empty() {
-            true => self.stop,
-            false => StopReason::ToolCalls,
-        };
-        Self {
-            calls,
-            stop,
-            ..self
+            self.stop = StopReason::ToolCalls;
         }
+        self
     }
 
     /// An estimate.

@@ -335,8 +335,9 @@ fn id(reply: &Reply, kind: &str) -> String {
 }
 
 fn response(reply: &Reply, status: &'static str, items: &[Value]) -> Value {
+    let model = reply.asked.model();
     let mut response = json!({
-        "object": "response", "id": id(reply, "resp"), "created_at": CREATED, "model": "",
+        "object": "response", "id": id(reply, "resp"), "created_at": CREATED, "model": model,
         "output": items, "status": status, "background": false, "completed_at": null, "error": null,
         "frequency_penalty": 0.0, "incomplete_details": null, "instructions": null,
         "max_output_tokens": null, "max_tool_calls": null, "metadata": {},
@@ -347,13 +348,6 @@ fn response(reply: &Reply, status: &'static str, items: &[Value]) -> Value {
         "tools": [], "top_logprobs": 0, "top_p": 1.0, "truncation": "disabled", "usage": null,
         "user": null,
     });
-    // The request's fields of these names replace these.
-    for (name, value) in response.as_object_mut().into_iter().flatten() {
-        let asked = reply.asked.body.get(name);
-        if let Some(asked) = asked.filter(|asked| !asked.is_null()) {
-            value.clone_from(asked);
-        }
-    }
     match (status, reply.said.stop) {
         ("completed", _) => response["completed_at"] = CREATED.into(),
         ("incomplete", StopReason::MaxTokens) => {

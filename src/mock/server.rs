@@ -45,7 +45,7 @@ const MODEL: &str = "mock-model";
 pub(super) struct Server {
     pub(super) settings: Settings,
     pub(super) voice: ReplySource,
-    pub(super) limits: Option<Mutex<Limits>>,
+    pub(super) limits: Mutex<Limits>,
     pub(super) cache: Mutex<Cache>,
     pub(super) log: Arc<Log>,
     pub(super) stop: CancellationToken,
@@ -53,10 +53,9 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(settings: Settings, stop: CancellationToken) -> Arc<Self> {
-        let limits = Limits::new(&settings, Instant::now());
         Arc::new(Self {
             voice: ReplySource::new(&settings),
-            limits: limits.map(Mutex::new),
+            limits: Mutex::new(Limits::new(&settings, Instant::now())),
             cache: Mutex::default(),
             log: Arc::new(Log::keeping(settings.keep)),
             settings,

@@ -36,9 +36,10 @@ pub(in crate::actor) enum CallEnd {
     Lost,
 }
 
-/// Reports the end of a call to the gateway on drop, so that a panic of the backend is reported
-/// too.
-pub(super) struct CallReporter {
+/// A call that runs. Reports its end to the gateway on drop, so that a panic of the backend is
+/// reported too.
+pub(super) struct CallTask {
+    pub args: Arc<GatewayArgs>,
     pub gateway: Mailbox<GatewayMsg>,
     pub call: u64,
     /// Whether a circuit waits for the beginning of the answer.
@@ -46,13 +47,7 @@ pub(super) struct CallReporter {
     pub end: CallEnd,
 }
 
-impl CallReporter {
-    pub(super) fn report_end(mut self, end: CallEnd) {
-        self.end = end;
-    }
-}
-
-impl Drop for CallReporter {
+impl Drop for CallTask {
     fn drop(&mut self) {
         let end = std::mem::replace(&mut self.end, CallEnd::Lost);
         let call = self.call;
@@ -135,15 +130,10 @@ impl TextPublisher {
     }
 }
 
-pub(super) struct CallContext {
-    pub args: Arc<GatewayArgs>,
-    pub reporter: CallReporter,
-}
-
-impl CallContext {
+impl CallTask {
     /// Makes the call and reports its end to the session; closes the connection early if the
     /// session no longer waits.
-    pub(super) async fn run(&self, mut ticket: Box<Ticket>) -> CallEnd {
+    pub(super) async fn run(mut self, mut ticket: Box<Ticket>) {
         let gave_up = ticket.caller.gave_up.clone();
         let call_progress = Arc::clone(&ticket.call_progress);
         let mut metered = ticket.metered.take();
@@ -155,7 +145,7 @@ impl CallContext {
         {
             self.args.usage.end(metered, used).await;
         }
-        ended.unwrap_or(CallEnd::GaveUp)
+        self.end = ended.unwrap_or(CallEnd::GaveUp);
     }
 
     async fn call(&self, mut ticket: Box<Ticket>, metered: &mut Option<MeteredCall>) -> CallEnd {
@@ -190,7 +180,7 @@ impl CallContext {
     }
 
     async fn answer(&self, ticket: &mut Ticket) -> Result<Reply, Failed> {
-        let (settings, reporter) = (&self.args.settings, &self.reporter);
+        let (settings, call) = (&self.args.settings, self.call);
         let start = Instant::now();
         let mut stream = self.args.backend.call(ticket.request.clone());
         let mut show = ticket.show.take();
@@ -261,9 +251,8 @@ impl CallContext {
             let piece = piece.map_err(|fault| Failed { fault, usage })?;
             ticket.call_progress.observe(&piece);
             if !matches!(piece, Delta::Alive | Delta::Used(_) | Delta::Limits(_)) {
-                if reporter.probes && !begun {
-                    let call = reporter.call;
-                    let _ = reporter.gateway.cast(GatewayMsg::Reached { call });
+                if self.probes && !begun {
+                    let _ = self.gateway.cast(GatewayMsg::Reached { call });
                 }
                 begun = true;
                 ticket
@@ -284,9 +273,8 @@ impl CallContext {
                 Delta::Text(text) => show.iter_mut().for_each(|show| show.push(&text)),
                 Delta::Used(used) => usage = used,
                 Delta::Limits(limits) => {
-                    let call = reporter.call;
                     let reported = GatewayMsg::LimitsReported { call, limits };
-                    let _ = reporter.gateway.cast(reported);
+                    let _ = self.gateway.cast(reported);
                 }
                 Delta::Done(reply) => {
                     if let Some(show) = show {

@@ -17,7 +17,7 @@ use tracing::Instrument as _;
 use super::{
     BreakerSettings, Failover, GatewayArgs, GatewayMsg, Ticket,
     breaker::{self, Breaker, BreakerPermit, Change, Health},
-    call_task::{CallContext, CallEnd, CallReporter},
+    call_task::{CallEnd, CallTask},
     limits::{InFlightLoad, RateLimiter, Refused},
     queue::FairQueue,
     tokens_of,
@@ -104,7 +104,7 @@ impl GatewayState {
         }
         let model_queue = &self.model_queues[model];
         let held = model_queue.limiter.held_for(now);
-        if held > self.patience(&ticket) {
+        if held > ticket.patience.min(self.args.settings.queue_deadline) {
             return refuse_held(*ticket, held, &model_queue.trouble);
         }
         let tokens = model_queue.weigh(&ticket.request);
@@ -302,7 +302,8 @@ impl GatewayState {
         self.limiter.take(now, tokens);
         let of_provider = self.breaker.enter();
         let probes = of_model == BreakerPermit::Probe || of_provider == BreakerPermit::Probe;
-        let reporter = CallReporter {
+        let task = CallTask {
+            args: Arc::clone(&self.args),
             gateway: self.me.clone(),
             call,
             probes,
@@ -313,15 +314,8 @@ impl GatewayState {
         ticket.progress_tracker.beat(millis);
         ticket.call_progress.mark_sent();
         let span = ticket.caller.span.clone();
-        let args = Arc::clone(&self.args);
-        let context = CallContext { args, reporter };
-        let call_task = async move {
-            let end = context.run(ticket).await;
-            context.reporter.report_end(end);
-        };
-        let task = Task::spawn(call_task.instrument(span));
         let run = RunningCall {
-            _task: task,
+            _task: Task::spawn(task.run(ticket).instrument(span)),
             model,
             started: now,
             tokens,

@@ -7,7 +7,10 @@
 use std::time::Duration;
 
 use super::GatewaySettings;
-use crate::llm::{Allowance, RateLimits};
+use crate::{
+    access::Bucket,
+    llm::{Allowance, RateLimits},
+};
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// Longest hold, even if the provider asks for more.
@@ -19,8 +22,8 @@ const MOST: u64 = 1_000_000_000;
 
 #[derive(Debug, Default)]
 pub(super) struct RateLimiter {
-    requests: Option<Bucket>,
-    tokens: Option<Bucket>,
+    requests: Option<PaceLimit>,
+    tokens: Option<PaceLimit>,
     /// Concurrency limit learned from 429s.
     pub aimd: Aimd,
     held: Duration,
@@ -55,7 +58,7 @@ pub(super) struct Refused {
 
 impl RateLimiter {
     pub(super) fn configured(settings: &GatewaySettings) -> Self {
-        let bucket = |kind| move |limit| Bucket::new(kind, limit);
+        let bucket = |kind| move |limit| PaceLimit::new(kind, limit);
         Self {
             requests: settings.requests_per_minute.map(bucket(Kind::Requests)),
             tokens: settings.tokens_per_minute.map(bucket(Kind::Tokens)),
@@ -77,18 +80,18 @@ impl RateLimiter {
     }
 
     pub(super) fn ready_at(&self, tokens: u64) -> Duration {
-        let requests = self.requests.map(|all| all.ready_at(1));
-        let tokens = self.tokens.map(|all| all.ready_at(tokens));
+        let requests = self.requests.map(|all| all.bucket.ready_at(1));
+        let tokens = self.tokens.map(|all| all.bucket.ready_at(tokens));
         let ready = requests.max(tokens).unwrap_or_default();
         self.held.max(ready)
     }
 
     pub(super) fn take(&mut self, now: Duration, tokens: u64) {
-        if let Some(bucket) = &mut self.requests {
-            bucket.take(now, 1);
+        if let Some(all) = &mut self.requests {
+            all.bucket.charge(now, 1);
         }
-        if let Some(bucket) = &mut self.tokens {
-            bucket.take(now, tokens);
+        if let Some(all) = &mut self.tokens {
+            all.bucket.charge(now, tokens);
         }
     }
 
@@ -154,26 +157,26 @@ fn back_off(in_a_row: u32, entropy: u64) -> Duration {
 }
 
 fn reported(
-    (bucket, kind): (&mut Option<Bucket>, Kind),
+    (pace, kind): (&mut Option<PaceLimit>, Kind),
     now: Duration,
     allowance: &Allowance,
     in_flight: u64,
 ) -> Option<Duration> {
     if let Some(limit) = allowance.limit.filter(|limit| *limit > 0) {
-        let bucket = bucket.get_or_insert_with(|| Bucket::new(kind, limit));
-        bucket.set_limit(limit);
+        let pace = pace.get_or_insert_with(|| PaceLimit::new(kind, limit));
+        pace.set_limit(limit);
     }
     let remaining = allowance.remaining?;
     let left = remaining.saturating_sub(in_flight);
-    if let Some(bucket) = bucket {
-        bucket.at_most(now, left);
+    if let Some(pace) = pace {
+        pace.bucket.at_most(now, left);
     }
     let reset = allowance.reset?;
     // A reset earlier than a continuous refill restores everything at once, and nothing before
     // then.
-    let gradual = bucket.map_or(MINUTE, |bucket| {
-        let gone = bucket.limit.saturating_sub(remaining);
-        let share = gone.saturating_mul(1_000) / bucket.limit;
+    let gradual = pace.map_or(MINUTE, |pace| {
+        let gone = pace.limit.saturating_sub(remaining);
+        let share = gone.saturating_mul(1_000) / pace.limit;
         MINUTE * u32::try_from(share).unwrap_or(1_000) / 1_000
     });
     (left == 0 && reset < gradual * 9 / 10).then(|| now + reset)
@@ -188,20 +191,16 @@ enum Kind {
     Tokens,
 }
 
-/// Token bucket with a limit per minute, refilled continuously.
-///
-/// Represented by one time (GCRA): when everything taken so far is paid back. Bursts are small,
-/// because providers count in windows of their own, which may be shorter than a minute.
+/// A limit per minute. Bursts are small, because providers count in windows of their own, which may
+/// be shorter than a minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Bucket {
+struct PaceLimit {
     kind: Kind,
     limit: u64,
-    one: u64,
-    burst: u64,
-    paid: u64,
+    bucket: Bucket,
 }
 
-impl Bucket {
+impl PaceLimit {
     fn new(kind: Kind, limit: u64) -> Self {
         let limit = limit.clamp(1, MOST);
         let (burst, rate) = match kind {
@@ -209,55 +208,28 @@ impl Bucket {
                 let burst = (limit / 20).max(1);
                 (burst, limit - 2 * (burst - 1))
             }
-            Kind::Tokens => ((limit / 4).max(1), (limit - limit / 20).max(1)),
+            Kind::Tokens => ((limit / 4).max(1), limit - limit / 20),
         };
         Self {
             kind,
             limit,
-            // Rounded up, to err on the slow side.
-            one: nanos(MINUTE).div_ceil(rate.max(1)),
-            burst,
-            paid: 0,
+            bucket: Bucket::holding(burst, rate),
         }
     }
 
     fn set_limit(&mut self, limit: u64) {
         if limit.clamp(1, MOST) != self.limit {
-            let paid = self.paid;
-            *self = Self::new(self.kind, limit);
-            self.paid = paid;
+            let new = Self::new(self.kind, limit);
+            let bucket = self.bucket.resized(new.bucket);
+            *self = Self { bucket, ..new };
         }
-    }
-
-    fn ready_at(&self, count: u64) -> Duration {
-        let spare = self.burst - count.min(self.burst);
-        Duration::from_nanos(self.paid.saturating_sub(self.worth(spare)))
-    }
-
-    fn take(&mut self, now: Duration, count: u64) {
-        self.paid = self.paid.max(nanos(now)).saturating_add(self.worth(count));
     }
 
     /// Corrects an estimate by the actual usage, capped at a minute's worth: a server that
     /// miscounts must not block all calls.
     fn settle(&mut self, taken: u64, used: u64) {
-        let used = used.min(self.limit.max(taken));
-        let paid = self.paid.saturating_add(self.worth(used));
-        self.paid = paid.saturating_sub(self.worth(taken));
+        self.bucket.settle(taken, used.min(self.limit.max(taken)));
     }
-
-    fn at_most(&mut self, now: Duration, left: u64) {
-        let gone = self.burst - left.min(self.burst);
-        self.paid = self.paid.max(nanos(now).saturating_add(self.worth(gone)));
-    }
-
-    const fn worth(&self, count: u64) -> u64 {
-        self.one.saturating_mul(count)
-    }
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Concurrency under rate limits that the provider does not announce: additive increase,

@@ -173,10 +173,6 @@ impl GatewayState {
         }
     }
 
-    pub(super) fn patience(&self, ticket: &Ticket) -> Duration {
-        ticket.patience.min(self.args.settings.queue_deadline)
-    }
-
     pub(super) fn hint(&mut self, model: usize, now: Duration) -> Duration {
         let waiting = self.waiting() as u64 + 1;
         let model_queue = &mut self.model_queues[model];

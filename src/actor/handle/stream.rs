@@ -70,10 +70,10 @@ pub struct EventStream {
     filter: Filter,
     room: (usize, usize),
     notices: Subscription,
-    seen: Option<Seq>,
+    pub(super) seen: Option<Seq>,
     backlog: VecDeque<Arc<SessionRecord>>,
     /// Whether the journal has records after `seen`.
-    behind: bool,
+    pub(super) behind: bool,
     lost: bool,
     end: Seq,
     heard: Instant,
@@ -101,16 +101,12 @@ impl SessionHandle {
             frames,
             ..Filter::session(self.key.clone())
         };
-        let notices = self.subscribe_to(filter.clone(), LITTLE.0);
+        let notices = self.router.bus.subscribe(filter.clone(), LITTLE.0);
         let Known { sid, last, .. } = self.require_known().await?;
-        let mut stream = EventStream::new(self, Begin::Session(sid), filter, LITTLE, notices);
+        let mut stream =
+            EventStream::new(self.clone(), Begin::Session(sid), filter, LITTLE, notices);
         (stream.seen, stream.behind, stream.end) = (Some(after), true, last);
         Ok(stream)
-    }
-
-    pub(super) fn listen(&self, detail: Detail) -> Subscription {
-        let (capacity, _) = detail.room(self.router.subscriber_capacity);
-        self.subscribe_to(detail.filter(self), capacity)
     }
 }
 
@@ -146,14 +142,14 @@ impl Detail {
 
 impl EventStream {
     pub(super) fn new(
-        session: &SessionHandle,
+        session: SessionHandle,
         begin: Begin,
         filter: Filter,
         room: (usize, usize),
         notices: Subscription,
     ) -> Self {
         Self {
-            session: session.clone(),
+            session,
             begin,
             filter,
             room,
@@ -169,18 +165,8 @@ impl EventStream {
         }
     }
 
-    pub(super) const fn start_after(&mut self, record: Option<Seq>) {
-        self.seen = record;
-    }
-
     pub(super) fn has_read_all(&self) -> bool {
         self.backlog.is_empty() && !self.behind && !self.lost
-    }
-
-    /// [`next`](Self::next) reads them after an error.
-    pub(super) async fn read_more(&mut self) -> Result<(), AskError> {
-        self.behind = true;
-        self.catch_up().await
     }
 
     /// Number of the last record that the stream returned.
@@ -324,7 +310,8 @@ impl EventStream {
     async fn subscribe_again(&mut self) -> Result<(), AskError> {
         self.session.is_reachable()?;
         sleep(PAUSE).await;
-        self.notices = self.session.subscribe_to(self.filter.clone(), self.room.0);
+        let bus = &self.session.router.bus;
+        self.notices = bus.subscribe(self.filter.clone(), self.room.0);
         self.catch_up().await?;
         if let (Begin::Query(_), true) = (self.begin, self.backlog.is_empty()) {
             match self.session.view().await {

@@ -58,7 +58,7 @@ impl SessionHandle {
         options: Option<Arc<AnswerOptions>>,
         instructions: Option<String>,
     ) -> Result<Watch, AskError> {
-        let notices = self.listen(self.detail);
+        let stream = QueryStream::listen(self, self.detail);
         let command = Command::ReturnResults {
             results,
             options,
@@ -67,8 +67,7 @@ impl SessionHandle {
         match self.command(command).await? {
             CommandReply::Query { query, at } => {
                 let before = at.map(|at| Seq(at.0.saturating_sub(1)));
-                let stream = QueryStream::new(self, query, self.detail, notices);
-                Ok(Watch::new(stream.after(before)))
+                Ok(Watch::new(stream(query).after(before)))
             }
             CommandReply::Done => Err(AskError::Stopped),
         }
@@ -85,10 +84,9 @@ impl SessionHandle {
 
     /// Follows a query from a record on that the journal has.
     pub(crate) async fn watch_from(&self, query: QueryId, record: Seq) -> Result<Watch, AskError> {
-        let notices = self.listen(self.detail);
+        let stream = QueryStream::listen(self, self.detail);
         let before = Seq(record.0.saturating_sub(1));
-        let stream = QueryStream::new(self, query, self.detail, notices);
-        let mut stream = stream.after(Some(before));
+        let mut stream = stream(query).after(Some(before));
         stream.look().await?;
         Ok(Watch::new(stream))
     }
@@ -98,9 +96,8 @@ impl SessionHandle {
         query: QueryId,
         detail: Detail,
     ) -> Result<QueryStream, AskError> {
-        let notices = self.listen(detail);
-        let stream = QueryStream::new(self, query, detail, notices);
-        stream.with_earlier_records().await
+        let stream = QueryStream::listen(self, detail);
+        stream(query).with_earlier_records().await
     }
 
     /// Activates the session, and continues a query that was cut off with its process, as the
@@ -116,10 +113,9 @@ impl SessionHandle {
     /// Recovers the session and follows one of its queries. It subscribes first, so that no text of
     /// the recovered query is missed.
     pub(crate) async fn resume_query(&self, query: QueryId) -> Result<QueryStream, AskError> {
-        let notices = self.listen(Detail::All);
+        let stream = QueryStream::listen(self, Detail::All);
         self.recover().await?;
-        let stream = QueryStream::new(self, query, Detail::All, notices);
-        stream.with_earlier_records().await
+        stream(query).with_earlier_records().await
     }
 
     pub(crate) async fn begin_query(
@@ -127,10 +123,10 @@ impl SessionHandle {
         submission: Submission,
         detail: Detail,
     ) -> Result<QueryStream, AskError> {
-        let notices = self.listen(detail);
+        let stream = QueryStream::listen(self, detail);
         let maybe_repeated = submission.idempotency_key.is_some();
         let query = self.accept_or_retry(submission).await?.query;
-        let stream = QueryStream::new(self, query, detail, notices);
+        let stream = stream(query);
         match maybe_repeated {
             true => stream.with_earlier_records().await,
             false => Ok(stream),

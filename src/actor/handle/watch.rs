@@ -10,7 +10,7 @@ use std::{
 
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
 
-use super::{AskError, Detail, EventStream, Progress, SessionHandle, Subscription, stream::Begin};
+use super::{AskError, Detail, EventStream, Progress, SessionHandle, stream::Begin};
 use crate::{
     actor::bus::SessionRecord,
     kernel::Refusal,
@@ -320,16 +320,16 @@ pub(crate) struct QueryStream {
 }
 
 impl QueryStream {
-    /// Follows a query that was accepted after the subscription began.
-    pub(super) fn new(
+    /// Subscribes, to follow a query that is accepted after that.
+    pub(super) fn listen(
         session: &SessionHandle,
-        query: QueryId,
         detail: Detail,
-        notices: Subscription,
-    ) -> Self {
+    ) -> impl FnOnce(QueryId) -> Self + use<> {
         let room = detail.room(session.router.subscriber_capacity);
         let filter = detail.filter(session);
-        Self {
+        let notices = session.router.bus.subscribe(filter.clone(), room.0);
+        let session = session.clone();
+        move |query| Self {
             stream: EventStream::new(session, Begin::Query(query), filter, room, notices),
             query,
             begun: detail == Detail::End,
@@ -343,7 +343,7 @@ impl QueryStream {
     /// Follows the query from a record after the subscription began.
     pub(super) fn after(mut self, record: Option<Seq>) -> Self {
         self.begun = true;
-        self.stream.start_after(record);
+        self.stream.seen = record;
         self
     }
 
@@ -382,7 +382,9 @@ impl QueryStream {
     /// Reads new records from the journal, for callers that learn before this system that another
     /// process has written some.
     pub(crate) async fn look(&mut self) -> Result<(), AskError> {
-        self.stream.read_more().await
+        // After an error, `next` reads them.
+        self.stream.behind = true;
+        self.stream.catch_up().await
     }
 
     pub(crate) async fn answer(mut self) -> Result<Answer, AskError> {

@@ -14,6 +14,7 @@ use crate::{
     actor::{
         ephemeral::MeteredCall,
         gateway::{Caller, Failed, Failover, GatewayMsg, Ticket},
+        mailbox::RETRY_AFTER,
         pool::Pool,
         services::Gateways,
     },
@@ -208,7 +209,8 @@ fn send(ticket: Box<Ticket>, gateways: &Gateways) {
         return ticket.refuse(Fault::permanent(FaultCode::NoModel, detail));
     };
     if let Err((full, GatewayMsg::Call(ticket))) = gateway.offer(GatewayMsg::Call(ticket)) {
-        ticket.refuse_for_now(full);
+        let detail = format!("{} messages are pending at this model", full.waiting);
+        ticket.refuse_until(FaultCode::QueueFull, RETRY_AFTER, detail);
     }
 }
 

@@ -133,8 +133,6 @@ async fn start(
     let (supervisor, gone) = Actor::spawn(None, SupervisorActor, state).await?;
     let (requests, taken) = mpsc::channel(REQUEST_CAPACITY);
     let (parent, drain) = parent.unzip();
-    // Without a parent, the owner of the system responds to a requested shutdown.
-    let hosted = parent.is_some();
     let root = RootState {
         requests: requests.clone(),
         drain: drain.unwrap_or_default(),
@@ -157,8 +155,7 @@ async fn start(
         supervisor,
         oracle: oracle.clone(),
         root: root.clone(),
-        drain: drain.unwrap_or_default(),
-        hosted,
+        drain,
     };
     #[expect(
         clippy::disallowed_methods,
@@ -177,9 +174,9 @@ struct ShutdownTask {
     supervisor: ActorRef<SupervisorMsg>,
     oracle: Oracle,
     root: ActorRef<RootMsg>,
-    /// How long running queries may continue after the root has stopped.
-    drain: Duration,
-    hosted: bool,
+    /// How long running queries may continue after the root has stopped. `None` without a parent:
+    /// the owner of the system then responds to a requested shutdown.
+    drain: Option<Duration>,
 }
 
 impl ShutdownTask {
@@ -190,7 +187,7 @@ impl ShutdownTask {
         mut requests: mpsc::Receiver<ShutdownRequest>,
     ) {
         let alone = async {
-            match self.hosted {
+            match self.drain.is_some() {
                 true => tokio::select! {
                     _ = root_gone => {}
                     () = self.oracle.shutdown_requested() => {}
@@ -202,7 +199,7 @@ impl ShutdownTask {
             biased;
             _ = &mut gone => None,
             Some(order) = requests.recv() => Some(order),
-            () = alone => Some(ShutdownRequest::End(self.drain)),
+            () = alone => Some(ShutdownRequest::End(self.drain.unwrap_or_default())),
         };
         let told = order.is_some();
         // The latest order replaces earlier ones.

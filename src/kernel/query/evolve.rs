@@ -408,7 +408,7 @@ impl Query {
         }
     }
 
-    fn tries(&self) -> u32 {
+    pub(in crate::kernel) fn tries(&self) -> u32 {
         match self.step {
             Step::Calling { tries, .. } | Step::Compacting { tries, .. } => tries,
             _ => 0,

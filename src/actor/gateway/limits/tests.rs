@@ -194,11 +194,11 @@ fn back_off_is_jittered_between_half_and_full() {
 
 const LONG: Duration = Duration::from_secs(600);
 
-fn taken(bucket: &mut Bucket, from: Duration, calls: usize, each: u64) -> Vec<Duration> {
+fn taken(pace: &mut PaceLimit, from: Duration, calls: usize, each: u64) -> Vec<Duration> {
     let mut now = from;
     let start = |_| {
-        now = now.max(bucket.ready_at(each));
-        bucket.take(now, each);
+        now = now.max(pace.bucket.ready_at(each));
+        pace.bucket.charge(now, each);
         now
     };
     (0..calls).map(start).collect()
@@ -207,12 +207,12 @@ fn taken(bucket: &mut Bucket, from: Duration, calls: usize, each: u64) -> Vec<Du
 #[test]
 fn sliding_minute_never_exceeds_the_limit() {
     for limit in [1, 3, 10, 19, 20, 60, 600, 10_000] {
-        let mut bucket = Bucket::new(Kind::Requests, limit);
+        let mut pace = PaceLimit::new(Kind::Requests, limit);
         let many = usize::try_from(limit).unwrap() * 3 + 5;
-        let mut all = taken(&mut bucket, LONG, many, 1);
+        let mut all = taken(&mut pace, LONG, many, 1);
         // Again after an idle period.
         let rested = *all.last().unwrap() + LONG;
-        all.extend(taken(&mut bucket, rested, many, 1));
+        all.extend(taken(&mut pace, rested, many, 1));
         let (mut most, mut first) = (0, 0);
         for (index, at) in all.iter().enumerate() {
             while *at - all[first] >= Duration::from_secs(60) {
@@ -227,8 +227,8 @@ fn sliding_minute_never_exceeds_the_limit() {
 
 #[test]
 fn bucket_refills_continuously_up_to_a_burst() {
-    let mut bucket = Bucket::new(Kind::Requests, 600);
-    let first = taken(&mut bucket, LONG, 31, 1);
+    let mut pace = PaceLimit::new(Kind::Requests, 600);
+    let first = taken(&mut pace, LONG, 31, 1);
     assert!(first[..30].iter().all(|at| *at == LONG), "a burst");
     let one = first[30] - LONG;
     assert!(one > Duration::from_millis(100) && one < Duration::from_millis(120));
@@ -236,47 +236,53 @@ fn bucket_refills_continuously_up_to_a_burst() {
 
 #[test]
 fn oversized_call_waits_for_a_full_bucket_and_overdraws_it() {
-    let mut bucket = Bucket::new(Kind::Tokens, 1_200);
-    assert!(bucket.ready_at(50_000) <= LONG);
-    bucket.take(LONG, 5_000);
-    let next = bucket.ready_at(1) - LONG;
+    let mut pace = PaceLimit::new(Kind::Tokens, 1_200);
+    assert!(pace.bucket.ready_at(50_000) <= LONG);
+    pace.bucket.charge(LONG, 5_000);
+    let next = pace.bucket.ready_at(1) - LONG;
     assert!(next > Duration::from_secs(240), "{next:?}");
-    bucket.settle(5_000, 200);
-    assert!(bucket.ready_at(100) <= LONG, "it took less than a burst");
-    bucket.settle(0, 300);
-    assert!(bucket.ready_at(1) > LONG, "it took more than was thought");
+    pace.settle(5_000, 200);
+    assert!(
+        pace.bucket.ready_at(100) <= LONG,
+        "it took less than a burst"
+    );
+    pace.settle(0, 300);
+    assert!(
+        pace.bucket.ready_at(1) > LONG,
+        "it took more than was thought"
+    );
 }
 
 #[test]
 fn extreme_token_counts_do_not_block_the_bucket() {
     for kind in [Kind::Requests, Kind::Tokens] {
-        let mut bucket = Bucket::new(kind, 60_000);
+        let mut pace = PaceLimit::new(kind, 60_000);
         for used in [u64::MAX, 10_000_000_000_000] {
-            bucket.take(LONG, 500);
-            bucket.settle(500, used);
+            pace.bucket.charge(LONG, 500);
+            pace.settle(500, used);
         }
-        let next = bucket.ready_at(1).saturating_sub(LONG);
+        let next = pace.bucket.ready_at(1).saturating_sub(LONG);
         assert!(next < Duration::from_secs(180), "{kind:?}: {next:?}");
-        let mut bucket = Bucket::new(kind, u64::MAX);
-        bucket.at_most(LONG, 0);
-        let next = bucket.ready_at(1).saturating_sub(LONG);
+        let mut pace = PaceLimit::new(kind, u64::MAX);
+        pace.bucket.at_most(LONG, 0);
+        let next = pace.bucket.ready_at(1).saturating_sub(LONG);
         assert!(next < Duration::from_secs(60), "{kind:?}: {next:?}");
     }
 }
 
 #[test]
 fn provider_remaining_lowers_the_bucket_and_never_fills_it() {
-    let mut bucket = Bucket::new(Kind::Requests, 600);
-    bucket.at_most(LONG, 1_000);
-    assert!(bucket.ready_at(30) <= LONG);
-    bucket.at_most(LONG, 2);
-    assert!(bucket.ready_at(2) <= LONG && bucket.ready_at(3) > LONG);
-    bucket.at_most(LONG, 9);
-    assert!(bucket.ready_at(3) > LONG, "not filled");
-    bucket.set_limit(60_000);
-    assert_eq!(bucket.limit, 60_000);
-    bucket.set_limit(60);
-    assert!(bucket.ready_at(1) > LONG, "what was taken stays taken");
+    let mut pace = PaceLimit::new(Kind::Requests, 600);
+    pace.bucket.at_most(LONG, 1_000);
+    assert!(pace.bucket.ready_at(30) <= LONG);
+    pace.bucket.at_most(LONG, 2);
+    assert!(pace.bucket.ready_at(2) <= LONG && pace.bucket.ready_at(3) > LONG);
+    pace.bucket.at_most(LONG, 9);
+    assert!(pace.bucket.ready_at(3) > LONG, "not filled");
+    pace.set_limit(60_000);
+    assert_eq!(pace.limit, 60_000);
+    pace.set_limit(60);
+    assert!(pace.bucket.ready_at(1) > LONG, "what was taken stays taken");
 }
 
 #[test]
