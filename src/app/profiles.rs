@@ -177,10 +177,8 @@ impl ProfileFactory {
         for (name, config) in iter::once((ProfileName::oracle(), config.clone())).chain(others) {
             // The missing back end has been reported.
             if all_there {
-                report(
-                    self.choices(&config, &backends, money.contains(&name))
-                        .err(),
-                );
+                let choices = self.choices(&config, &backends, money.contains(&name));
+                report(choices.err());
             }
             if tools_known {
                 report(self.tools(&name, &config).err());
@@ -314,27 +312,19 @@ impl ProfileFactory {
 /// The profiles whose sessions spend from a budget of money: their own, a tenant's or key's, or that
 /// of a session whose sub-agents they are.
 fn with_money_budget(config: &Config) -> BTreeSet<ProfileName> {
-    let of_tenants = config.tenants.budgets().any(Budgets::limits_cost);
-    let limits = |config: &Config| {
-        let budget = &config.budget;
-        of_tenants
-            || budget
-                .max_cost_usd
-                .or(budget.session_max_cost_usd)
-                .is_some()
-    };
-    let own = config
-        .profiles
-        .iter()
-        .filter(|profile| limits(&profile.over(config)));
-    let mut found: BTreeSet<ProfileName> = own.map(|profile| profile.name.clone()).collect();
-    found.extend(limits(config).then(ProfileName::oracle));
-    // Sub-agents have sub-agents.
+    let budget = &config.budget;
+    let own = budget.max_cost_usd.or(budget.session_max_cost_usd);
+    if own.is_some() || config.tenants.budgets().any(Budgets::limits_cost) {
+        return config.profile_names().collect();
+    }
+    let mut found = BTreeSet::new();
     for _ in &config.profiles {
-        let below = config.profiles.iter();
-        let below = below.filter(|one| one.sub_agent_of.iter().any(|of| found.contains(of)));
-        let below: Vec<_> = below.map(|profile| profile.name.clone()).collect();
-        found.extend(below);
+        let limited = config.profiles.iter().filter(|one| {
+            let own = one.max_cost_usd.or(one.session_max_cost_usd);
+            own.is_some() || one.sub_agent_of.iter().any(|of| found.contains(of))
+        });
+        let limited: Vec<ProfileName> = limited.map(|one| one.name.clone()).collect();
+        found.extend(limited);
     }
     found
 }

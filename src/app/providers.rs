@@ -152,11 +152,8 @@ impl<'a> Providers<'a> {
     pub(super) fn choice(&self, provider: &str, model: &str) -> ModelChoice {
         let known = self.known(provider, model);
         let sizes = settings(model, &known);
-        let free = || {
-            [OFFLINE, Scripts::PROVIDER]
-                .contains(&provider)
-                .then_some(Price::FREE)
-        };
+        let is_free = [OFFLINE, Scripts::PROVIDER].contains(&provider);
+        let free = || is_free.then_some(Price::FREE);
         ModelChoice {
             context_window: sizes.context_window,
             max_output: sizes.max_output,

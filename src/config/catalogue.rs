@@ -1,7 +1,7 @@
 //! The catalogue of models: facts and prices, from the table that is compiled in, a newer one in the
 //! data directory, and the operator's list.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use serde::Deserialize;
 use toml::de::ValueDeserializer;
@@ -63,17 +63,11 @@ struct PriceFile {
 
 /// A price list is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("price list `{name}` {what}")]
-pub struct PricesError {
-    name: String,
-    what: String,
-}
+#[error("price list {0}")]
+pub struct PricesError(String);
 
-impl PricesError {
-    fn new(name: &str, what: &str) -> Self {
-        let [name, what] = [name, what].map(str::to_owned);
-        Self { name, what }
-    }
+fn refused(name: &str, what: impl fmt::Display) -> PricesError {
+    PricesError(format!("`{name}` {what}"))
 }
 
 impl Prices {
@@ -90,10 +84,11 @@ impl Prices {
     /// # Errors
     /// See [`PricesError`].
     pub fn parse(text: &str, name: &str) -> Result<Self, PricesError> {
-        let refused = |what: String| PricesError::new(name, &what);
         let PriceFile { price, .. } = toml::from_str(text)
-            .map_err(|error| refused(format!("is invalid: {}", error.to_string().trim_end())))?;
-        price.iter().try_for_each(check).map_err(refused)?;
+            .map_err(|error| format!("is invalid: {}", error.to_string().trim_end()))
+            .map_err(|what| refused(name, what))?;
+        let checked = price.iter().try_for_each(check);
+        checked.map_err(|what| refused(name, what))?;
         let (own, tables) = (price, Vec::new());
         Ok(Self { own, tables })
     }
@@ -106,7 +101,7 @@ impl Prices {
         if text.trim_start().starts_with('{') {
             let what =
                 "is JSON: turn litellm's table into ours with config/update_models.py --from";
-            return Err(PricesError::new(name, what));
+            return Err(refused(name, what));
         }
         let entries = Self::parse(text, name)?.own.len();
         let (date, own) = (head(text, "date"), Self::builtin().date().to_owned());
@@ -116,11 +111,11 @@ impl Prices {
         {
             let what = "is no table of models: it needs a `date`, and one model a line, as in \
                         config/models.toml; for prices of your own, set `budget.prices`";
-            return Err(PricesError::new(name, what));
+            return Err(refused(name, what));
         }
         if *date <= *own {
             let what = format!("is of {date}, and this program has one of {own}");
-            return Err(PricesError::new(name, &what));
+            return Err(refused(name, what));
         }
         Ok(())
     }

@@ -148,16 +148,12 @@ pub enum ChainReason {
 impl fmt::Display for ChainReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = Preset::key_variables().collect::<Vec<_>>().join(", ");
+        let no_key = format!("none of {names} is set");
         match self {
             Self::Set => f.write_str("as configured"),
             Self::Key(variable) => write!(f, "because {variable} is set"),
-            Self::Running(provider) => {
-                write!(
-                    f,
-                    "because {provider} is running and none of {names} is set"
-                )
-            }
-            Self::NoKey => write!(f, "because none of {names} is set"),
+            Self::Running(provider) => write!(f, "because {provider} is running and {no_key}"),
+            Self::NoKey => write!(f, "because {no_key}"),
         }
     }
 }

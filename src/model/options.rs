@@ -71,17 +71,11 @@ impl Capabilities {
 
     /// Whether the model takes this parameter with this value, which must be in OpenAI's range.
     pub fn takes(&self, parameter: Parameter, value: &Value) -> bool {
-        use Parameter::{FrequencyPenalty, LogitBias, PresencePenalty, Temperature, TopP};
-        let samples = [
-            Temperature,
-            TopP,
-            PresencePenalty,
-            FrequencyPenalty,
-            LogitBias,
-        ];
+        use Parameter::{ReasoningEffort, Seed, Temperature, Verbosity};
+        let samples = !matches!(parameter, Seed | ReasoningEffort | Verbosity);
         let is_too_high = |value: f64| value > f64::from(self.max_temperature);
         self.parameters.contains(&parameter)
-            && (self.sampling || !samples.contains(&parameter))
+            && (self.sampling || !samples)
             && (parameter != Temperature || !value.as_f64().is_some_and(is_too_high))
     }
 }

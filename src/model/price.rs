@@ -36,11 +36,9 @@ impl Price {
     /// budget.
     pub fn of(&self, usage: &Usage) -> NanoUsd {
         const MILLION: u128 = 1_000_000;
-        let reached = self
-            .tiers
-            .iter()
-            .filter(|(above, _)| usage.input_tokens > *above);
-        let tier = reached.max_by_key(|(above, _)| *above);
+        let reached = |(above, _): &&(u64, Self)| usage.input_tokens > *above;
+        let tiers = self.tiers.iter().filter(reached);
+        let tier = tiers.max_by_key(|(above, _)| *above);
         let price = tier.map_or(self, |(_, price)| price);
         let cached = usage.cached_tokens.min(usage.input_tokens);
         let uncached = usage.input_tokens - cached;
@@ -81,10 +79,8 @@ impl Retirement {
             Some(successor) => format!("use `{successor}`"),
             None => "choose another model".to_owned(),
         };
-        Some([
-            format!("the model `{model}` {verb} on {}", self.day),
-            instead,
-        ])
+        let what = format!("the model `{model}` {verb} on {}", self.day);
+        Some([what, instead])
     }
 }
 

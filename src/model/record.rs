@@ -129,11 +129,48 @@ pub enum Utterance {
     Answer,
 }
 
-/// A fact, by family.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-#[non_exhaustive]
-pub enum Fact {
+/// Declares the families of facts.
+macro_rules! families {
+    ($( $(#[$doc:meta])* $family:ident($fact:ident), )+) => {
+        /// A fact, by family.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[serde(untagged)]
+        #[non_exhaustive]
+        pub enum Fact {
+            $( $(#[$doc])* $family($fact), )+
+        }
+
+        impl Fact {
+            /// The name on the wire.
+            pub const fn kind(&self) -> &'static str {
+                match self {
+                    $( Self::$family(fact) => fact.kind(), )+
+                }
+            }
+
+            fn serialize_payload<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $( Self::$family(fact) => fact.serialize_payload(serializer), )+
+                }
+            }
+
+            /// `None` if the name is unknown.
+            fn read(kind: &str, payload: &str) -> Option<serde_json::Result<Self>> {
+                None$( .or_else(|| Some($fact::read(kind, payload)?.map(Self::$family))) )+
+            }
+        }
+
+        $(
+            impl From<$fact> for Fact {
+                fn from(fact: $fact) -> Self {
+                    Self::$family(fact)
+                }
+            }
+        )+
+    };
+}
+
+families! {
     /// `session.*`
     Session(SessionFact),
     /// `query.*`
@@ -158,41 +195,11 @@ pub enum Fact {
     Control(ControlFact),
 }
 
-/// Does the same with the fact of each family.
-macro_rules! of_family {
-    ($all:expr, $fact:ident => $done:expr) => {
-        match $all {
-            Fact::Session($fact) => $done,
-            Fact::Query($fact) => $done,
-            Fact::Turn($fact) => $done,
-            Fact::Signal($fact) => $done,
-            Fact::Tool($fact) => $done,
-            Fact::Approval($fact) => $done,
-            Fact::Budget($fact) => $done,
-            Fact::Agent($fact) => $done,
-            Fact::Llm($fact) => $done,
-            Fact::Supervisor($fact) => $done,
-            Fact::Control($fact) => $done,
-        }
-    };
-}
-
-impl Fact {
-    /// The name on the wire.
-    pub const fn kind(&self) -> &'static str {
-        of_family!(self, fact => fact.kind())
-    }
-
-    fn serialize_payload<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        of_family!(self, fact => fact.serialize_payload(serializer))
-    }
-}
-
 /// Declares a family of facts: variant, name on the wire, payload.
 macro_rules! facts {
     (
         $(#[$doc:meta])*
-        $family:ident in $fact:ident {
+        $family:ident {
             $( $(#[$vdoc:meta])* $variant:ident($payload:ty) = $kind:literal, )+
         }
     ) => {
@@ -225,21 +232,11 @@ macro_rules! facts {
             }
 
             /// `None` if the name is of another family.
-            pub(super) fn read(
-                kind: &str,
-                payload: &str,
-            ) -> Option<serde_json::Result<crate::model::record::Fact>> {
-                let read = match kind {
+            pub(super) fn read(kind: &str, payload: &str) -> Option<serde_json::Result<Self>> {
+                Some(match kind {
                     $( $kind => serde_json::from_str(payload).map(Self::$variant), )+
                     _ => return None,
-                };
-                Some(read.map(Into::into))
-            }
-        }
-
-        impl From<$family> for crate::model::record::Fact {
-            fn from(fact: $family) -> Self {
-                Self::$fact(fact)
+                })
             }
         }
     };

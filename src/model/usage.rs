@@ -147,7 +147,7 @@ impl Sum for Usage {
 
 /// Amounts of money as US dollars, exact to a millionth.
 pub(crate) mod usd {
-    use serde::{Deserializer, Serializer, de};
+    use serde::{Deserializer, Serialize as _, Serializer, de};
 
     use super::NanoUsd;
     use crate::model::decimal;
@@ -170,10 +170,7 @@ pub(crate) mod usd {
         money: &Option<NanoUsd>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        match money {
-            Some(money) => serializer.serialize_some(&dollars(*money)),
-            None => serializer.serialize_none(),
-        }
+        money.map(dollars).serialize(serializer)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(

@@ -6,7 +6,7 @@ use memchr::{memchr, memchr2};
 
 use super::view::{View, visit};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Fence {
     mark: u8,
     length: usize,
@@ -26,58 +26,53 @@ pub(super) enum Line {
     Undecided,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum FenceState {
-    Indent(u8),
-    Marks(Fence),
-    Tail(Fence),
-}
-
-#[derive(Debug)]
+/// Examines a line until it is known to be no fence.
+#[derive(Debug, Default)]
 pub(super) struct LineProbe {
     at: usize,
-    state: FenceState,
+    /// The number of spaces before the marks.
+    indent: u8,
+    /// The marks so far.
+    fence: Fence,
+    /// Whether the marks are complete.
+    is_tail: bool,
+    pub(super) is_plain: bool,
 }
 
 impl LineProbe {
-    pub(super) const fn new(start: usize) -> Self {
+    pub(super) fn new(start: usize) -> Self {
         Self {
             at: start,
-            state: FenceState::Indent(0),
+            ..Self::default()
         }
     }
 
     pub(super) fn run(&mut self, purpose: Purpose, view: View<'_>) -> Line {
-        loop {
-            let byte = view.byte(self.at);
-            if byte.is_none() && !view.is_last() {
-                return Line::Undecided;
-            }
-            match self.state {
-                FenceState::Indent(spaces) => match byte {
-                    Some(b' ') if spaces < 3 => self.state = FenceState::Indent(spaces + 1),
-                    Some(mark @ (b'`' | b'~')) => {
-                        self.state = FenceState::Marks(Fence { mark, length: 1 });
-                    }
-                    Some(_) | None => return Line::Plain,
-                },
-                FenceState::Marks(Fence { mark, length }) if byte == Some(mark) => {
-                    let length = length + 1;
-                    self.state = FenceState::Marks(Fence { mark, length });
+        while !self.is_plain && !self.is_tail {
+            match view.byte(self.at) {
+                None if !view.is_last() => return Line::Undecided,
+                Some(b' ') if self.fence.length == 0 && self.indent < 3 => self.indent += 1,
+                Some(mark @ (b'`' | b'~')) if [0, mark].contains(&self.fence.mark) => {
+                    self.fence.mark = mark;
+                    self.fence.length += 1;
                 }
-                FenceState::Marks(fence) if fence.fits(purpose) => {
-                    self.state = FenceState::Tail(fence);
+                _ => {
+                    self.is_tail = self.fence.fits(purpose);
+                    self.is_plain = !self.is_tail;
                     continue;
                 }
-                FenceState::Marks(_) => return Line::Plain,
-                FenceState::Tail(fence) => return self.tail(fence, purpose, view),
             }
             visit(1);
             self.at += 1;
         }
+        match self.is_plain {
+            true => Line::Plain,
+            false => self.tail(purpose, view),
+        }
     }
 
-    fn tail(&mut self, fence: Fence, purpose: Purpose, view: View<'_>) -> Line {
+    fn tail(&mut self, purpose: Purpose, view: View<'_>) -> Line {
+        let fence = self.fence;
         let rest = view.bytes_from(self.at);
         let stop = match purpose {
             // A backtick after a run of backticks makes the run inline code.
@@ -89,7 +84,10 @@ impl LineProbe {
         self.at += stop.unwrap_or(rest.len());
         match stop.map(|offset| rest[offset]) {
             Some(b'\n') => Line::Fence(fence, self.at + 1),
-            Some(_) => Line::Plain,
+            Some(_) => {
+                self.is_plain = true;
+                Line::Plain
+            }
             None if view.is_last() => Line::Fence(fence, self.at),
             None => Line::Undecided,
         }

@@ -3,12 +3,12 @@
 //! **Invariants:** tokens are shown in order, each at most once; no token is shown while a signal
 //! tag before it is open, or while it is in a fence that may be the reply's signal.
 
-use memchr::memchr3;
+use memchr::memchr3_iter;
 
 use super::{
     block::{Block, BlockNesting, NearMiss},
     fields,
-    lone::{LoneFence, Rejected, check_blank},
+    lone::{LoneFence, is_blank},
     mark::{self, Mark},
     read,
     scan::{Offer, Scanner, Token, TokenKind},
@@ -89,7 +89,7 @@ impl SignalFilter {
     pub(super) fn first_needed(&self) -> usize {
         self.pending
             .first()
-            .map_or(self.scanner.position(), |pending| pending.token.span.start)
+            .map_or(self.scanner.at, |pending| pending.token.span.start)
     }
 
     const fn is_holding(&self) -> bool {
@@ -144,32 +144,30 @@ impl SignalFilter {
 
     /// Gives the fence up if it contains, or precedes, anything but one block or call.
     fn check_fence(&mut self, token: Token, view: View<'_>) {
-        let Some((_, fence)) = &mut self.fence else {
-            return;
-        };
-        let checked = match token.kind {
-            TokenKind::FenceBody => fence.feed(view.until(token.span.end, WindowEnd::MayGrow)),
-            TokenKind::FenceClose => fence.feed(view.until(token.span.start, WindowEnd::None)),
-            TokenKind::Text => check_blank(token, view),
-            TokenKind::Thought | TokenKind::Hidden | TokenKind::Over => Ok(()),
-            _anything_else => Err(Rejected),
-        };
-        if checked.is_err() {
-            self.fence = None;
-        }
+        self.fence.take_if(|(_, fence)| {
+            let fits = match token.kind {
+                TokenKind::FenceBody => fence.feed(view.until(token.span.end, WindowEnd::MayGrow)),
+                TokenKind::FenceClose => fence.feed(view.until(token.span.start, WindowEnd::None)),
+                TokenKind::Text => is_blank(token, view),
+                TokenKind::Thought | TokenKind::Hidden | TokenKind::Over => true,
+                _anything_else => false,
+            };
+            !fits
+        });
     }
 
     /// Replaces the tokens of a fence, which ends at `end`, by the call that fills it.
     fn take_fenced_call(&mut self, end: usize) {
-        let fence = self.fence.take_if(|(_, fence)| !fence.written().is_empty());
-        if let Some((first, mut fence)) = fence {
+        let is_call = |(_, fence): &mut (usize, LoneFence)| !fence.inner.written.is_empty();
+        let fence = self.fence.take_if(is_call);
+        if let Some((first, fence)) = fence {
             let span = Span::new(self.pending[first].token.span.start, end);
             self.pending.truncate(first);
             self.push_pending(Token {
                 kind: TokenKind::Call,
                 span,
             });
-            let written = fence.written().drain(..).map(|written| Written {
+            let written = fence.inner.written.into_iter().map(|written| Written {
                 span,
                 is_marked: false,
                 ..written
@@ -232,11 +230,7 @@ impl SignalFilter {
 
     /// Ends the reply: open tags never close, and the last fence may count.
     fn finish(&mut self, view: View<'_>, out: &mut String) {
-        if let Some((_, fence)) = &mut self.fence
-            && fence.feed(view).is_err()
-        {
-            self.fence = None;
-        }
+        self.fence.take_if(|(_, fence)| !fence.feed(view));
         self.take_fenced_call(view.end());
         let from = self.finish_thought(out);
         let opens_block = |pending: &PendingToken| {
@@ -245,13 +239,11 @@ impl SignalFilter {
         if let Some(opening) = self.pending[from..].iter().position(opens_block) {
             self.record_block(from + opening, view);
         }
-        if self.block.is_some() {
-            self.fence = None;
-        }
         let mut pending = std::mem::take(&mut self.pending);
-        if let Some((first, fence)) = self.fence.take() {
+        let fence = self.fence.take().filter(|_| self.block.is_none());
+        if let Some((first, fence)) = fence {
             pending.truncate(first);
-            self.block = fence.into_block();
+            self.block = fence.block;
         }
         let end = pending.last().map_or(0, |pending| pending.token.span.end);
         let (mut next, mut shown) = (from, Vec::new());
@@ -328,25 +320,17 @@ impl SignalFilter {
         if self.is_holding() || !self.scanner.is_at_undecided_backticks(view) {
             return;
         }
-        let from = self.shown.max(self.scanner.position());
-        let mut to = from;
-        loop {
-            let rest = view.bytes_from(to);
-            let found = memchr3(b'<', b'[', 0xE2, rest);
-            visit(found.unwrap_or(rest.len()) + 1);
-            match found {
-                None => to = view.end(),
-                Some(offset) => {
-                    to += offset;
-                    let is_tag = rest[offset] == b'<' && tag::may_begin(&rest[offset + 1..]);
-                    if !is_tag && mark::at(view.text_from(to)).0 == Mark::Absent {
-                        to += 1;
-                        continue;
-                    }
-                }
-            }
-            break;
-        }
+        let from = self.shown.max(self.scanner.at);
+        let rest = view.text_from(from);
+        let may_hide = |at: &usize| {
+            let text = &rest[*at..];
+            let name = text.strip_prefix('<').map(str::as_bytes);
+            name.is_some_and(tag::may_begin) || mark::at(text).0 != Mark::Absent
+        };
+        let found = memchr3_iter(b'<', b'[', 0xE2, rest.as_bytes()).find(may_hide);
+        let length = found.unwrap_or(rest.len());
+        visit(length + 1);
+        let to = from + length;
         self.emit(Span::new(from, to), view, out);
         self.shown = to;
     }

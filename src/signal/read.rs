@@ -127,14 +127,8 @@ fn fault(written: &Written) -> String {
 fn interpret(block: &Block, view: View<'_>, at: Timestamp) -> Finding {
     let raw_xml = view.slice(block.whole).to_owned();
     visit(raw_xml.len());
-    let from = block.inside.start;
-    let nested: Vec<_> = block
-        .nested
-        .iter()
-        .map(|n| n.start - from..n.end - from)
-        .collect();
-    let elements = fields::elements(view.slice(block.inside), &nested);
-    visit(block.inside.end - from);
+    let elements = fields::elements(block, view);
+    visit(block.inside.end - block.inside.start);
     let opening = view.slice(block.opening);
     let confidence = confidence(&elements, opening);
     let fields = kind(opening).and_then(|kind| {

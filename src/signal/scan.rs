@@ -85,14 +85,14 @@ pub(super) struct Offer {
     pub(super) is_text: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Scanner {
-    at: usize,
+    /// The first byte that belongs to no token yet.
+    pub(super) at: usize,
     region: Region,
-    /// Examines the line until it is known to be no fence.
-    line: Option<LineProbe>,
-    /// Whether the line is white space so far.
-    blank: bool,
+    line: LineProbe,
+    /// Whether the line has text besides white space so far.
+    has_text: bool,
     ticks: BacktickRuns,
     tag: Option<TagProbe>,
     queued: Option<Token>,
@@ -107,40 +107,20 @@ pub(super) struct Scanner {
     struck: bool,
 }
 
-impl Default for Scanner {
-    fn default() -> Self {
-        Self::new(0, Offer::default())
-    }
-}
-
 impl Scanner {
     pub(super) fn new(start: usize, offer: Offer) -> Self {
         Self {
             at: start,
-            region: Region::Prose,
-            line: Some(LineProbe::new(start)),
-            blank: true,
-            ticks: BacktickRuns::default(),
-            tag: None,
-            queued: None,
+            line: LineProbe::new(start),
             offer,
-            written: Vec::new(),
-            failed: 0,
-            begun: false,
-            mentioned: false,
-            struck: false,
+            ..Self::default()
         }
-    }
-
-    /// The first byte that belongs to no token yet.
-    pub(super) const fn position(&self) -> usize {
-        self.at
     }
 
     /// Whether a run of backticks within a line is undecided.
     pub(super) fn is_at_undecided_backticks(&self, view: View<'_>) -> bool {
         matches!(self.region, Region::Prose)
-            && self.line.is_none()
+            && self.line.is_plain
             && view.byte(self.at) == Some(b'`')
     }
 
@@ -176,7 +156,7 @@ impl Scanner {
 
     fn prose(&mut self, view: View<'_>) -> Option<Token> {
         loop {
-            match self.line_is(Purpose::Open, view) {
+            match self.line.run(Purpose::Open, view) {
                 Line::Plain => {}
                 Line::Fence(fence, end) => {
                     self.region = Region::InFence(fence);
@@ -185,7 +165,7 @@ impl Scanner {
                 Line::Undecided => return None,
             }
             let mut rest = view.bytes_from(self.at);
-            if self.blank {
+            if !self.has_text {
                 let is_white = |byte: &&u8| byte.is_ascii_whitespace() && **byte != b'\n';
                 let white = rest.iter().take_while(is_white).count();
                 visit(white);
@@ -239,7 +219,7 @@ impl Scanner {
 
     /// Called at text.
     const fn begin(&mut self) {
-        (self.blank, self.begun) = (false, true);
+        (self.has_text, self.begun) = (true, true);
     }
 
     /// The mark or the tag of a signal that begins here.
@@ -259,7 +239,7 @@ impl Scanner {
         match mark {
             Mark::Part if !view.is_last() => Tag::Undecided,
             Mark::Part | Mark::Absent => Tag::Text,
-            Mark::Thought(Some(_)) if !self.blank => {
+            Mark::Thought(Some(_)) if self.has_text => {
                 self.mentioned = true;
                 Tag::Text
             }
@@ -296,9 +276,9 @@ impl Scanner {
         let is_mention = self.mentioned
             || after.starts_with(['.', ',', ';', ':', ')', '\'', '"'])
             || next_word.starts_with(char::is_lowercase);
-        match self.blank {
-            false if is_mention => Tag::Text,
-            false if after.len() < 2 && !view.is_last() => Tag::Undecided,
+        match self.has_text {
+            true if is_mention => Tag::Text,
+            true if after.len() < 2 && !view.is_last() => Tag::Undecided,
             _ => Tag::Token(TokenKind::ThoughtEnd, end),
         }
     }
@@ -410,7 +390,7 @@ impl Scanner {
 
     fn in_fence(&mut self, fence: Fence, view: View<'_>) -> Option<Token> {
         loop {
-            match self.line_is(Purpose::Close(fence), view) {
+            match self.line.run(Purpose::Close(fence), view) {
                 Line::Plain => {}
                 Line::Fence(_, end) => {
                     self.region = Region::Prose;
@@ -459,17 +439,6 @@ impl Scanner {
         self.at = view.end();
     }
 
-    fn line_is(&mut self, purpose: Purpose, view: View<'_>) -> Line {
-        let Some(probe) = &mut self.line else {
-            return Line::Plain;
-        };
-        let line = probe.run(purpose, view);
-        if line == Line::Plain {
-            self.line = None;
-        }
-        line
-    }
-
     fn line_token(&mut self, kind: TokenKind, end: usize) -> Token {
         let span = Span::new(self.at, end);
         self.at = end;
@@ -486,15 +455,15 @@ impl Scanner {
         if kind == TokenKind::Hidden {
             self.next_line();
         } else if memchr(b'\n', tag).is_some() {
-            self.ticks.next_line();
+            self.ticks = BacktickRuns::default();
         }
         Token { kind, span }
     }
 
     /// Called at the start of the new line.
     fn next_line(&mut self) {
-        self.line = Some(LineProbe::new(self.at));
-        self.blank = true;
-        self.ticks.next_line();
+        self.line = LineProbe::new(self.at);
+        self.has_text = false;
+        self.ticks = BacktickRuns::default();
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn parse_fields(
     let mut fields = Fields { kind, elements };
     Ok(match kind {
         SignalType::NeedTurn => SignalFields::NeedTurn(NeedTurn {
-            reason: fields.text("reason", SENTENCE)?,
+            reason: fields.required("reason", text(SENTENCE))?,
             expected_turns: fields.optional("expected_turns", integer(EXPECTED_TURNS))?,
             extra: fields.into_extra(),
         }),
@@ -42,25 +42,25 @@ pub(super) fn parse_fields(
         }),
         SignalType::Stuck => SignalFields::Stuck(Stuck {
             attempted: fields.required("attempted", nonempty_list)?,
-            blocker: fields.text("blocker", SENTENCE)?,
+            blocker: fields.required("blocker", text(SENTENCE))?,
             suggestions: fields.optional("suggestions", list)?,
             extra: fields.into_extra(),
         }),
         SignalType::NeedCapability => SignalFields::NeedCapability(NeedCapability {
-            capability: fields.text("capability", CAPABILITY)?,
-            reason: fields.text("reason", SENTENCE)?,
+            capability: fields.required("capability", text(CAPABILITY))?,
+            reason: fields.required("reason", text(SENTENCE))?,
             workaround: fields.optional("workaround", text(NOTE))?,
             extra: fields.into_extra(),
         }),
         SignalType::PartialAnswer => SignalFields::PartialAnswer(PartialAnswer {
-            missing: fields.text("missing", SENTENCE)?,
+            missing: fields.required("missing", text(SENTENCE))?,
             caveat: fields.optional("caveat", text(NOTE))?,
             extra: fields.into_extra(),
         }),
         SignalType::DelegationRecommended => {
             SignalFields::DelegationRecommended(DelegationRecommended {
-                reason: fields.text("reason", SENTENCE)?,
-                scope: fields.text("scope", SENTENCE)?,
+                reason: fields.required("reason", text(SENTENCE))?,
+                scope: fields.required("scope", text(SENTENCE))?,
                 further_scopes: fields.optional("further_scopes", scopes)?,
                 estimated_tokens: fields.optional("estimated_tokens", integer(ESTIMATED_TOKENS))?,
                 subagent_type: fields.optional("subagent_type", text(SUBAGENT_TYPE))?,
@@ -95,10 +95,6 @@ impl<'a> Fields<'a> {
             .take(name)
             .ok_or_else(|| format!("a {kind} signal needs the field `{name}`, which is missing"))?;
         self.read(name, value, read)
-    }
-
-    fn text(&mut self, name: &str, limits: RangeInclusive<usize>) -> Result<String, FieldError> {
-        self.required(name, text(limits))
     }
 
     /// Treats an empty optional element as absent.

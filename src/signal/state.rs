@@ -25,8 +25,12 @@ impl SignalState {
     /// Counts a turn with a signal.
     pub fn record_signal(&mut self, signal: &Arc<Signal>) {
         // Silence resets the count, so the same topic starts over.
-        self.same_topic = match (Topic::of(signal), self.last_topic()) {
-            (Some(topic), Some(before)) if topic.is(&before) => self.same_topic + 1,
+        self.same_topic = match (topic(signal), self.last_topic()) {
+            (Some((kind, words)), Some((before, earlier)))
+                if kind == before && same_words(words, earlier) =>
+            {
+                self.same_topic + 1
+            }
             (Some(_), _) => 1,
             (None, _) => 0,
         };
@@ -48,7 +52,7 @@ impl SignalState {
     /// Number of consecutive turns with the same `need_turn` reason.
     pub fn consecutive_same_reason(&self) -> u32 {
         let topic = self.last_topic();
-        let reason = topic.filter(|topic| topic.kind == LoopKind::Reason);
+        let reason = topic.filter(|(kind, _)| *kind == LoopKind::Reason);
         reason.map_or(0, |_| self.same_topic)
     }
 
@@ -59,37 +63,26 @@ impl SignalState {
 
     /// Returns the kind of a loop and its repeated words, if there is a loop.
     pub fn reason_loop(&self) -> Option<(LoopKind, String)> {
-        let topic = self.last_topic()?;
-        (self.same_topic >= LOOP_THRESHOLD).then(|| (topic.kind, topic.words.to_owned()))
+        let (kind, words) = self.last_topic()?;
+        (self.same_topic >= LOOP_THRESHOLD).then(|| (kind, words.to_owned()))
     }
 
-    fn last_topic(&self) -> Option<Topic<'_>> {
-        Topic::of(self.last_signal()?)
-    }
-}
-
-struct Topic<'a> {
-    kind: LoopKind,
-    words: &'a str,
-}
-
-impl<'a> Topic<'a> {
-    fn of(signal: &'a Signal) -> Option<Self> {
-        let (kind, words) = match &signal.fields {
-            SignalFields::NeedTurn(need) => (LoopKind::Reason, &need.reason),
-            SignalFields::NeedCapability(need) => (LoopKind::Capability, &need.capability),
-            SignalFields::DelegationRecommended(wish) => (LoopKind::Delegation, &wish.scope),
-            _ => return None,
-        };
-        Some(Self { kind, words })
-    }
-
-    /// Ignores letter case and white space.
-    fn is(&self, other: &Self) -> bool {
-        self.kind == other.kind && same_words(self.words, other.words)
+    fn last_topic(&self) -> Option<(LoopKind, &str)> {
+        topic(self.last_signal()?)
     }
 }
 
+/// What a signal is about.
+fn topic(signal: &Signal) -> Option<(LoopKind, &str)> {
+    match &signal.fields {
+        SignalFields::NeedTurn(need) => Some((LoopKind::Reason, &need.reason)),
+        SignalFields::NeedCapability(need) => Some((LoopKind::Capability, &need.capability)),
+        SignalFields::DelegationRecommended(wish) => Some((LoopKind::Delegation, &wish.scope)),
+        _ => None,
+    }
+}
+
+/// Ignores letter case and white space.
 fn same_words(one: &str, other: &str) -> bool {
     let words = |text: &str| {
         let words = text.split_whitespace();

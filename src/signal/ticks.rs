@@ -26,18 +26,6 @@ pub(super) struct BacktickRuns {
 }
 
 impl BacktickRuns {
-    pub(super) fn next_line(&mut self) {
-        if self.scanned == 0 {
-            return;
-        }
-        self.scanned = 0;
-        self.unfinished = None;
-        self.line_ended = false;
-        self.runs.clear();
-        // `clear` takes time in proportion to the capacity, which one odd line may have made large.
-        self.starts_by_length = HashMap::new();
-    }
-
     pub(super) fn pass(&mut self, start: usize, view: View<'_>) -> InlineCode {
         self.scan(start, view);
         while self.runs.front().is_some_and(|run| run.0 < start) {

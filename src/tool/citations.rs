@@ -141,19 +141,15 @@ impl<'a> LineCounts<'a> {
         if self.lines.len() >= MAX_FILES {
             return 0;
         }
-        let lines = self.count(path);
+        let lines = self.count(path).unwrap_or(0);
         self.lines.insert(path.to_owned(), lines);
         lines
     }
 
-    fn count(&mut self, path: &str) -> u64 {
+    fn count(&mut self, path: &str) -> Option<u64> {
         // A reader of a citation opens the path exactly as written.
-        if self.root.path().join(path).symlink_metadata().is_err() {
-            return 0;
-        }
-        let Ok(opened) = self.root.open_file(path) else {
-            return 0;
-        };
+        self.root.path().join(path).symlink_metadata().ok()?;
+        let opened = self.root.open_file(path).ok()?;
         let limits = WindowLimits {
             bytes: 0,
             line_chars: 0,
@@ -163,12 +159,10 @@ impl<'a> LineCounts<'a> {
         let first = Span { start: 1, end: 1 };
         let never = CancellationToken::new();
         // A file that cannot be read completely has no reliable lines.
-        let Ok(window) = window::read(opened.file.take(most), first, limits, &never) else {
-            return 0;
-        };
+        let window = window::read(opened.file.take(most), first, limits, &never).ok()?;
         self.left -= opened.size.min(most);
         match window.total {
-            Total::Exactly(lines) | Total::AtLeast(lines) => lines,
+            Total::Exactly(lines) | Total::AtLeast(lines) => Some(lines),
         }
     }
 }

@@ -90,7 +90,7 @@ fn tool(git: Git, deadline: Duration) -> FnTool {
     FnTool::new(spec, move |arguments: HistoryArguments, _| {
         let (git, turns) = (Arc::clone(&git), turns.clone());
         async move {
-            let wanted = arguments.wanted(git.root())?;
+            let wanted = arguments.wanted(&git.root)?;
             let _turn = turns.permit().await?;
             let repository = git.repository(Instant::now() + deadline).await?;
             match &wanted.commit {

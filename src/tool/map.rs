@@ -110,7 +110,7 @@ fn map(
     let head = format!(
         "{}{}, {} with an outline\n",
         counted(listing.files.len() as u64, "file"),
-        place.words(),
+        place.words,
         outlines.files.len()
     );
     let share = if focus.is_empty() { 3 } else { 5 };
@@ -201,11 +201,10 @@ fn choose<'a>(
         room = left;
         mine.extend(fresh);
     }
-    let mut shown: Vec<(&OutlinedFile, Vec<usize>)> = Vec::new();
-    for (file, places) in files.iter().zip(chosen).filter(|(_, at)| !at.is_empty()) {
-        shown.push((file, places.into_iter().collect()));
-    }
+    let shown = files.iter().zip(chosen).filter(|(_, at)| !at.is_empty());
     shown
+        .map(|(file, at)| (file, at.into_iter().collect()))
+        .collect()
 }
 
 fn notes(

@@ -91,7 +91,8 @@ impl Symbol {
 
 /// Outlines a text; the path determines its language.
 pub fn outline(path: &str, text: &str) -> Vec<Symbol> {
-    let text = head_of(text);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = &text[..text.floor_char_boundary(MAX_TEXT)];
     let Some(language) = Language::of(path, text) else {
         return Vec::new();
     };
@@ -144,9 +145,4 @@ pub fn qualified(path: &str, symbols: &[Symbol], symbol: &Symbol) -> String {
     }
     names.reverse();
     names.join(joint)
-}
-
-fn head_of(text: &str) -> &str {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    &text[..text.floor_char_boundary(MAX_TEXT)]
 }

@@ -258,7 +258,7 @@ pub(super) struct Scope {
     start: PathBuf,
     globs: Override,
     /// For the model: ` in …`, or empty for the whole project.
-    words: String,
+    pub(super) words: String,
 }
 
 impl Scope {
@@ -321,10 +321,6 @@ impl Scope {
         let above = self.start.ancestors().skip(1);
         let above = above.take_while(|folder| folder.starts_with(top));
         above.map(Path::to_path_buf).collect()
-    }
-
-    pub(super) fn words(&self) -> &str {
-        &self.words
     }
 }
 

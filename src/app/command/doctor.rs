@@ -202,11 +202,8 @@ impl ProviderChecks<'_> {
             return Ok(());
         }
         let probe_reply = ask(report, "a tool call", probe::calling(model)).await;
-        report.add(probe::of_call(
-            &probe_reply,
-            provider,
-            remote.refuses_tools(model),
-        ))?;
+        let refused = remote.refuses_tools(model);
+        report.add(probe::of_call(&probe_reply, provider, refused))?;
         if let Some(request) = probe::answering(model, &probe_reply) {
             let probe_reply = ask(report, "the tool's result", request).await;
             report.add(probe::of_answer(&probe_reply, provider))?;

@@ -50,7 +50,11 @@ pub(super) fn serve(more: &[Setting], context: CommandContext<'_>) -> Result<(),
             false => AuthMode::Open,
         };
         // Bound first, so that a process that finds the address taken opens no journal.
-        let listener = Listener::bind(&settings, auth).map_err(bind_failed)?;
+        let listener = Listener::bind(&settings, auth).map_err(|error| match error {
+            // Only an address in use is no wrong setting: it may be free later.
+            BindError::Taken { .. } => CliError::failed(error),
+            _ => CliError::usage(error),
+        })?;
         let stored = storage.open_to_serve(config).await?;
         let journal = stored.journal();
         let mut system = builder.journal(Arc::clone(&journal)).start().await?;
@@ -143,16 +147,6 @@ fn reading(
                 let problems = problems.iter().map(ToString::to_string);
                 Err(problems.chain(keys).collect())
             }
-        }
-    }
-}
-
-/// Only an address in use is no wrong setting: it may be free later.
-fn bind_failed(error: BindError) -> CliError {
-    match error {
-        BindError::Taken { .. } => CliError::failed(error),
-        BindError::Keyless | BindError::Unguarded { .. } | BindError::Refused { .. } => {
-            CliError::usage(error)
         }
     }
 }

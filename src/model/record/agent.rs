@@ -208,7 +208,7 @@ pub struct EscalationRaised {
 
 facts! {
     /// The runtime's steering.
-    AgentFact in Agent {
+    AgentFact {
         /// See [`LoopDetected`].
         LoopDetected(LoopDetected) = "loop.detected",
         /// See [`FallbackTriggered`].

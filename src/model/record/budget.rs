@@ -44,7 +44,7 @@ pub struct AmountBudget {
 
 facts! {
     /// `budget.*`
-    BudgetFact in Budget {
+    BudgetFact {
         /// See [`IterationWarning`].
         IterationWarning(IterationWarning) = "budget.iteration.warning",
         /// See [`IterationExceeded`].

@@ -12,10 +12,7 @@ use memchr::memmem;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::{
-    AgentFact, ApprovalFact, BudgetFact, ControlFact, Fact, LlmFact, QueryFact, Record,
-    SessionFact, SignalFact, SupervisorFact, ToolFact, TurnFact,
-};
+use super::{Fact, QueryFact, Record, SignalFact, ToolFact, TurnFact};
 use crate::model::{
     id::{QueryId, Turn},
     message::{Message, Part},
@@ -159,7 +156,8 @@ impl<'a> Encoded<'a> {
         earlier: Option<&Record>,
     ) -> Result<Record, DecodeError> {
         let Body { query, turn, .. } = self.0;
-        let mut fact = fact(kind, self.0.payload.get())?;
+        let read = Fact::read(kind, self.0.payload.get());
+        let mut fact = read.ok_or_else(|| DecodeError::UnknownKind(kind.to_owned()))??;
         if let Some((back, part, start, length)) = self.0.place {
             let source = match back {
                 0 => Some(&fact),
@@ -224,33 +222,14 @@ fn with_text(mut fact: Fact, text: &str) -> Fact {
     fact
 }
 
-fn fact(kind: &str, payload: &str) -> Result<Fact, DecodeError> {
-    type Read = fn(&str, &str) -> Option<serde_json::Result<Fact>>;
-    const FAMILIES: &[Read] = &[
-        SessionFact::read,
-        QueryFact::read,
-        TurnFact::read,
-        SignalFact::read,
-        ToolFact::read,
-        ApprovalFact::read,
-        BudgetFact::read,
-        AgentFact::read,
-        LlmFact::read,
-        SupervisorFact::read,
-        ControlFact::read,
-    ];
-    let read = FAMILIES.iter().find_map(|read| read(kind, payload));
-    Ok(read.ok_or_else(|| DecodeError::UnknownKind(kind.to_owned()))??)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::{
         Attempt, By, CallId, Limits, NanoUsd, Outcome, Role, StopReason, ToolCall, Usage,
         record::{
-            Accepted, ChildCancel, ChildStart, Ending, InboxPosition, QueryFinished, Replied,
-            SignalPresence, ToolRequested,
+            Accepted, AgentFact, ChildCancel, ChildStart, Ending, InboxPosition, QueryFinished,
+            Replied, SignalPresence, ToolRequested,
         },
         signal::Rejection,
     };
@@ -363,7 +342,8 @@ mod tests {
             "type": "need_turn", "fields": {"reason": "more"}, "confidence": 0.5,
             "raw_xml": raw_xml, "timestamp": AT,
         });
-        let emitted = fact("signal.emitted", &emitted.to_string()).unwrap();
+        let emitted = Fact::read("signal.emitted", &emitted.to_string());
+        let emitted = emitted.unwrap().unwrap();
         vec![
             record(TurnFact::Replied(replied)),
             record(emitted),

@@ -138,7 +138,7 @@ pub struct Noted {}
 
 facts! {
     /// `control.*`
-    ControlFact in Control {
+    ControlFact {
         /// The query was paused: no model call or tool starts.
         Paused(Act) = "control.paused",
         /// The query was resumed.

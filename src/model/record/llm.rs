@@ -181,7 +181,7 @@ pub struct RateLimitCleared {
 
 facts! {
     /// `llm.*`
-    LlmFact in Llm {
+    LlmFact {
         /// See [`Retried`].
         Retried(Retried) = "llm.retried",
         /// See [`FailedOver`].

@@ -100,7 +100,7 @@ pub struct AnswerRejected {
 
 facts! {
     /// `query.*`
-    QueryFact in Query {
+    QueryFact {
         /// See [`Accepted`].
         Accepted(Accepted) = "query.accepted",
         /// Of earlier versions, without effect.

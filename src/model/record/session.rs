@@ -73,7 +73,7 @@ pub struct Quarantined {
 
 facts! {
     /// `session.*`
-    SessionFact in Session {
+    SessionFact {
         /// See [`Opened`].
         Opened(Opened) = "session.opened",
         /// Instructions and earlier messages from elsewhere.
@@ -118,7 +118,7 @@ pub struct Restarted {
 
 facts! {
     /// `supervisor.*`
-    SupervisorFact in Supervisor {
+    SupervisorFact {
         /// See [`Restarted`].
         Restarted(Restarted) = "supervisor.restarted",
     }

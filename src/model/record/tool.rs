@@ -90,7 +90,7 @@ pub struct Returned {
 
 facts! {
     /// `tool.*`
-    ToolFact in Tool {
+    ToolFact {
         /// See [`Requested`].
         Requested(Requested) = "tool.requested",
         /// See [`CallStarted`].
@@ -146,7 +146,7 @@ pub struct ApprovalAnswered {
 
 facts! {
     /// `approval.*`
-    ApprovalFact in Approval {
+    ApprovalFact {
         /// A call waits for approval.
         Requested(ApprovalRequested) = "approval.requested",
         /// See [`ApprovalAnswered`].

@@ -114,7 +114,7 @@ pub struct Replied {
 
 facts! {
     /// `turn.*`
-    TurnFact in Turn {
+    TurnFact {
         /// See [`Started`].
         Started(Started) = "turn.started",
         /// See [`TurnRestarted`].
@@ -126,7 +126,7 @@ facts! {
 
 facts! {
     /// `signal.*`
-    SignalFact in Signal {
+    SignalFact {
         /// The reply's signal.
         Emitted(Arc<Signal>) = "signal.emitted",
         /// The rejected block.

@@ -89,10 +89,10 @@ pub(super) fn excerpt(
     while shown.last().is_some_and(is_blank) {
         shown.pop_last();
     }
-    let indent = shown
+    let indents = shown
         .iter()
-        .filter_map(|number| line(*number).find(|c| c != ' '))
-        .min();
+        .filter_map(|number| line(*number).find(|c| c != ' '));
+    let indent = indents.min();
     let (mut text, mut before) = (String::new(), 0);
     for number in shown.iter().copied() {
         if before > 0 && before + 1 < number {

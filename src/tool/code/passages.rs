@@ -264,10 +264,7 @@ fn pieces(lines: &[&str], symbols: &[Symbol]) -> Vec<(usize, usize)> {
         depth = opened.filter(|_| at_symbol).unwrap_or(depth);
     }
     pieces.push((first, lines.len()));
-    pieces.retain(|(first, end)| {
-        lines[*first..*end]
-            .iter()
-            .any(|line| !line.trim().is_empty())
-    });
+    let has_text = |line: &&str| !line.trim().is_empty();
+    pieces.retain(|(first, end)| lines[*first..*end].iter().any(has_text));
     pieces
 }

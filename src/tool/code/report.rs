@@ -124,7 +124,7 @@ fn last_line(
     (files, more): (u64, u64),
     limits: Limits,
 ) -> String {
-    let (searched, words) = (counted(tally.searched, "file"), place.words());
+    let (searched, words) = (counted(tally.searched, "file"), &place.words);
     let mut notes = Vec::new();
     if tally.hits.is_empty() {
         let query = quoted(query);
@@ -208,7 +208,7 @@ pub(super) fn answer(
         }
     }
     let searched = counted(texts, "file");
-    let words = place.words();
+    let words = &place.words;
     let places = counted(shown, "place");
     let mut notes = vec![match shown {
         0 => format!(

@@ -72,7 +72,15 @@ pub(in crate::tool) fn read(
     stop: &CancellationToken,
 ) -> Result<Window, WindowError> {
     let mut source = BufReader::with_capacity(CHUNK, source);
-    let mut reading = WindowReader::new(span, limits);
+    let mut reading = WindowReader {
+        span,
+        limits,
+        lines: Vec::new(),
+        bytes: 0,
+        number: 1,
+        current: Vec::new(),
+        begun: false,
+    };
     let mut offset = 0_u64;
     loop {
         let chunk = match source.fill_buf() {
@@ -120,18 +128,6 @@ struct WindowReader {
 }
 
 impl WindowReader {
-    fn new(span: Span, limits: WindowLimits) -> Self {
-        Self {
-            span,
-            limits,
-            lines: Vec::new(),
-            bytes: 0,
-            number: 1,
-            current: Vec::new(),
-            begun: false,
-        }
-    }
-
     fn take(&mut self, mut chunk: &[u8]) -> Result<(), WindowError> {
         // A character has at most four bytes; one byte more shows that the line was longer, and one
         // may be the `\r`.

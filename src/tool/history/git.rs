@@ -35,17 +35,11 @@ const MAX_OUTPUT: u64 = 1024 * 1024;
 const MAX_MEMORY: u64 = 1024 * 1024 * 1024;
 /// Environment variables passed on: paths of programs and user settings, and the time zone.
 const ENVIRONMENT: &str = "HOME XDG_CONFIG_HOME USERPROFILE SYSTEMROOT TMPDIR TEMP TZ";
-const OWN_ENVIRONMENT: [(&str, &str); 7] = [
-    // A UTF-8 locale folds case in every script.
-    ("LC_ALL", "C.UTF-8"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_OPTIONAL_LOCKS", "0"),
-    ("GIT_NO_LAZY_FETCH", "1"),
-    ("GIT_ALLOW_PROTOCOL", "none"),
-    ("GIT_PAGER", "cat"),
-    // Flushes results, so that they arrive before the deadline.
-    ("GIT_FLUSH", "1"),
-];
+/// Variables set: a UTF-8 locale folds case in every script, and flushed results arrive before the
+/// deadline.
+const OWN_ENVIRONMENT: &str = "LC_ALL=C.UTF-8 GIT_TERMINAL_PROMPT=0 GIT_OPTIONAL_LOCKS=0 \
+    GIT_NO_LAZY_FETCH=1 GIT_ALLOW_PROTOCOL=none GIT_PAGER=cat GIT_FLUSH=1";
+const OPTIONS: &str = "--no-pager --no-replace-objects --no-optional-locks --literal-pathspecs";
 /// Settings that would run programs, read other data, hide commits, or colour the output.
 const SAFE_CONFIG: &str = "core.abbrev=auto core.fsmonitor=false core.hooksPath=/dev/null core.pager=cat \
     core.sshCommand=false core.askPass= core.quotePath=false core.untrackedCache=false credential.helper= \
@@ -55,7 +49,7 @@ const SAFE_CONFIG: &str = "core.abbrev=auto core.fsmonitor=false core.hooksPath=
 
 #[derive(Debug)]
 pub(super) struct Git {
-    root: ProjectRoot,
+    pub(super) root: ProjectRoot,
     program: OsString,
 }
 
@@ -74,10 +68,6 @@ impl Git {
     #[cfg(test)]
     pub(super) fn with_program(root: ProjectRoot, program: OsString) -> Self {
         Self { root, program }
-    }
-
-    pub(super) fn root(&self) -> &ProjectRoot {
-        &self.root
     }
 
     pub(super) async fn repository(&self, until: Instant) -> Result<Repository<'_>, ToolError> {
@@ -170,20 +160,17 @@ impl Repository<'_> {
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> Result<GitOutput, ToolError> {
         let (top, until) = (self.top, self.until);
+        let environment = OWN_ENVIRONMENT.split(' ');
+        let environment = environment.filter_map(|variable| variable.split_once('='));
         let mut command = Command::new(&self.git.program);
         command
-            .args([
-                "--no-pager",
-                "--no-replace-objects",
-                "--no-optional-locks",
-                "--literal-pathspecs",
-            ])
+            .args(OPTIONS.split(' '))
             .args(SAFE_CONFIG.split(' ').flat_map(|setting| ["-c", setting]))
             .args(arguments.into_iter().map(Into::into))
             .current_dir(self.git.root.path())
             .env_clear()
             .envs(inherited_environment())
-            .envs(OWN_ENVIRONMENT)
+            .envs(environment)
             .env("GIT_WORK_TREE", top)
             .env("GIT_CEILING_DIRECTORIES", top.parent().unwrap_or(top))
             .stdin(Stdio::null())

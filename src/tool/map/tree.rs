@@ -1,6 +1,6 @@
 //! The folder tree with file counts, as deep as the space allows.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tokio_util::sync::CancellationToken;
 
@@ -66,10 +66,7 @@ fn expanded_folders<'a>(
     if focus.is_empty() {
         return HashSet::new();
     }
-    let mut folders: Vec<&str> = files.iter().map(|file| split_path(file).0).collect();
-    folders.dedup();
-    folders.sort_unstable();
-    folders.dedup();
+    let folders: BTreeSet<&str> = files.iter().map(|file| split_path(file).0).collect();
     let in_time = folders.into_iter().take_while(|_| !stop.is_cancelled());
     in_time.filter(|folder| focus.of_path(folder) > 0).collect()
 }

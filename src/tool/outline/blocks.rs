@@ -195,6 +195,8 @@ impl<'a> BlockScanner<'a, '_> {
         let line = token.text.trim_start_matches('#').trim_start();
         let length = line.bytes().take_while(u8::is_ascii_alphabetic).count();
         let (word, rest) = line.split_at(length);
+        // Whether blocks were opened since the last `#if`. The `#else` of an `#if 0` counts.
+        let has_opened = self.conditions.last().map(|open| *open != self.open.len());
         match word {
             "if" | "ifdef" | "ifndef" if self.passing > 0 => self.passing += 1,
             "if" | "ifdef" | "ifndef" => {
@@ -205,8 +207,8 @@ impl<'a> BlockScanner<'a, '_> {
                     self.passing = 1;
                 }
             }
-            "else" | "elif" if self.passing == 1 && self.is_disabled() => self.passing = 0,
-            "else" | "elif" if self.passing == 0 && self.has_opened() => self.passing = 1,
+            "else" | "elif" if self.passing == 1 && has_opened == Some(false) => self.passing = 0,
+            "else" | "elif" if self.passing == 0 && has_opened == Some(true) => self.passing = 1,
             "endif" if self.passing > 1 => self.passing -= 1,
             "endif" => {
                 self.passing = 0;
@@ -223,17 +225,6 @@ impl<'a> BlockScanner<'a, '_> {
             }
             _ => {}
         }
-    }
-
-    /// Whether blocks were opened since the last `#if`.
-    fn has_opened(&self) -> bool {
-        let open = self.conditions.last();
-        open.is_some_and(|open| *open != self.open.len())
-    }
-
-    /// Whether the skipped code is an `#if 0`, whose `#else` counts.
-    fn is_disabled(&self) -> bool {
-        self.conditions.last() == Some(&self.open.len())
     }
 }
 
@@ -286,12 +277,7 @@ impl<'a> Head<'a> {
     }
 
     pub(super) fn clear(&mut self) {
-        let mut pieces = std::mem::take(&mut self.pieces);
-        pieces.clear();
-        *self = Self {
-            pieces,
-            ..Self::default()
-        };
+        *self = Self::default();
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -382,33 +368,20 @@ impl<'a> Top<'a, '_> {
 
     /// The index of the `<` that the `>` before `end` closes, or else `end`.
     pub(super) fn angles_before(&self, from: usize, end: usize) -> usize {
-        if end <= from || !self.is(end - 1, ">") {
-            return end;
-        }
-        let mut depth = 0_usize;
-        for at in (from..end).rev() {
-            if self.is(at, ">") {
-                depth += 1;
-            } else if self.is(at, "<") {
-                depth -= 1;
-                if depth == 0 {
-                    return at;
-                }
-            }
-        }
-        end
+        let is_closed = end > from && self.is(end - 1, ">");
+        let opens = |&at: &usize| self.is(at, "<") && self.past_angles(at) == end;
+        let opening = (from..end).rev().filter(|_| is_closed).find(opens);
+        opening.unwrap_or(end)
     }
 
     /// Whether a `<` is unclosed.
     pub(super) fn has_open_angle(&self) -> bool {
-        let mut open = 0_usize;
-        for token in &self.tokens {
-            match token.text {
-                "<" => open += 1,
-                ">" => open = open.saturating_sub(1),
-                _ => {}
-            }
-        }
+        let tokens = self.tokens.iter();
+        let open = tokens.fold(0_usize, |open, token| match token.text {
+            "<" => open + 1,
+            ">" => open.saturating_sub(1),
+            _ => open,
+        });
         open > 0
     }
 

@@ -9,7 +9,7 @@ pub(super) fn opening<'a>(top: &Top<'a, '_>) -> Opening<'a> {
     match (definition(top), top.get(0).map(|first| first.text)) {
         (Some(found), _) if found.is_value() => PART,
         // A function's result may be `struct{}` or `interface{}`.
-        (Some(_), Some("func")) if top.tokens.last().is_some_and(is_type_word) => PART,
+        (Some(_), Some("func")) if top.is_one_of(top.tokens.len() - 1, "struct interface") => PART,
         (Some(found), _) => body(found),
         (None, Some("func" | "if" | "for" | "switch" | "select" | "go" | "defer" | "else")) => {
             Opening::Block(Role::Function)
@@ -35,10 +35,6 @@ pub(super) fn group<'a>(head: &Head<'a>) -> Option<Role<'a>> {
 
 pub(super) fn ends_statement(last: &Token<'_>) -> bool {
     last.kind != TokenKind::Sign || matches!(last.text, ")" | "]" | "}")
-}
-
-fn is_type_word(token: &Token<'_>) -> bool {
-    matches!(token.text, "struct" | "interface")
 }
 
 pub(super) fn definition<'a>(top: &Top<'a, '_>) -> Option<Definition<'a>> {
