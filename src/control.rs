@@ -52,6 +52,8 @@ mod subject;
 pub(crate) mod verb;
 
 pub use answer::{Accepted, Answer, Update, WireUpdate};
+#[cfg(feature = "server")]
+pub(crate) use client::wire_update;
 #[cfg(any(feature = "cli", feature = "server"))]
 pub use client::{Client, ClientError, Events, QueryEnd, SessionUpdate, TextFrame};
 pub use controller::Controller;

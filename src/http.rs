@@ -75,7 +75,7 @@ use axum::{
     middleware::{from_fn, from_fn_with_state},
 };
 use utoipa::{
-    Modify, OpenApi,
+    OpenApi,
     openapi::{
         ContentBuilder, Ref, RefOr, ResponseBuilder,
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
@@ -101,25 +101,9 @@ pub use tenants::Reservation;
         description = "Hosts and controls conversations with LLM agents."
     ),
     components(schemas(problem::ProblemBody)),
-    modifiers(&Key),
     security(("key" = [])),
 )]
 struct Description;
-
-/// Adds the security scheme to the description.
-struct Key;
-
-impl Modify for Key {
-    fn modify(&self, description: &mut utoipa::openapi::OpenApi) {
-        let bearer = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .description(Some(
-                "A key from `oracle keys create`. A server without keys requires none.",
-            ));
-        let components = description.components.get_or_insert_default();
-        components.add_security_scheme("key", SecurityScheme::Http(bearer.build()));
-    }
-}
 
 /// Returns all routes, to be nested in a host's own `axum` server.
 ///
@@ -213,7 +197,7 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
         description.merge(of_group);
         router.method_not_allowed_fallback(problem::no_such_method)
     });
-    add_refusals(&mut description);
+    add_keys_and_refusals(&mut description);
     let guard = |routes| from_fn_with_state((host.clone(), routes), auth::guard);
     let admit = from_fn_with_state(host.clone(), overload::admit);
     let buffer_body = from_fn_with_state(host.clone(), overload::buffer_body);
@@ -241,16 +225,23 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
     #[cfg(feature = "page")]
     let open = open.merge(page::routes());
     let router = open.merge(operators).merge(messages).merge(others);
+    // The description always serializes.
+    let json = serde_json::to_vec(&description).unwrap_or_default();
     let router = router
         .with_state(host.clone())
-        .layer(Extension(native::OpenApiJson::new(&description)))
+        .layer(Extension(native::OpenApiJson(json.into())))
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(host, access_log::log_request));
     (router, description)
 }
 
-/// Adds the response of a refused request to each operation.
-fn add_refusals(description: &mut utoipa::openapi::OpenApi) {
+/// Adds the security scheme, and the response of a refused request to each operation.
+fn add_keys_and_refusals(description: &mut utoipa::openapi::OpenApi) {
+    let what = "A key from `oracle keys create`. A server without keys requires none.";
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer);
+    let bearer = SecurityScheme::Http(bearer.description(Some(what)).build());
+    let components = description.components.get_or_insert_default();
+    components.add_security_scheme("key", bearer);
     let body = Ref::from_schema_name("ProblemBody");
     let body = ContentBuilder::new().schema(Some(body)).build();
     let what = "The request is refused; `error` gives the reason. With 429 and 503, the header \

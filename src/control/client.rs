@@ -22,7 +22,7 @@
 //! # }
 //! ```
 
-use std::{fmt, io, marker::PhantomData, path::Path, time::Duration};
+use std::{fmt, io, path::Path, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream::BoxStream};
@@ -202,7 +202,7 @@ impl Client {
     /// # Errors
     /// See [`ClientError`].
     pub async fn carry_out(&self, verb: &Verb) -> Result<Answer, ClientError> {
-        self.post(&["api", "control"], verb, None).await
+        self.post(&["api", "control"], None, verb, ANSWER).await
     }
 
     /// Subscribes to records, from now on or after the given number.
@@ -211,7 +211,8 @@ impl Client {
     /// See [`ClientError`].
     pub async fn watch(&self, wanted: &Watching) -> Result<Events<WireUpdate>, ClientError> {
         let query = serde_urlencoded::to_string(wanted).map_err(not_understood)?;
-        self.stream(&["api", "control", "watch"], &query).await
+        let path = ["api", "control", "watch"];
+        self.stream(&path, &query, wire_update).await
     }
 
     /// Submits a message; it is durable when this returns. An import is not sent.
@@ -230,7 +231,8 @@ impl Client {
             "limits": message.limits.map(PartialLimits::from),
         });
         let key = message.idempotency_key.as_deref();
-        self.post(&path, &body, key).await
+        let key = key.map(|key| ("idempotency-key", key));
+        self.post(&path, key, &body, ANSWER).await
     }
 
     /// Asks a question in a session and waits for the end of its query, for `patience` at most.
@@ -247,18 +249,12 @@ impl Client {
         struct Completion {
             oracle: QueryEnd,
         }
-        let url = self.url(&["v1", "chat", "completions"]);
         let question = json!({ "role": "user", "content": question });
         let body = json!({ "model": "oracle", "messages": [question] });
-        let request = self.http.post(url.clone());
-        let request = request
-            .header(header::CONTENT_TYPE, "application/json")
-            .header("x-oracle-session", session.as_str())
-            .body(body.to_string());
-        let answer = async { self.send(request).await?.bytes().await.map_err(broken) };
-        let answer = timeout(patience, answer).await;
-        let answer = answer.map_err(|_| silent(url.as_str(), patience))??;
-        Ok(read::<Completion>(&answer)?.oracle)
+        let path = ["v1", "chat", "completions"];
+        let session = Some(("x-oracle-session", session.as_str()));
+        let answer: Completion = self.post(&path, session, &body, patience).await?;
+        Ok(answer.oracle)
     }
 
     /// Returns the server's metrics, in OpenMetrics' text format.
@@ -281,7 +277,8 @@ impl Client {
         after: Seq,
     ) -> Result<Events<SessionUpdate>, ClientError> {
         let path = ["api", "sessions", session.as_str(), "events"];
-        self.stream(&path, &format!("after={after}&frames=1")).await
+        let query = format!("after={after}&frames=1");
+        self.stream(&path, &query, session_update).await
     }
 
     fn url(&self, path: &[&str]) -> Url {
@@ -295,20 +292,32 @@ impl Client {
     async fn post<T: DeserializeOwned>(
         &self,
         path: &[&str],
+        header: Option<(&str, &str)>,
         body: &impl Serialize,
-        key: Option<&str>,
+        patience: Duration,
     ) -> Result<T, ClientError> {
-        let body = serde_json::to_vec(body).map_err(not_understood)?;
-        let mut request = self.http.post(self.url(path)).timeout(ANSWER);
-        if let Some(key) = key {
-            request = request.header("idempotency-key", key);
+        let (url, body) = (self.url(path), serde_json::to_vec(body));
+        let mut request = self
+            .http
+            .post(url.clone())
+            .body(body.map_err(not_understood)?);
+        for (name, value) in header
+            .into_iter()
+            .chain([("content-type", "application/json")])
+        {
+            request = request.header(name, value);
         }
-        let request = request.header(header::CONTENT_TYPE, "application/json");
-        let response = self.send(request.body(body)).await?;
-        read(&response.bytes().await.map_err(broken)?)
+        let answer = async { self.send(request).await?.bytes().await.map_err(broken) };
+        let answer = timeout(patience, answer).await;
+        read(&answer.map_err(|_| silent(url.as_str(), patience))??)
     }
 
-    async fn stream<T>(&self, path: &[&str], query: &str) -> Result<Events<T>, ClientError> {
+    async fn stream<T>(
+        &self,
+        path: &[&str],
+        query: &str,
+        read: fn(&sse::Event) -> Result<Option<T>, ClientError>,
+    ) -> Result<Events<T>, ClientError> {
         let mut url = self.url(path);
         url.set_query(Some(query));
         let place = url.to_string();
@@ -317,7 +326,7 @@ impl Client {
         let begun = timeout(ANSWER, self.send(request)).await;
         let response = begun.map_err(|_| silent(&place, ANSWER))??;
         let pieces = response.bytes_stream().map(|piece| piece.map_err(broken));
-        Ok(Events::of(place, pieces))
+        Ok(Events::of(place, pieces, read))
     }
 
     /// Sends a request and turns an error status into an error.
@@ -365,31 +374,40 @@ pub struct Events<T> {
     /// The rest of the last piece.
     piece: Bytes,
     parser: Box<sse::Parser>,
-    what: PhantomData<fn() -> T>,
+    /// Reads an item; `None` for an event to pass over.
+    read: fn(&sse::Event) -> Result<Option<T>, ClientError>,
 }
 
 impl<T> Events<T> {
-    fn of(
+    pub(crate) fn of(
         place: String,
         pieces: impl Stream<Item = Result<Bytes, ClientError>> + Send + 'static,
+        read: fn(&sse::Event) -> Result<Option<T>, ClientError>,
     ) -> Self {
         Self {
             place,
             pieces: pieces.boxed(),
             piece: Bytes::new(),
             parser: Box::new(sse::Parser::new(MOST)),
-            what: PhantomData,
+            read,
         }
     }
 
-    async fn event(&mut self) -> Result<Option<sse::Event>, ClientError> {
+    /// Returns the next item, or `None` if the connection has ended.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn next(&mut self) -> Result<Option<T>, ClientError> {
         let too_long = |_| not_understood("an event of its stream is too long");
         loop {
             let mut rest = &*self.piece;
             let event = self.parser.next(&mut rest).map_err(too_long)?;
             self.piece = self.piece.slice_ref(rest);
-            if event.is_some() {
-                return Ok(event);
+            if let Some(event) = event {
+                match (self.read)(&event)? {
+                    Some(item) => return Ok(Some(item)),
+                    None => continue,
+                }
             }
             match timeout(SILENCE, self.pieces.next()).await {
                 Ok(Some(piece)) => self.piece = piece?,
@@ -401,55 +419,29 @@ impl<T> Events<T> {
     }
 }
 
-impl Events<WireUpdate> {
-    /// Returns the next item, or `None` if the connection has ended.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn next(&mut self) -> Result<Option<WireUpdate>, ClientError> {
-        let event = self.event().await?;
-        event.map(|event| read(event.data.as_bytes())).transpose()
-    }
+/// Reads an item of a subscription.
+pub(crate) fn wire_update(event: &sse::Event) -> Result<Option<WireUpdate>, ClientError> {
+    read(event.data.as_bytes()).map(Some)
 }
 
-impl Events<SessionUpdate> {
-    /// Returns the next item, or `None` if the connection has ended.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn next(&mut self) -> Result<Option<SessionUpdate>, ClientError> {
-        #[derive(Deserialize)]
-        struct Gap {
-            from: Seq,
+fn session_update(event: &sse::Event) -> Result<Option<SessionUpdate>, ClientError> {
+    let data = event.data.as_bytes();
+    Ok(Some(match &*event.name {
+        // Of a tool call, which only its own process shows.
+        "progress" => return Ok(None),
+        "frame" => SessionUpdate::Frame(read(data)?),
+        "gap" => {
+            let from = Seq::deserialize(&read::<Value>(data)?["from"]);
+            let from = from.map_err(not_understood)?;
+            SessionUpdate::Gap { from }
         }
-        #[derive(Deserialize)]
-        struct End {
-            error: Why,
+        "end" => {
+            let why = String::deserialize(&read::<Value>(data)?["error"]["message"]);
+            let why = why.map_err(not_understood)?;
+            SessionUpdate::End { why }
         }
-        #[derive(Deserialize)]
-        struct Why {
-            message: String,
-        }
-        let event = loop {
-            match self.event().await? {
-                // Of a tool call, which only its own process shows.
-                Some(event) if event.name == "progress" => {}
-                Some(event) => break event,
-                None => return Ok(None),
-            }
-        };
-        let data = event.data.as_bytes();
-        Ok(Some(match &*event.name {
-            "frame" => SessionUpdate::Frame(read(data)?),
-            "gap" => SessionUpdate::Gap {
-                from: read::<Gap>(data)?.from,
-            },
-            "end" => SessionUpdate::End {
-                why: read::<End>(data)?.error.message,
-            },
-            _ => SessionUpdate::Event(read(data)?),
-        }))
-    }
+        _ => SessionUpdate::Event(read(data)?),
+    }))
 }
 
 fn read<T: DeserializeOwned>(data: &[u8]) -> Result<T, ClientError> {
@@ -499,7 +491,7 @@ mod tests {
             Some((Ok(piece), (clock, signs)))
         });
         let place = "http://127.0.0.1:7770/api/control/watch".to_owned();
-        let mut events = Events::<WireUpdate>::of(place, pieces.chain(stream::pending()));
+        let mut events = Events::of(place, pieces.chain(stream::pending()), wire_update);
         assert_eq!(events.next().await.unwrap(), Some(WireUpdate::Lost {}));
         let stopped = timeout(10 * SILENCE, events.next()).await;
         let told = stopped.unwrap().unwrap_err().to_string();

@@ -6,11 +6,8 @@ use crate::{
     journal::{Entry, Only},
     kernel::{Command, CommandReply},
     model::{
-        ApprovalToken, By, CallId, ForkPoint, LimitsRequest, Principal, ProfileName, Seq,
-        SessionKey, TenantId,
-        access::Role,
-        command::{Author, MAX_REASON},
-        record::ApprovalVerdict,
+        ApprovalToken, By, CallId, ForkPoint, LimitsRequest, Principal, ProfileName, Seq, TenantId,
+        access::Role, command::MAX_REASON, record::ApprovalVerdict,
     },
 };
 
@@ -41,7 +38,7 @@ impl Controller {
         };
         let is_read = matches!(verb, Verb::Inspect { .. } | Verb::Tail { .. });
         if let Some(subject) = verb.session().filter(|_| !is_read) {
-            check_session(who, &acting.session(acting.key(subject))).await?;
+            check_session(who, &acting.session(subject)).await?;
         }
         acting.carry_out(verb).await
     }
@@ -88,28 +85,25 @@ pub(crate) async fn check_session(who: &Principal, session: &SessionHandle) -> R
     check_profile(who, &session.profile_name().await?)
 }
 
-fn steer(text: String, author: Author) -> Result<Command, Refused> {
-    AskError::check_question(&text)?;
-    Ok(Command::Steer { text, author })
-}
-
 fn answer(
+    session: Subject,
     call: CallId,
     token: ApprovalToken,
     verdict: ApprovalVerdict,
     reason: Option<String>,
-) -> Result<Command, Refused> {
+) -> Result<(Subject, Command), Refused> {
     let length = reason.as_ref().map_or(0, |reason| reason.chars().count());
     if length > MAX_REASON {
         let what = format!("`reason` has {length} characters: use at most {MAX_REASON}");
         return Err(Refused::new(Code::ReasonTooLong, what));
     }
-    Ok(Command::AnswerApproval {
+    let command = Command::AnswerApproval {
         call,
         token,
         verdict,
         reason: reason.filter(|reason| !reason.trim().is_empty()),
-    })
+    };
+    Ok((session, command))
 }
 
 struct TenantController<'a> {
@@ -156,7 +150,7 @@ impl TenantController<'_> {
                 after,
                 limit,
             } => {
-                let handle = self.session(self.key(&session));
+                let handle = self.session(&session);
                 let limit = limit.min(EVENTS);
                 let after = match after {
                     Some(after) => after,
@@ -177,12 +171,20 @@ impl TenantController<'_> {
                 turn,
             } => {
                 let point = ForkPoint { query, turn };
-                let source = self.key(&session);
+                let source = session.of(self.tenant);
                 let copy = self.oracle.fork(&source, point, into).await?;
                 let session = copy.key().clone().into();
                 return Ok(Answer::Forked { session });
             }
-            Verb::Delete { session, anyway } => return self.delete(&session, anyway).await,
+            Verb::Delete { session, anyway } => {
+                let only = if anyway { Only::Always } else { Only::WhenIdle };
+                let session = session.of(self.tenant);
+                let deletion = self.oracle.delete(&session, only).await?;
+                return Ok(Answer::Deleted {
+                    records: deletion.known.last,
+                    sub_agents: deletion.sub_agents.len(),
+                });
+            }
             Verb::ToolServers {} => {
                 let servers = self.oracle.tool_servers();
                 return Ok(Answer::ToolServers { servers });
@@ -214,7 +216,10 @@ impl TenantController<'_> {
                 session,
                 text,
                 author,
-            } => (session, steer(text, author)?),
+            } => {
+                AskError::check_question(&text)?;
+                (session, Command::Steer { text, author })
+            }
             Verb::SetBudget { session, limits } => {
                 limits::check(&limits)?;
                 (session, Command::SetBudget(LimitsRequest::Operator(limits)))
@@ -230,35 +235,25 @@ impl TenantController<'_> {
                 session,
                 call,
                 token,
-            } => (
-                session,
-                answer(call, token, ApprovalVerdict::Approved, None)?,
-            ),
+            } => answer(session, call, token, ApprovalVerdict::Approved, None)?,
             Verb::Deny {
                 session,
                 call,
                 token,
                 reason,
-            } => (
-                session,
-                answer(call, token, ApprovalVerdict::Denied, reason)?,
-            ),
+            } => answer(session, call, token, ApprovalVerdict::Denied, reason)?,
             Verb::AttachTool { session, tool } => (session, Command::AttachTool { tool }),
         };
         self.command(&session, command).await
     }
 
-    fn key(&self, subject: &Subject) -> SessionKey {
-        subject.of(self.tenant)
-    }
-
-    fn session(&self, key: SessionKey) -> SessionHandle {
-        self.oracle.session_by_key(key)
+    fn session(&self, subject: &Subject) -> SessionHandle {
+        self.oracle.session_by_key(subject.of(self.tenant))
     }
 
     /// Returns a session only if it exists, because a command would create it.
     async fn existing_session(&self, subject: &Subject) -> Result<SessionHandle, Refused> {
-        let session = self.session(self.key(subject));
+        let session = self.session(subject);
         if session.last().await?.is_some() {
             return Ok(session);
         }
@@ -276,14 +271,5 @@ impl TenantController<'_> {
             CommandReply::Done => Ok(Answer::Done {}),
             CommandReply::Query { query, .. } => Ok(Answer::Query { query }),
         }
-    }
-
-    async fn delete(&self, subject: &Subject, anyway: bool) -> Result<Answer, Refused> {
-        let only = if anyway { Only::Always } else { Only::WhenIdle };
-        let deletion = self.oracle.delete(&self.key(subject), only).await?;
-        Ok(Answer::Deleted {
-            records: deletion.known.last,
-            sub_agents: deletion.sub_agents.len(),
-        })
     }
 }

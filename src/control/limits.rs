@@ -10,17 +10,9 @@ use serde::{
 use super::{Code, Refused};
 use crate::model::{PartialLimits, usage::NanoUsd};
 
-/// A limit outside its range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OutOfRange {
-    pub(crate) field: &'static str,
-    /// The rule, phrased to follow the name.
-    pub(crate) what: &'static str,
-    code: Code,
-}
-
-pub(crate) fn check(limits: &PartialLimits) -> Result<(), OutOfRange> {
-    let wrong = |field, what, code| Err(OutOfRange { field, what, code });
+/// Refuses a limit outside its range.
+pub(crate) fn check(limits: &PartialLimits) -> Result<(), Refused> {
+    let wrong = |field, what, code| Err(Refused::new(code, format!("`limits.{field}` {what}")));
     let least = "must be at least 1";
     if let Some(0 | 101..) = limits.max_turns {
         wrong("max_turns", "must be from 1 to 100", Code::TurnsOutOfRange)
@@ -30,12 +22,6 @@ pub(crate) fn check(limits: &PartialLimits) -> Result<(), OutOfRange> {
         wrong("max_cost", least, Code::CostOutOfRange)
     } else {
         Ok(())
-    }
-}
-
-impl From<OutOfRange> for Refused {
-    fn from(OutOfRange { field, what, code }: OutOfRange) -> Self {
-        Self::new(code, format!("`limits.{field}` {what}"))
     }
 }
 

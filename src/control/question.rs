@@ -298,26 +298,25 @@ impl QueryHandle {
         let server = self.server.as_ref().filter(|_| !self.is_local());
         let client = server.map(|server| server.client.clone());
         let done = async move {
-            let there = match client {
-                Some(client) => Some(client.carry_out(&there).await.map_err(Refused::from)),
-                None => None,
+            let mut done = match client {
+                Some(client) => client
+                    .carry_out(&there)
+                    .await
+                    .map(drop)
+                    .map_err(Refused::from),
+                None => Err(Refused::unavailable("no server runs the query")),
             };
-            let done = match there {
-                // The query runs here, or a dead server has left it.
-                None
-                | Some(Err(Refused {
-                    code: Code::Unavailable,
-                    ..
-                })) => session.command(here).await.map(drop).map_err(Into::into),
-                Some(done) => done.map(drop),
-            };
-            match done {
-                Err(Refused {
-                    code: Code::NothingRunning | Code::NotWaiting | Code::OtherCall,
-                    ..
-                }) => Ok(()),
-                done => done,
+            // The query runs here, or a dead server has left it.
+            if done
+                .as_ref()
+                .is_err_and(|why| why.code == Code::Unavailable)
+            {
+                done = session.command(here).await.map(drop).map_err(Refused::from);
             }
+            done.or_else(|why| match why.code {
+                Code::NothingRunning | Code::NotWaiting | Code::OtherCall => Ok(()),
+                _ => Err(why),
+            })
         };
         done.boxed()
     }

@@ -29,7 +29,7 @@ use crate::{
     actor::{AskError, SessionView},
     journal::Known,
     model::{
-        ProfileName, QueryId, Seq, SessionKey, SessionName, Sid, SignalType, TenantId, Timestamp,
+        ProfileName, QueryId, Seq, SessionKey, SessionName, SignalType, TenantId, Timestamp,
         access::Role, usage::NanoUsd,
     },
 };
@@ -167,10 +167,10 @@ struct ActiveSession {
 
 impl ActiveSession {
     /// A session whose state is not known.
-    fn unread(key: &SessionKey, updated: Option<Timestamp>) -> Self {
+    fn unread(known: &Known) -> Self {
         Self {
-            tenant: key.tenant.clone(),
-            session: key.name.clone(),
+            tenant: known.key.tenant.clone(),
+            session: known.key.name.clone(),
             profile: None,
             state: String::new(),
             question: None,
@@ -183,7 +183,7 @@ impl ActiveSession {
             tokens: 0,
             cost: None,
             since: None,
-            updated,
+            updated: known.at,
             calls: 0,
         }
     }
@@ -263,10 +263,7 @@ fn sort(sessions: &mut [&ActiveSession], by: Order) {
 /// A session of a table.
 #[derive(Debug)]
 struct Row {
-    sid: Sid,
-    /// Its last record.
-    last: Seq,
-    at: Option<Timestamp>,
+    known: Known,
     /// After which record its state was read.
     read: Option<Seq>,
     failed: Option<Instant>,
@@ -274,11 +271,9 @@ struct Row {
 }
 
 impl Row {
-    fn of(known: &Known) -> Self {
+    const fn of(known: Known) -> Self {
         Self {
-            sid: known.sid,
-            last: known.last,
-            at: known.at,
+            known,
             read: None,
             failed: None,
             session: None,
@@ -286,13 +281,13 @@ impl Row {
     }
 
     fn is_stale(&self) -> bool {
-        self.read.is_none_or(|read| read < self.last)
+        self.read.is_none_or(|read| read < self.known.last)
             && self.failed.is_none_or(|at| at.elapsed() >= RETRY)
     }
 
     /// Takes note that the state cannot be read.
-    fn fail(&mut self, key: &SessionKey, state: &str, reason: String) {
-        let unread = || ActiveSession::unread(key, self.at);
+    fn fail(&mut self, state: &str, reason: String) {
+        let unread = || ActiveSession::unread(&self.known);
         let session = self.session.get_or_insert_with(unread);
         session.state = state.to_owned();
         session.reason = Some(reason);
@@ -359,22 +354,21 @@ impl Table {
             self.listed = Some(begun);
         }
         for known in found {
-            let new = Row::of(&known);
             match self.rows.get_mut(&known.key) {
                 // Another session may have the name of a deleted one.
-                Some(row) if row.sid == new.sid => {
-                    (row.last, row.at) = (new.last, new.at);
+                Some(row) if row.known.sid == known.sid => {
                     if let Some(session) = &mut row.session {
-                        session.updated = new.at;
+                        session.updated = known.at;
                     }
+                    row.known = known;
                 }
-                _ => drop(self.rows.insert(known.key, new)),
+                _ => drop(self.rows.insert(known.key.clone(), Row::of(known))),
             }
         }
         self.read(host).await;
         for (key, reason) in host.oracle.quarantined() {
             if let Some(row) = self.rows.get_mut(&key) {
-                row.fail(&key, "quarantined", reason);
+                row.fail("quarantined", reason);
             }
         }
         self.seen = Some(now);
@@ -386,7 +380,9 @@ impl Table {
     /// Reads the states of sessions with new records, the latest first.
     async fn read(&mut self, host: &Host) {
         let stale = self.rows.iter().filter(|(_, row)| row.is_stale());
-        let mut stale: Vec<_> = stale.map(|(key, row)| (row.at, key.clone())).collect();
+        let mut stale: Vec<_> = stale
+            .map(|(key, row)| (row.known.at, key.clone()))
+            .collect();
         stale.sort_unstable();
         let views = stale.into_iter().rev().take(MAX_READS);
         let views = views.map(async |(_, key)| {
@@ -401,12 +397,12 @@ impl Table {
             };
             match view {
                 Ok(view) => {
-                    row.read = Some(view.last.max(row.last));
+                    row.read = Some(view.last.max(row.known.last));
                     row.failed = None;
-                    row.session = Some(ActiveSession::of(view, row.at));
+                    row.session = Some(ActiveSession::of(view, row.known.at));
                 }
                 Err(AskError::NoSession(_)) => drop(self.rows.remove(&key)),
-                Err(error) => row.fail(&key, "unreadable", error.to_string()),
+                Err(error) => row.fail("unreadable", error.to_string()),
             }
         }
     }

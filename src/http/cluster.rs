@@ -50,6 +50,8 @@ use crate::{
 
 mod merged;
 
+pub(super) use merged::OtherNodes;
+
 /// The URL of the node that owns the session of a refused request.
 pub(super) const OWNER: HeaderName = HeaderName::from_static("x-oracle-owner");
 /// The session of a request to OpenAI's interface.
@@ -352,34 +354,22 @@ pub(super) async fn forward(
             None => {
                 let again = Request::from_parts(parts.clone(), body.clone().into());
                 let response = next.clone().run(again).await;
-                let owner = response.headers().get(OWNER).cloned();
-                match owner.as_ref().map(|url| url.to_str().map(str::to_owned)) {
-                    Some(Ok(url)) => url,
-                    _ if is_watch_of_all(&parts) && is_stream(&response) => {
-                        return merged::response(host.clone(), parts, caller, response);
-                    }
-                    _ => return response,
+                let owner = response.headers().get(OWNER);
+                match owner.and_then(|url| url.to_str().ok()) {
+                    Some(url) => url.to_owned(),
+                    None => return response,
                 }
             }
         };
-        match cluster.send(&url, &parts, body.clone(), &caller).await {
-            // The session has just moved.
-            Ok(response) if response.headers().contains_key(OWNER) => {}
-            Ok(response) => {
-                if let Some(key) = key {
-                    cluster.remember(key, url);
-                }
-                return response;
-            }
-            Err(problem) => {
-                if let Some(key) = &key {
-                    cluster.owners.remove(key);
-                }
-                return problem.into_response();
-            }
+        let sent = cluster.send(&url, &parts, body.clone(), &caller).await;
+        let has_moved = matches!(&sent, Ok(sent) if sent.headers().contains_key(OWNER));
+        match &key {
+            Some(key) if sent.is_ok() && !has_moved => cluster.remember(key.clone(), url),
+            Some(key) => drop(cluster.owners.remove(key)),
+            None => {}
         }
-        if let Some(key) = &key {
-            cluster.owners.remove(key);
+        if !has_moved {
+            return sent.into_response();
         }
         sleep(PAUSE).await;
     }
@@ -400,12 +390,6 @@ fn mcp_message(parts: &Parts, body: &[u8]) -> Value {
 fn session_of_tool_call(message: &Value) -> Option<SessionName> {
     let session = message["params"]["arguments"]["session"].as_str()?;
     SessionName::new(session).ok()
-}
-
-fn is_watch_of_all(parts: &Parts) -> bool {
-    let query = parts.uri.query().unwrap_or_default();
-    let mut names = query.split('&').filter_map(|pair| pair.split('=').next());
-    parts.uri.path() == "/api/control/watch" && !names.any(|name| name == "session")
 }
 
 /// Reports this node's load, and divides the limits by the number of live nodes.
@@ -442,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_calls_and_watches_are_recognized() {
+    fn tool_calls_are_recognized() {
         let parts = |uri: &str| Request::get(uri).body(()).unwrap().into_parts().0;
         let call = br#"{"method":"tools/call","params":{"arguments":{"session":"talk"}}}"#;
         let session = |path, body| session_of_tool_call(&mcp_message(&parts(path), body));
@@ -454,14 +438,6 @@ mod tests {
             ("/mcp", br#"{"params":{"arguments":{"session":"no name"}}}"#),
         ] {
             assert_eq!(session(path, body), None, "{path}");
-        }
-        for (uri, is_of_all) in [
-            ("/api/control/watch", true),
-            ("/api/control/watch?types=query&tenant=a", true),
-            ("/api/control/watch?types=query&session=a", false),
-            ("/api/control", false),
-        ] {
-            assert_eq!(is_watch_of_all(&parts(uri)), is_of_all, "{uri}");
         }
     }
 }

@@ -8,8 +8,7 @@
 
 use std::{
     collections::BTreeMap,
-    fmt,
-    io::{self, IoSlice},
+    fmt, io,
     net::SocketAddr,
     pin::{Pin, pin},
     sync::Arc,
@@ -358,20 +357,6 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.activity.sent(written.is_ready());
         written
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.activity.sent(written.is_ready());
-        written
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

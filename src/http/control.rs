@@ -1,10 +1,12 @@
 //! The control channel over HTTP, for the role `admin` only: `POST /api/control` executes a verb,
 //! `GET /api/control/watch` streams records.
 
+use std::future::pending;
+
 use axum::{
     Json,
     extract::State,
-    http::HeaderMap,
+    http::{HeaderMap, request::Parts},
     response::{Response, sse::Event},
 };
 use bytes::Bytes;
@@ -14,6 +16,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     Admin, Host, Problem,
     auth::RevocationEvent,
+    cluster::OtherNodes,
     extract::{self, Query},
     problem::ProblemBody,
     sse,
@@ -50,7 +53,15 @@ async fn carry_out(
 }
 
 fn refused(why: Refused) -> Problem {
-    let field = match why.code {
+    match field_of(why.code) {
+        Some(field) => Problem::from(why).of(field),
+        None => why.into(),
+    }
+}
+
+/// The field that a refusal is about.
+pub(super) const fn field_of(code: Code) -> Option<&'static str> {
+    Some(match code {
         Code::EmptyQuestion | Code::QuestionTooLong => "text",
         Code::ReasonTooLong => "reason",
         Code::TurnsOutOfRange => "limits.max_turns",
@@ -64,9 +75,8 @@ fn refused(why: Refused) -> Problem {
         Code::NoSession | Code::Reserved | Code::Deleted => "session",
         // All other fields were checked during parsing.
         Code::InvalidValue => "after",
-        _ => return why.into(),
-    };
-    Problem::from(why).of(field)
+        _ => return None,
+    })
 }
 
 /// Streams new records of sessions as server-sent events.
@@ -81,26 +91,37 @@ async fn watch(
     State(host): State<Host>,
     Admin(who): Admin,
     Query(wanted): Query<Watching>,
+    parts: Parts,
 ) -> Result<Response, Problem> {
+    let is_of_all = wanted.session.is_none();
     let controller = Controller::new(host.oracle.clone());
     let follow = controller.watch(&who, wanted).await.map_err(refused)?;
     tracing::debug!(by = %By::from(&who), "a client watches events");
-    let shown = stream::unfold(Some((follow, host)), |showing| async {
-        let (mut follow, host) = showing?;
-        let seen = next(&mut follow, &host).await;
+    let others = is_of_all.then(|| OtherNodes::watch(&host, parts, who));
+    let watched = Some((follow, others.flatten(), host));
+    let shown = stream::unfold(watched, |watched| async {
+        let (mut follow, mut others, host) = watched?;
+        let seen = next(&mut follow, others.as_mut(), &host).await;
         let is_end = matches!(seen, WireUpdate::End { .. });
-        Some((event(&seen), (!is_end).then_some((follow, host))))
+        Some((event(&seen), (!is_end).then_some((follow, others, host))))
     });
     let why = Problem::no_key().body().message().to_owned();
     let revocation = RevocationEvent::new(Some("end"), &WireUpdate::End { why });
     Ok(sse::response(shown, revocation))
 }
 
-async fn next(follow: &mut Follow, host: &Host) -> WireUpdate {
+async fn next(follow: &mut Follow, others: Option<&mut OtherNodes>, host: &Host) -> WireUpdate {
     let ends = |why: &str| WireUpdate::End {
         why: why.to_owned(),
     };
+    let of_others = async {
+        match others {
+            Some(others) => others.next().await,
+            None => pending().await,
+        }
+    };
     tokio::select! {
+        update = of_others => update,
         update = follow.next() => update.map_or_else(|| ends("the stream has ended"), WireUpdate::from),
         () = host.drain().over() => ends("the server is shutting down"),
     }

@@ -106,13 +106,8 @@ impl Host {
         // Reserved first, so that concurrent requests count each other: of two for the last place, both
         // may be refused, but never both admitted.
         let submission = self.shared.submissions.token();
-        self.check_capacity(self.shared.submissions.len() - 1)?;
+        self.check_capacity(1)?;
         Ok(submission)
-    }
-
-    /// Checks the capacity for a query without a reservation.
-    pub(super) fn check_query_capacity(&self) -> Result<(), Problem> {
-        self.check_capacity(self.shared.submissions.len())
     }
 
     /// Checks that a tenant leaves others a share of the capacity for queries. The message that it
@@ -137,7 +132,9 @@ impl Host {
         Ok(())
     }
 
-    fn check_capacity(&self, submissions: usize) -> Result<(), Problem> {
+    /// Checks the capacity for a query, beside the reservations of the caller's own.
+    pub(super) fn check_capacity(&self, own: usize) -> Result<(), Problem> {
+        let submissions = self.shared.submissions.len() - own;
         if self.is_draining() {
             return Err(Problem::ends());
         }

@@ -41,10 +41,7 @@ async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     registry.register_collector(Box::new(host.oracle.collector()));
     depths(registry, &host.oracle.depths());
     gateways(registry, &host.oracle.providers());
-    let (help, profiles) = (
-        "When the provider of a model in use switches it off",
-        host.oracle.profiles(),
-    );
+    let profiles = host.oracle.profiles();
     let models = profiles
         .all()
         .flat_map(|(_, profile)| profile.policy.models.iter());
@@ -54,6 +51,7 @@ async fn metrics(State(host): State<Host>, _: Admin) -> Response {
         let time = end.day.start().as_millis().cast_unsigned() / 1_000;
         Some(([("model", &*model.name), ("successor", successor)], time))
     });
+    let help = "When the provider of a model in use switches it off";
     gauges(registry, ("model_retirement_seconds", help), rows);
     let tasks = ConstGauge::new(Handle::current().metrics().num_alive_tasks() as u64);
     registry.register("tasks", "Tasks of the runtime", tasks);

@@ -15,7 +15,8 @@ mod shapes;
 
 use axum::{
     Extension,
-    http::header,
+    extract::FromRequestParts,
+    http::{header, request::Parts},
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
@@ -23,7 +24,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Caller, Host, Problem};
+use super::{Caller, Host, Problem, extract::Path};
 use crate::{
     actor::{AskError, SessionHandle},
     model::SessionName,
@@ -60,35 +61,30 @@ struct InSession {
     id: SessionName,
 }
 
-/// Returns a handle to the caller's session, which need not exist. Reserved names are refused.
-fn session(host: &Host, caller: &Caller, name: SessionName) -> Result<SessionHandle, Problem> {
-    let name = not_reserved(name, "id")?;
-    let oracle = host.oracle.acting(caller.by());
-    Ok(oracle.session_by_key(caller.session(name)))
-}
+/// The caller's session of the path, which need not exist. Reserved names are refused.
+struct OwnSession(SessionHandle);
 
-fn not_reserved(name: SessionName, param: &'static str) -> Result<SessionName, Problem> {
-    if name.is_reserved() || name.is_ephemeral() {
-        return Err(Problem::from(AskError::Reserved(name)).of(param));
+impl FromRequestParts<Host> for OwnSession {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, host: &Host) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, host).await?;
+        let Path(InSession { id }) = Path::from_request_parts(parts, host).await?;
+        if id.is_reserved() || id.is_ephemeral() {
+            return Err(Problem::from(AskError::Reserved(id)).of("id"));
+        }
+        let oracle = host.oracle.acting(caller.by());
+        Ok(Self(oracle.session_by_key(caller.session(id))))
     }
-    Ok(name)
 }
 
 /// Refuses names that no caller may write to.
-fn free(name: SessionName, param: &'static str) -> Result<SessionName, Problem> {
-    AskError::check_free(&name).map_err(|error| Problem::from(error).of(param))?;
-    Ok(name)
+fn check_free(name: &SessionName, param: &'static str) -> Result<(), Problem> {
+    AskError::check_free(name).map_err(|error| Problem::from(error).of(param))
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct OpenApiJson(Bytes);
-
-impl OpenApiJson {
-    pub(super) fn new(description: &utoipa::openapi::OpenApi) -> Self {
-        // The description always serializes.
-        Self(serde_json::to_vec(description).unwrap_or_default().into())
-    }
-}
+pub(super) struct OpenApiJson(pub Bytes);
 
 /// Returns the OpenAPI description of all routes.
 #[utoipa::path(get, path = "/api/openapi.json", tag = "api", responses(

@@ -96,7 +96,7 @@ pub(super) async fn shed(State(host): State<Host>, request: Request, next: Next)
     if is_page || length.is_none_or(|length| length > SMALL) {
         return next.run(request).await;
     }
-    match host.check_query_capacity() {
+    match host.check_capacity(0) {
         Ok(()) => next.run(request).await,
         // Another node of the cluster takes it.
         Err(_) if host.is_draining() && host.cluster().is_some() => next.run(request).await,

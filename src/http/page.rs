@@ -28,32 +28,39 @@ macro_rules! files {
     };
 }
 
-const FILES: &[(&str, &[u8])] = files! {
-    "actions.js"
+type File = (&'static str, &'static [u8]);
+
+/// The modules of a report.
+const REPORT: &[File] = files! {
     "api.js"
-    "chart.js"
-    "chat.css"
-    "chat.js"
     "format.js"
-    "icon.svg"
-    "main.js"
     "markdown.js"
-    "metrics.js"
-    "overview.css"
-    "overview.js"
     "session-body.js"
-    "session.css"
-    "session.js"
-    "sessions.js"
-    "style.css"
     "timeline.js"
     "ui.js"
     "why.js"
-    "vendor/LICENSES.md"
     "vendor/hooks.js"
     "vendor/htm.js"
     "vendor/marked.js"
     "vendor/preact.js"
+};
+
+/// What only a server's page needs.
+const OTHERS: &[File] = files! {
+    "actions.js"
+    "chart.js"
+    "chat.css"
+    "chat.js"
+    "icon.svg"
+    "main.js"
+    "metrics.js"
+    "overview.css"
+    "overview.js"
+    "session.css"
+    "session.js"
+    "sessions.js"
+    "style.css"
+    "vendor/LICENSES.md"
     "vendor/uplot.css"
     "vendor/uplot.js"
 };
@@ -90,7 +97,7 @@ async fn index(OriginalUri(uri): OriginalUri) -> Html<String> {
 }
 
 async fn file(Path(name): Path<String>, uri: Uri) -> Response {
-    let Some((_, bytes)) = FILES.iter().find(|(known, _)| *known == name) else {
+    let Some(bytes) = bytes(&name) else {
         return problem::no_such_route(uri).await.into_response();
     };
     let content_type = match name.rsplit_once('.').map(|(_, extension)| extension) {
@@ -99,27 +106,16 @@ async fn file(Path(name): Path<String>, uri: Uri) -> Response {
         Some("svg") => "image/svg+xml",
         _ => "text/plain; charset=utf-8",
     };
-    ([(header::CONTENT_TYPE, content_type)], *bytes).into_response()
+    ([(header::CONTENT_TYPE, content_type)], bytes).into_response()
 }
 
-/// The modules of a report, without what only a server's page needs.
-const REPORT: &[&str] = &[
-    "api.js",
-    "format.js",
-    "markdown.js",
-    "session-body.js",
-    "timeline.js",
-    "ui.js",
-    "why.js",
-    "vendor/hooks.js",
-    "vendor/htm.js",
-    "vendor/marked.js",
-    "vendor/preact.js",
-];
+fn bytes(name: &str) -> Option<&'static [u8]> {
+    let mut files = REPORT.iter().chain(OTHERS);
+    files.find_map(|(known, bytes)| (*known == name).then_some(*bytes))
+}
 
 fn text(name: &str) -> Cow<'static, str> {
-    let found = FILES.iter().find(|(known, _)| *known == name);
-    String::from_utf8_lossy(found.map_or(&[], |(_, bytes)| bytes))
+    String::from_utf8_lossy(bytes(name).unwrap_or_default())
 }
 
 /// A conversation with its timeline as one page that makes no request: its modules are data URLs.
@@ -128,7 +124,7 @@ fn text(name: &str) -> Cow<'static, str> {
 /// If an event cannot be written as JSON, which does not happen to one from a journal.
 pub fn report(session: &SessionName, events: &[Event]) -> serde_json::Result<String> {
     // Within data URLs, modules find each other by the bare names of an import map.
-    let import = |name: &&str| {
+    let import = |(name, _): &File| {
         let code = text(name)
             .replace("\"./vendor/", "\"")
             .replace("\"./", "\"");
@@ -156,7 +152,7 @@ mod tests {
         let of_report = report.split(" from \"").skip(1);
         let mut imported: Vec<_> = of_report.map(str::to_owned).collect();
         assert!(!imported.is_empty());
-        for name in REPORT {
+        for (name, _) in REPORT {
             let folder = if name.starts_with("vendor/") {
                 "vendor/"
             } else {
@@ -169,7 +165,7 @@ mod tests {
         }
         for import in imported {
             let (path, _) = import.split_once('"').unwrap();
-            assert!(REPORT.contains(&path), "{path}");
+            assert!(REPORT.iter().any(|(name, _)| *name == path), "{path}");
         }
     }
 }

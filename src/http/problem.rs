@@ -125,51 +125,20 @@ impl Problem {
             },
         }
     }
-}
 
-fn kind(status: StatusCode) -> &'static str {
-    match status {
-        StatusCode::UNAUTHORIZED => "authentication_error",
-        StatusCode::FORBIDDEN => "permission_error",
-        StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
-        status if status.is_server_error() => "server_error",
-        _ => "invalid_request_error",
+    /// Names the field or header at fault; `content` is the route's field for a question or import.
+    pub(super) fn from_ask_error(error: AskError, content: &'static str) -> Self {
+        let field = match &error {
+            AskError::EmptyQuestion
+            | AskError::QuestionTooLong(_)
+            | AskError::Refused(Refusal::ImportTooLarge { .. } | Refusal::NotNew) => content,
+            AskError::Key(_) | AskError::Refused(Refusal::KeyReused(_)) => "idempotency-key",
+            AskError::Refused(Refusal::LimitsOfASteer) => "limits",
+            _ => return error.into(),
+        };
+        Self::from(error).of(field)
     }
-}
 
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
-        let passes = matches!(
-            self.status,
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
-        );
-        let after = self.retry_after.or_else(|| passes.then_some(SOON));
-        // In whole seconds, at least one.
-        let after = after.map(|after| after.as_secs_f64().ceil().max(1.0) as u64);
-        let after = after.map(|seconds| [(header::RETRY_AFTER, HeaderValue::from(seconds))]);
-        let owner = self.owner.as_deref().and_then(|url| url.parse().ok());
-        let owner = owner.map(|url: HeaderValue| [(OWNER, url)]);
-        let no_key = self.status == StatusCode::UNAUTHORIZED;
-        let scheme = no_key.then_some([(header::WWW_AUTHENTICATE, "Bearer")]);
-        (self.status, after, owner, scheme, Json(self.body())).into_response()
-    }
-}
-
-pub(super) async fn no_such_route(uri: Uri) -> Problem {
-    let path = uri.path();
-    let what = format!("no route matches `{path}`: `/api/openapi.json` lists the routes");
-    Problem::new(StatusCode::NOT_FOUND, "no_such_route", what)
-}
-
-pub(super) async fn no_such_method(method: Method, uri: Uri) -> Problem {
-    let path = uri.path();
-    let what = format!(
-        "`{path}` does not support {method}: the header `allow` lists the supported methods"
-    );
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "no_such_method", what)
-}
-
-impl Problem {
     /// The system is overloaded.
     pub fn overloaded(what: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", what)
@@ -271,6 +240,48 @@ impl Problem {
     }
 }
 
+fn kind(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::UNAUTHORIZED => "authentication_error",
+        StatusCode::FORBIDDEN => "permission_error",
+        StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+        status if status.is_server_error() => "server_error",
+        _ => "invalid_request_error",
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let passes = matches!(
+            self.status,
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+        );
+        let after = self.retry_after.or_else(|| passes.then_some(SOON));
+        // In whole seconds, at least one.
+        let after = after.map(|after| after.as_secs_f64().ceil().max(1.0) as u64);
+        let after = after.map(|seconds| [(header::RETRY_AFTER, HeaderValue::from(seconds))]);
+        let owner = self.owner.as_deref().and_then(|url| url.parse().ok());
+        let owner = owner.map(|url: HeaderValue| [(OWNER, url)]);
+        let no_key = self.status == StatusCode::UNAUTHORIZED;
+        let scheme = no_key.then_some([(header::WWW_AUTHENTICATE, "Bearer")]);
+        (self.status, after, owner, scheme, Json(self.body())).into_response()
+    }
+}
+
+pub(super) async fn no_such_route(uri: Uri) -> Problem {
+    let path = uri.path();
+    let what = format!("no route matches `{path}`: `/api/openapi.json` lists the routes");
+    Problem::new(StatusCode::NOT_FOUND, "no_such_route", what)
+}
+
+pub(super) async fn no_such_method(method: Method, uri: Uri) -> Problem {
+    let path = uri.path();
+    let what = format!(
+        "`{path}` does not support {method}: the header `allow` lists the supported methods"
+    );
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "no_such_method", what)
+}
+
 impl From<LimitReached> for Problem {
     fn from(over: LimitReached) -> Self {
         let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, over.code(), over.to_string());
@@ -281,21 +292,6 @@ impl From<LimitReached> for Problem {
 impl From<AskError> for Problem {
     fn from(error: AskError) -> Self {
         Refused::from(error).into()
-    }
-}
-
-impl Problem {
-    /// Names the field or header at fault; `content` is the route's field for a question or import.
-    pub(super) fn from_ask_error(error: AskError, content: &'static str) -> Self {
-        let field = match &error {
-            AskError::EmptyQuestion
-            | AskError::QuestionTooLong(_)
-            | AskError::Refused(Refusal::ImportTooLarge { .. } | Refusal::NotNew) => content,
-            AskError::Key(_) | AskError::Refused(Refusal::KeyReused(_)) => "idempotency-key",
-            AskError::Refused(Refusal::LimitsOfASteer) => "limits",
-            _ => return error.into(),
-        };
-        Self::from(error).of(field)
     }
 }
 

@@ -63,7 +63,7 @@ impl Host {
     /// # Errors
     /// A [`Problem`] with a retry hint.
     pub async fn reserve_message(&self, key: &SessionKey) -> Result<Reservation, Problem> {
-        self.check_query_capacity()?;
+        self.check_capacity(0)?;
         let account = self.oracle.tenants().account(&key.tenant);
         let message = account.message()?;
         self.check_share(&account)?;

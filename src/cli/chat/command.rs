@@ -7,7 +7,7 @@
 use strsim::osa_distance;
 
 use crate::{
-    control::limits,
+    control::{Code, limits},
     model::{NanoUsd, PartialLimits, QueryId, SessionName, decimal},
 };
 
@@ -178,12 +178,10 @@ fn budget(rest: &str) -> Result<ChatCommand, String> {
             )
         })?;
     }
-    limits::check(&limits).map_err(|wrong| {
-        // A cost is checked in billionths.
-        match wrong.field.trim_start_matches("max_") {
-            "cost" => "`cost` must be more than 0".to_owned(),
-            name => format!("`{name}` {}", wrong.what),
-        }
+    limits::check(&limits).map_err(|wrong| match wrong.code {
+        // It is checked in billionths.
+        Code::CostOutOfRange => "`cost` must be more than 0".to_owned(),
+        _ => wrong.message.replacen("limits.max_", "", 1),
     })?;
     Ok(ChatCommand::Budget(Some(limits)))
 }

@@ -16,7 +16,9 @@ use axum::{
 };
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use crate::http::{Host, Problem, Settings, access_log::REQUEST_ID, connection::Peer};
+use crate::http::{
+    Host, Problem, Settings, access_log::REQUEST_ID, connection::Peer, extract::only,
+};
 
 const MAX_AGE: Duration = Duration::from_secs(600);
 
@@ -66,11 +68,10 @@ fn check(settings: &Settings, request: &Request) -> Result<(), Problem> {
         None if request.extensions().get::<Peer>().is_none() => {}
         None => return Err(Problem::no_host()),
     }
-    let mut origins = request.headers().get_all(ORIGIN).iter();
-    let origin = match (origins.next(), origins.next()) {
-        (None, _) => return Ok(()),
-        (Some(origin), None) => origin.to_str().unwrap_or_default(),
-        (Some(_), Some(_)) => return Err(Problem::wrong_origin()),
+    let origin = match only(request.headers(), &ORIGIN) {
+        Ok(None) => return Ok(()),
+        Ok(Some(origin)) => origin.to_str().unwrap_or_default(),
+        Err(_) => return Err(Problem::wrong_origin()),
     };
     let (_, page) = origin.split_once("://").unwrap_or_default();
     let is_own = authority.is_some_and(|own| own.as_str().eq_ignore_ascii_case(page));
@@ -85,11 +86,8 @@ fn authority(request: &Request) -> Option<Authority> {
     if let Some(authority) = request.uri().authority() {
         return Some(authority.clone());
     }
-    let mut hosts = request.headers().get_all(HOST).iter();
-    match (hosts.next(), hosts.next()) {
-        (Some(host), None) => Authority::try_from(host.as_bytes()).ok(),
-        _ => None,
-    }
+    let host = only(request.headers(), &HOST).ok()??;
+    Authority::try_from(host.as_bytes()).ok()
 }
 
 fn is_ours(settings: &Settings, host: &str) -> bool {

@@ -1,72 +1,60 @@
 //! The watch of all sessions, on all nodes.
 
-use std::{collections::BTreeSet, convert::Infallible, future};
+use std::collections::BTreeSet;
 
-use axum::{
-    body::{Body, BodyDataStream},
-    http::request::Parts,
-    response::Response,
-};
-use bytes::{Bytes, BytesMut};
+use axum::http::request::Parts;
+use bytes::Bytes;
 use futures_util::{
-    Stream, StreamExt as _,
+    Stream, StreamExt as _, TryStreamExt as _,
     stream::{self, BoxStream, SelectAll},
 };
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep, timeout};
 
-use super::{LOOK, NODE_ANSWER};
-use crate::{control::WireUpdate, http::Host, model::Principal};
+use super::{Forwarded, LOOK, NODE_ANSWER};
+use crate::{
+    control::{ClientError, Events, WireUpdate, wire_update},
+    http::Host,
+    model::Principal,
+};
 
-/// Longest event of another node, in bytes.
-const LONGEST: usize = 4 << 20;
-
-/// Adds the events of the other nodes to this node's watch, and ends with it.
-pub(super) fn response(host: Host, parts: Parts, caller: Principal, own: Response) -> Response {
-    let mut look = interval(LOOK);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    own.map(|own| {
-        let merged = Merged {
-            host,
-            parts,
-            caller,
-            own: own.into_data_stream(),
-            others: SelectAll::new(),
-            joined: BTreeSet::new(),
-            has_looked: false,
-            look,
-        };
-        Body::from_stream(stream::unfold(merged, async |mut merged| {
-            let piece = merged.next().await?;
-            Some((Ok::<_, Infallible>(piece), merged))
-        }))
-    })
-}
-
-struct Merged {
+/// What the other nodes tell a watch of all sessions.
+pub(in crate::http) struct OtherNodes {
     host: Host,
     parts: Parts,
     caller: Principal,
-    own: BodyDataStream,
-    /// What comes from the other nodes, by their URLs.
-    others: SelectAll<BoxStream<'static, (String, News)>>,
+    /// What comes from each node, by its URL; nothing once it has left.
+    updates: SelectAll<BoxStream<'static, (String, Option<WireUpdate>)>>,
     joined: BTreeSet<String>,
     has_looked: bool,
     look: Interval,
 }
 
-enum News {
-    Event(Bytes),
-    Left,
-}
+impl OtherNodes {
+    /// Follows the other nodes with a request to this one; `None` outside of a cluster, and for a
+    /// request of another node.
+    pub(in crate::http) fn watch(host: &Host, parts: Parts, caller: Principal) -> Option<Self> {
+        let is_forwarded = parts.extensions.get::<Forwarded>().is_some();
+        host.cluster().filter(|_| !is_forwarded)?;
+        let mut look = interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Some(Self {
+            host: host.clone(),
+            parts,
+            caller,
+            updates: SelectAll::new(),
+            joined: BTreeSet::new(),
+            has_looked: false,
+            look,
+        })
+    }
 
-impl Merged {
-    async fn next(&mut self) -> Option<Bytes> {
+    /// Waits for the next update of any of them. Cancel safe.
+    pub(in crate::http) async fn next(&mut self) -> WireUpdate {
         loop {
             tokio::select! {
-                piece = self.own.next() => return piece?.ok(),
-                Some((url, news)) = self.others.next() => match news {
-                    News::Event(event) => return Some(event),
-                    News::Left => drop(self.joined.remove(&url)),
+                Some((url, update)) = self.updates.next() => match update {
+                    Some(update) => return update,
+                    None => drop(self.joined.remove(&url)),
                 },
                 _ = self.look.tick() => self.join(),
             }
@@ -82,66 +70,49 @@ impl Merged {
             let Some(url) = &node.url else { continue };
             if self.joined.insert(url.clone()) {
                 let (host, parts) = (self.host.clone(), self.parts.clone());
-                let events = watch(host, url.clone(), parts, self.caller.clone());
+                let updates = watch(host, url.clone(), parts, self.caller.clone());
                 // A node that comes later may have recorded events already: the loss is told.
-                let joins = events.skip(usize::from(!self.has_looked));
-                let news = joins
-                    .map(News::Event)
-                    .chain(stream::once(async { News::Left }));
+                let joins = updates.skip(usize::from(!self.has_looked));
+                let leaves = stream::once(async { None });
                 let url = url.clone();
-                self.others
-                    .push(news.map(move |news| (url.clone(), news)).boxed());
+                let updates = joins.map(Some).chain(leaves);
+                self.updates
+                    .push(updates.map(move |update| (url.clone(), update)).boxed());
             }
         }
         self.has_looked = true;
     }
 }
 
-/// The events of another node between two marks of a loss, if it answers in time.
+/// The updates of another node between two marks of a loss, if it answers in time.
 fn watch(
     host: Host,
     url: String,
     parts: Parts,
     caller: Principal,
-) -> impl Stream<Item = Bytes> + Send {
+) -> impl Stream<Item = WireUpdate> + Send {
     let connect = async move {
         let cluster = host.cluster()?;
         let watch = cluster.send(&url, &parts, Bytes::new(), &caller);
         let answer = timeout(NODE_ANSWER, watch).await.ok()?.ok()?;
-        answer.status().is_success().then_some(answer)
+        let is_watched = answer.status().is_success();
+        let pieces = answer.into_body().into_data_stream();
+        let pieces = pieces.map_err(|error| ClientError::NotUnderstood(error.to_string()));
+        is_watched.then(|| Events::of(url, pieces, wire_update))
     };
-    stream::once(connect).flat_map(|answer| match answer {
-        Some(response) => {
-            let events = events(response.into_body().into_data_stream());
-            let mark = || stream::once(async { lost() });
-            mark().chain(events).chain(mark()).boxed()
+    stream::once(connect).flat_map(|events| match events {
+        Some(events) => {
+            let updates = stream::unfold(events, async |mut events| {
+                let update = events.next().await.ok()??;
+                let is_end = matches!(update, WireUpdate::End { .. });
+                (!is_end).then_some((update, events))
+            });
+            let mark = || stream::once(async { WireUpdate::Lost {} });
+            mark().chain(updates).chain(mark()).boxed()
         }
         // `join` tries again after the pause.
         None => stream::once(sleep(NODE_ANSWER))
             .filter_map(async |()| None)
             .boxed(),
     })
-}
-
-/// Whole events of another node's stream, until that node ends it.
-fn events(body: BodyDataStream) -> impl Stream<Item = Bytes> {
-    let events = stream::unfold((body, BytesMut::new()), async |(mut body, mut read)| {
-        loop {
-            if let Some(at) = read.windows(2).position(|two| two == b"\n\n") {
-                let event = read.split_to(at + 2).freeze();
-                return Some((event, (body, read)));
-            }
-            let piece = body.next().await?.ok()?;
-            if read.len() + piece.len() > LONGEST {
-                return None;
-            }
-            read.extend_from_slice(&piece);
-        }
-    });
-    events.take_while(|event| future::ready(!event.starts_with(b"event: end\n")))
-}
-
-fn lost() -> Bytes {
-    let lost = serde_json::to_string(&WireUpdate::Lost {}).unwrap_or_default();
-    format!("event: lost\ndata: {lost}\n\n").into()
 }

@@ -18,12 +18,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{InSession, session, shapes::limit};
+use super::{InSession, OwnSession, shapes::limit};
 use crate::{
     actor::{AskError, EventStream, Frames, Progress, RecordPage, SessionHandle},
     control::{EventSelector, verb::commas},
     http::{
-        Caller, Host, Problem,
+        Host, Problem,
         auth::RevocationEvent,
         extract::{self, Path, Query},
         sse::{named, response, with},
@@ -98,12 +98,10 @@ pub(super) struct EventsPage {
 )]
 pub(super) async fn list(
     State(host): State<Host>,
-    caller: Caller,
-    Path(InSession { id }): Path<InSession>,
+    OwnSession(session): OwnSession,
     Query(wanted): Query<EventsParams>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let session = session(&host, &caller, id)?;
     let limit = limit(wanted.limit, 100, 500)?;
     let (after, param) = after(&headers, wanted.after)?;
     let selector = EventSelector {
@@ -117,10 +115,9 @@ pub(super) async fn list(
     if host.end_of_access().is_cancelled() {
         return Err(Problem::ends());
     }
-    let frames = if wanted.frames {
-        Frames::Yes
-    } else {
-        Frames::No
+    let frames = match wanted.frames {
+        true => Frames::Yes,
+        false => Frames::No,
     };
     let follow = session.follow(after, frames).await?;
     if after > follow.end() {
@@ -202,8 +199,9 @@ async fn page(
 #[into_params(parameter_in = Path)]
 pub(super) struct OneEvent {
     /// The session's name.
+    #[serde(rename = "id")]
     #[param(inline)]
-    id: SessionName,
+    _id: SessionName,
     /// The event's number.
     seq: u64,
 }
@@ -214,11 +212,9 @@ pub(super) struct OneEvent {
     responses((status = 200, body = Event))
 )]
 pub(super) async fn body(
-    State(host): State<Host>,
-    caller: Caller,
-    Path(OneEvent { id, seq }): Path<OneEvent>,
+    OwnSession(session): OwnSession,
+    Path(OneEvent { seq, .. }): Path<OneEvent>,
 ) -> Result<Answer<Event>, Problem> {
-    let session = session(&host, &caller, id)?;
     let name = &session.key().name;
     let page = session.page(Seq(seq.saturating_sub(1)), 1).await?;
     let found = page.entries.iter().find(|entry| entry.seq == Seq(seq));

@@ -8,12 +8,13 @@ use axum::{
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{InSession, free, session, shapes::check};
+use super::{InSession, OwnSession, check_free};
 use crate::{
-    control::{Accepted, check_session, limits::optional_object},
+    control::{Accepted, check_session, limits},
     http::{
         Caller, Host, Problem,
-        extract::{self, Json, Path},
+        control::field_of,
+        extract::{self, Json},
         problem::ProblemBody,
     },
     model::{BusyPolicy, LimitsRequest, PartialLimits, Submission, access::Role, command::MAX_KEY},
@@ -33,7 +34,7 @@ pub(super) struct NewMessage {
     busy: BusyPolicy,
     /// Budgets of the new query. Without the role `admin` they apply where they are stricter than
     /// the profile's. Refused if the message steers a running query.
-    #[serde(default, deserialize_with = "optional_object")]
+    #[serde(default, deserialize_with = "limits::optional_object")]
     limits: Option<PartialLimits>,
 }
 
@@ -57,13 +58,17 @@ pub(super) struct NewMessage {
 pub(super) async fn submit(
     State(host): State<Host>,
     caller: Caller,
-    Path(InSession { id }): Path<InSession>,
+    OwnSession(session): OwnSession,
     headers: HeaderMap,
     Json(message): Json<NewMessage>,
 ) -> Result<(StatusCode, Answer<Accepted>), Problem> {
-    let session = session(&host, &caller, free(id, "id")?)?;
+    check_free(&session.key().name, "id")?;
     check_session(&caller.0, &session).await?;
-    message.limits.as_ref().map_or(Ok(()), check)?;
+    let checked = message.limits.as_ref().map_or(Ok(()), limits::check);
+    checked.map_err(|why| {
+        let field = field_of(why.code).unwrap_or("limits");
+        Problem::bad(field, why.message)
+    })?;
     let request = match caller.0.role {
         Role::Admin => LimitsRequest::Operator,
         Role::User => LimitsRequest::User,

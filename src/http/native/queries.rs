@@ -1,17 +1,17 @@
 //! `/api/sessions/{id}/queries`: the queries of a session with classification, prompt, signals and
 //! outcome.
 
-use axum::{Json as Answer, extract::State, http::StatusCode};
+use axum::{Json as Answer, http::StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{InSession, session, shapes::limit};
+use super::{InSession, OwnSession, shapes::limit};
 use crate::{
     actor::{QueryAccount, SubAgent},
     control::check_session,
     http::{
-        Caller, Host, Problem,
+        Caller, Problem,
         extract::{Path, Query},
     },
     journal::Entry,
@@ -210,12 +210,9 @@ pub(super) struct QueriesPage {
     responses((status = 200, body = QueriesPage))
 )]
 pub(super) async fn list(
-    State(host): State<Host>,
-    caller: Caller,
-    Path(InSession { id }): Path<InSession>,
+    OwnSession(session): OwnSession,
     Query(wanted): Query<QueriesParams>,
 ) -> Result<Answer<QueriesPage>, Problem> {
-    let session = session(&host, &caller, id)?;
     let limit = limit(wanted.limit, 50, 200)?;
     let after = Seq(wanted.after.unwrap_or(0));
     let page = session.queries(after, limit).await?;
@@ -231,8 +228,9 @@ pub(super) async fn list(
 #[into_params(parameter_in = Path)]
 pub(super) struct OneQuery {
     /// The session's name.
+    #[serde(rename = "id")]
     #[param(inline)]
-    id: SessionName,
+    _id: SessionName,
     /// The query's number.
     query: u32,
 }
@@ -243,11 +241,9 @@ pub(super) struct OneQuery {
     responses((status = 200, body = QueryObject))
 )]
 pub(super) async fn show(
-    State(host): State<Host>,
-    caller: Caller,
-    Path(OneQuery { id, query }): Path<OneQuery>,
+    OwnSession(session): OwnSession,
+    Path(OneQuery { query, .. }): Path<OneQuery>,
 ) -> Result<Answer<QueryObject>, Problem> {
-    let session = session(&host, &caller, id)?;
     let account = session.account(QueryId(query)).await?;
     let account = account.ok_or_else(|| {
         let name = &session.key().name;
@@ -268,12 +264,11 @@ pub(super) async fn show(
     )
 )]
 pub(super) async fn cancel(
-    State(host): State<Host>,
-    caller: Caller,
-    Path(OneQuery { id, query }): Path<OneQuery>,
+    Caller(caller): Caller,
+    OwnSession(session): OwnSession,
+    Path(OneQuery { query, .. }): Path<OneQuery>,
 ) -> Result<Answer<Value>, Problem> {
-    let session = session(&host, &caller, id)?;
-    check_session(&caller.0, &session).await?;
+    check_session(&caller, &session).await?;
     session.cancel(Some(QueryId(query))).await?;
     Ok(Answer(json!({})))
 }

@@ -11,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::{
-    InSession, free, not_reserved, session,
+    InSession, OwnSession, check_free,
     shapes::{SessionObject, limit},
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     control::{check_profile, check_session},
     http::{
         Caller, Host, Problem,
-        extract::{self, Json, Path, Query},
+        extract::{self, Json, Query},
         problem::ProblemBody,
     },
     journal::Only,
@@ -59,7 +59,7 @@ pub(super) async fn create(
         return Err(Problem::ends());
     }
     let name = match wanted.name {
-        Some(name) => free(name, "name")?,
+        Some(name) => check_free(&name, "name").map(|()| name)?,
         None => SessionName::from_uuid(Uuid::now_v7()),
     };
     let profile = profile(&host, &caller, wanted.profile)?;
@@ -174,11 +174,8 @@ pub(super) async fn list(
     responses((status = 200, body = SessionObject))
 )]
 pub(super) async fn show(
-    State(host): State<Host>,
-    caller: Caller,
-    Path(InSession { id }): Path<InSession>,
+    OwnSession(session): OwnSession,
 ) -> Result<Answer<SessionObject>, Problem> {
-    let session = session(&host, &caller, id)?;
     Ok(Answer(session.view().await?.into()))
 }
 
@@ -215,16 +212,15 @@ pub(super) struct DeletedSession {
 pub(super) async fn delete(
     State(host): State<Host>,
     caller: Caller,
-    Path(InSession { id }): Path<InSession>,
+    OwnSession(session): OwnSession,
     Query(Deleting { force }): Query<Deleting>,
 ) -> Result<Answer<DeletedSession>, Problem> {
-    let key = caller.session(not_reserved(id, "id")?);
     let from = if force { Only::Always } else { Only::WhenIdle };
     let oracle = host.oracle.acting(caller.by());
-    check_session(&caller.0, &oracle.session_by_key(key.clone())).await?;
-    let deleted = oracle.delete(&key, from).await?;
+    check_session(&caller.0, &session).await?;
+    let deleted = oracle.delete(session.key(), from).await?;
     Ok(Answer(DeletedSession {
-        session: key.name,
+        session: session.key().name.clone(),
         events: deleted.known.last,
         sub_agents: deleted.sub_agents.len(),
     }))

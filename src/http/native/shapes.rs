@@ -5,18 +5,9 @@ use utoipa::ToSchema;
 
 use crate::{
     actor::SessionView,
-    control,
     http::Problem,
-    model::{Limits, PartialLimits, QueryId, Seq, SessionName, Usage},
+    model::{Limits, QueryId, Seq, SessionName, Usage},
 };
-
-pub(super) fn check(limits: &PartialLimits) -> Result<(), Problem> {
-    control::limits::check(limits).map_err(|wrong| {
-        let field = format!("limits.{}", wrong.field);
-        let what = format!("`{field}` {}", wrong.what);
-        Problem::bad(field, what)
-    })
-}
 
 /// A session's state.
 #[derive(Debug, Serialize, ToSchema)]

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     actor::{Answer, AskError, Detail, Ephemeral, Progress, SessionHandle, Watch},
     control::check_session,
-    http::{Caller, Host, Problem},
+    http::{Caller, Host, Problem, StreamText},
     kernel::Refusal,
     model::{
         FaultCode, Outcome, Parameter, Principal, ProfileName, QueryId, Seq, SessionName,
@@ -43,7 +43,7 @@ pub(super) struct Begun {
     /// The text of its turns before this response, if it continues with results.
     pub earlier: Option<String>,
     /// Whether every provider enforces the format of the answer.
-    pub enforces_schemas: bool,
+    enforces_schemas: bool,
     /// Whether the answer has no format.
     pub is_text: bool,
     tally: Tally,
@@ -51,6 +51,15 @@ pub(super) struct Begun {
 }
 
 impl Begun {
+    /// Which text a stream has. An answer in a format that the providers do not enforce comes alone:
+    /// it may need a repair, and clients parse each text.
+    pub(super) const fn stream_text(&self, wanted: StreamText) -> StreamText {
+        match self.is_text || self.enforces_schemas {
+            true => wanted,
+            false => StreamText::Answer,
+        }
+    }
+
     /// Waits for the next progress, or for the end of the response or the server.
     pub(super) async fn next(mut self) -> Result<ControlFlow<End, (Self, Progress)>, Problem> {
         let next = tokio::select! {

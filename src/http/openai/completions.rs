@@ -21,7 +21,7 @@ use super::{
     models,
     request::{ChatRequest, ParsedChat},
     shapes::{AnswerDetails, Chunk, Completion, FinishReason, Head, choice, tool_call, usage},
-    stream::{ChunkWriter, StreamContext, Writer},
+    stream::{ChunkWriter, Writer},
 };
 use crate::{
     actor::Detail,
@@ -98,18 +98,10 @@ pub(super) async fn create(
         let whole = ended.map(|end| whole(head, &key, &end));
         return Ok((told, whole).into_response());
     }
-    let context = StreamContext {
-        head,
-        include_usage: chat.include_usage,
-        // A reply that the provider does not bind to the format may need a repair.
-        text: match begun.is_text || begun.enforces_schemas {
-            true => text,
-            false => StreamText::Answer,
-        },
-    };
     let kind = [(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")];
     let revocation = RevocationEvent::new(None, &Problem::no_key().body());
-    let events = ChunkWriter::begin(context, &begun).events(begun);
+    let text = begun.stream_text(text);
+    let events = ChunkWriter::begin(head, chat.include_usage, text, &begun).events(begun);
     Ok((told, kind, sse::response(events, revocation)).into_response())
 }
 

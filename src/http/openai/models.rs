@@ -1,6 +1,6 @@
 //! Models, which are the profiles of this server.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use axum::{Json, extract::State, http::StatusCode};
 use serde::Deserialize;
@@ -95,41 +95,31 @@ impl Chosen {
                     true => format!(" above {}", model.takes.max_temperature),
                     false => String::new(),
                 };
-                let what = format!(
-                    "the model `{}` of the profile `{}` does not take `{parameter}`{most}: omit \
-                     it, or use another profile",
-                    model.name, self.profile
-                );
-                return Err(Problem::bad(field(*parameter), what));
+                let what = format!("`{parameter}`{most}: omit it");
+                return Err(self.refused(model, field(*parameter).into(), &what));
             }
         }
         let unforced = self.models.iter().find(|model| !model.takes.forced_tools);
-        if let (true, Some(model)) = (
-            asked.options.tool_choice != ClientToolChoice::Auto,
-            unforced,
-        ) {
-            let what = format!(
-                "the model `{}` of the profile `{}` does not take a `tool_choice` that forces a \
-                 call: use `auto`, or another profile",
-                model.name, self.profile
-            );
-            return Err(Problem::bad("tool_choice", what));
+        if let Some(model) = unforced
+            && asked.options.tool_choice != ClientToolChoice::Auto
+        {
+            let what = "a `tool_choice` that forces a call: use `auto`";
+            return Err(self.refused(model, "tool_choice".into(), what));
         }
-        self.check_images(asked.conversation.image_field.as_deref())
-    }
-
-    /// Checks that every model of the chain takes images, if a message with one is in this field.
-    pub(super) fn check_images(&self, field: Option<&str>) -> Result<(), Problem> {
         let blind = self.models.iter().find(|model| !model.takes.images);
-        if let (Some(field), Some(model)) = (field, blind) {
-            let what = format!(
-                "the model `{}` of the profile `{}` does not take images: omit them, or use \
-                 another profile",
-                model.name, self.profile
-            );
-            return Err(Problem::bad(field.to_owned(), what));
+        if let (Some(field), Some(model)) = (asked.conversation.image_field.clone(), blind) {
+            return Err(self.refused(model, field.into(), "images: omit them"));
         }
         Ok(())
+    }
+
+    fn refused(&self, model: &ModelChoice, field: Cow<'static, str>, what: &str) -> Problem {
+        let (model, profile) = (&model.name, &self.profile);
+        let what = format!(
+            "the model `{model}` of the profile `{profile}` does not take {what}, or use another \
+             profile"
+        );
+        Problem::bad(field, what)
     }
 
     /// Whether every provider of the chain enforces the format of an answer.
@@ -149,8 +139,7 @@ pub(super) fn find(host: &Host, caller: &Principal, name: &str) -> Result<Chosen
 pub(super) async fn of_session(host: &Host, session: &SessionHandle) -> Result<Chosen, Problem> {
     let wanted = session.profile_name().await?;
     let profiles = host.oracle.profiles();
-    let mut all = profiles.all();
-    let found = all.find(|(name, _)| *name == wanted);
+    let found = profiles.all().find(|(name, _)| *name == wanted);
     let (name, profile) = found.ok_or_else(|| unknown(host, &profiles, wanted.as_str()))?;
     Ok(Chosen::new(name, profile))
 }
@@ -164,8 +153,9 @@ fn allowed<'a>(
 ) -> Result<(ProfileName, &'a Profile), Problem> {
     let aliases = &host.settings.models;
     let wanted = aliases.get(model).map_or(model, ProfileName::as_str);
-    let mut all = profiles.all();
-    let found = all.find(|(profile, _)| profile.as_str() == wanted);
+    let found = profiles
+        .all()
+        .find(|(profile, _)| profile.as_str() == wanted);
     let (name, profile) = found.ok_or_else(|| unknown(host, profiles, model))?;
     check_profile(caller, &name).map_err(|error| Problem::from(error).of("model"))?;
     Ok((name, profile))

@@ -26,8 +26,7 @@ use uuid::Uuid;
 use self::{
     id::{Holds, ResponseId},
     request::{Continues, ParsedResponse, ResponseRequest, field_of},
-    shapes::Head,
-    stream::{EventWriter, StreamContext},
+    stream::EventWriter,
 };
 use super::{
     answering::{Begun, End, Tally, Wanted},
@@ -107,7 +106,7 @@ async fn create(
     }
     // Before any lookup; the message is counted on submission.
     drop(host.reserve_query()?);
-    let text = request.streams(host.settings.stream, chosen.enforces_schemas());
+    let text = request.stream_text.unwrap_or(host.settings.stream);
     let wanted = Wanted {
         host: &host,
         caller: &caller,
@@ -125,34 +124,26 @@ async fn create(
     let mut begun = begin(&request, wanted).await?;
     let (begins, at) = beginning(&mut begun.watch).await?;
     let key = begun.session.handle.key().clone();
-    let store = begun.session.memory.is_none();
-    let head = Head {
-        id: ResponseId::new(&key.name, begins),
-        created: seconds(at),
-        model: request.model,
-        options: request.asked.options,
-        instructions: request.asked.instructions,
-        previous: request.previous,
-        store,
-        metadata: request.metadata,
-    };
+    let (id, options) = (ResponseId::new(&key.name, begins), &request.asked.options);
+    let instructions = request.asked.instructions.filter(|text| !text.is_empty());
+    let mut response = shapes::Response::new(id, seconds(at), request.model, options, &key);
+    response.instructions = instructions;
+    response.previous_response_id = request.previous;
+    response.metadata = request.metadata;
+    response.store = begun.session.memory.is_none();
     if request.stream {
-        let context = StreamContext {
-            head,
-            text,
-            // Some clients refuse events that OpenAI does not have.
-            progress: request.stream_text.is_some(),
-        };
+        // Some clients refuse events that OpenAI does not have.
+        let has_progress = request.stream_text.is_some();
+        let text = begun.stream_text(text);
         let revocation = RevocationEvent::new(Some("error"), &Problem::no_key().body());
-        let events = EventWriter::begin(context, &begun).events(begun);
+        let events = EventWriter::begin(response, text, has_progress, &begun).events(begun);
         return Ok(sse::response(events, revocation));
     }
     let end = begun.end().await?;
     if let Some(problem) = end.failure() {
         return Ok(([(SHOULD_RETRY, "false")], problem).into_response());
     }
-    let response = head.response(&key).end(head.id, &key, &end, 0);
-    Ok(Json(response).into_response())
+    Ok(Json(response.end(&key, &end, 0)).into_response())
 }
 
 /// Finds the session, submits the question or returns the results, and follows the query.
@@ -371,17 +362,10 @@ async fn show(
         Fact::Tool(ToolFact::Returned(returned)) => returned.options.as_deref(),
         _ => None,
     });
-    let head = Head {
-        id,
-        created: seconds(stored.begins.record.at),
-        model: stored.session.profile_name().await?.to_string(),
-        options: options.last().cloned().unwrap_or_default(),
-        instructions: None,
-        previous: None,
-        store: true,
-        metadata: Default::default(),
-    };
-    let response = head.response(&key);
+    let options = options.last().cloned().unwrap_or_default();
+    let created = seconds(stored.begins.record.at);
+    let model = stored.session.profile_name().await?.to_string();
+    let response = shapes::Response::new(id, created, model, &options, &key);
     let (mut tally, continues) = (Tally::default(), stored.begins.record.turn.is_some());
     for entry in records.iter().filter(|entry| entry.seq > id.begins) {
         let mut end = tally.add(&entry.record);
@@ -393,7 +377,7 @@ async fn show(
             end = Some(End::from(answer));
         }
         if let Some(end) = end {
-            return Ok(Json(response.end(id, &key, &end, 0)));
+            return Ok(Json(response.end(&key, &end, 0)));
         }
     }
     Ok(Json(response))

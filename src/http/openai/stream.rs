@@ -27,13 +27,6 @@ use crate::{
 /// Maximum length of the text in one event, in bytes.
 const PIECE: usize = 4 << 10;
 
-pub(super) struct StreamContext {
-    pub head: Head,
-    /// Whether the last chunk has the usage.
-    pub include_usage: bool,
-    pub text: StreamText,
-}
-
 /// Writes a response as events.
 pub(super) trait Writer: Sized {
     /// The events that are not sent yet.
@@ -71,7 +64,11 @@ pub(super) trait Writer: Sized {
 }
 
 pub(super) struct ChunkWriter {
-    context: StreamContext,
+    head: Head,
+    /// Whether the last chunk has the usage.
+    include_usage: bool,
+    /// Which text the stream has.
+    shown: StreamText,
     key: SessionKey,
     query: QueryId,
     /// Whether the query ends with the stream.
@@ -95,7 +92,7 @@ impl Writer for ChunkWriter {
         {
             self.delta(json!({}), Some(details));
         }
-        if self.context.text == StreamText::Turns
+        if self.shown == StreamText::Turns
             && let Some(piece) = self.text.next(progress)
         {
             self.piece(piece)?;
@@ -108,7 +105,7 @@ impl Writer for ChunkWriter {
             return Err(problem);
         }
         let mut details = AnswerDetails::of(&self.key, end);
-        match (&end.answer, self.context.text) {
+        match (&end.answer, self.shown) {
             (Some(answer), StreamText::Turns) => {
                 // A forced end adds a sentence that is part of no turn.
                 let rest = self.text.end(answer);
@@ -131,7 +128,7 @@ impl Writer for ChunkWriter {
         }
         let choice = choice("delta", json!({}), Some(FinishReason::of(end)));
         self.chunk(Some(choice), Some(ChunkDetails::End(details)), None);
-        if self.context.include_usage {
+        if self.include_usage {
             self.chunk(None, None, Some(usage(end.usage)));
         }
         self.ready.push_back(Event::default().data("[DONE]"));
@@ -144,9 +141,11 @@ impl Writer for ChunkWriter {
 }
 
 impl ChunkWriter {
-    pub(super) fn begin(context: StreamContext, begun: &Begun) -> Self {
+    pub(super) fn begin(head: Head, include_usage: bool, shown: StreamText, begun: &Begun) -> Self {
         let mut writer = Self {
-            context,
+            head,
+            include_usage,
+            shown,
             key: begun.session.handle.key().clone(),
             query: begun.watch.query(),
             in_memory: begun.session.memory.is_some(),
@@ -207,11 +206,11 @@ impl ChunkWriter {
 
     fn chunk(&mut self, choice: Option<Value>, oracle: Option<ChunkDetails>, usage: Option<Value>) {
         let chunk = Chunk {
-            head: &self.context.head,
+            head: &self.head,
             object: "chat.completion.chunk",
             choices: choice.into_iter().collect(),
             // If it is requested, it is null in every chunk but the last.
-            usage: self.context.include_usage.then_some(usage),
+            usage: self.include_usage.then_some(usage),
             oracle,
         };
         self.ready.push_back(event_of(&chunk));

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
@@ -90,6 +91,12 @@ impl ResponseId {
 impl fmt::Display for ResponseId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "resp_{}", self.tail())
+    }
+}
+
+impl Serialize for ResponseId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

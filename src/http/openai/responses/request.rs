@@ -239,15 +239,6 @@ pub(super) struct ParsedResponse {
 }
 
 impl ParsedResponse {
-    /// Which text a stream of this response has. An answer in a format that the providers do not
-    /// enforce comes alone: clients parse each text.
-    pub(super) fn streams(&self, setting: StreamText, enforces_schemas: bool) -> StreamText {
-        match self.asked.options.format.is_text() || enforces_schemas {
-            true => self.stream_text.unwrap_or(setting),
-            false => StreamText::Answer,
-        }
-    }
-
     pub(super) fn read(body: &[u8]) -> Result<Self, Problem> {
         let mut request: ResponseRequest = extract::read(body)?;
         request.check()?;

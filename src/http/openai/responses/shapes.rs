@@ -22,7 +22,8 @@ use crate::{
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct Response {
     /// Its id.
-    pub id: String,
+    #[schema(value_type = String)]
+    pub id: ResponseId,
     /// `response`
     object: &'static str,
     /// Creation time, in seconds since 1970.
@@ -44,14 +45,14 @@ pub(super) struct Response {
     #[schema(value_type = Option<Object>)]
     usage: Option<Value>,
     /// The instructions of the request.
-    instructions: Option<String>,
+    pub instructions: Option<String>,
     /// The response that this one continues.
-    previous_response_id: Option<String>,
+    pub previous_response_id: Option<String>,
     /// The conversation that it belongs to.
     #[schema(value_type = Option<Object>)]
     conversation: Option<Value>,
     /// Whether it is kept.
-    store: bool,
+    pub store: bool,
     /// The tools of the request.
     #[schema(value_type = Vec<Object>)]
     tools: Vec<Value>,
@@ -79,7 +80,7 @@ pub(super) struct Response {
     /// False.
     background: bool,
     /// As requested.
-    metadata: BTreeMap<String, String>,
+    pub metadata: BTreeMap<String, String>,
     /// Details that OpenAI's format lacks, once it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     oracle: Option<AnswerDetails>,
@@ -136,45 +137,36 @@ fn usage(usage: Usage) -> Value {
     })
 }
 
-/// What a response repeats of its request.
-#[derive(Debug, Clone)]
-pub(super) struct Head {
-    pub id: ResponseId,
-    /// In seconds since 1970.
-    pub created: u64,
-    pub model: String,
-    pub options: AnswerOptions,
-    pub instructions: Option<String>,
-    pub previous: Option<String>,
-    pub store: bool,
-    pub metadata: BTreeMap<String, String>,
-}
-
-impl Head {
-    /// The response before its end.
-    pub(super) fn response(&self, session: &SessionKey) -> Response {
-        let options = &self.options;
+impl Response {
+    /// A kept response before its end.
+    pub(super) fn new(
+        id: ResponseId,
+        created_at: u64,
+        model: String,
+        options: &AnswerOptions,
+        session: &SessionKey,
+    ) -> Self {
         let parameter = |parameter| options.parameters.get(&parameter).cloned();
-        let is_conversation = self.id.holds == Holds::Conversation;
-        let conversation = || id::conversation_id(self.id.session, &session.tenant);
+        let is_conversation = id.holds == Holds::Conversation;
+        let conversation = || id::conversation_id(id.session, &session.tenant);
         let mut text = json!({ "format": format(&options.format) });
         if let Some(verbosity) = parameter(Parameter::Verbosity) {
             text["verbosity"] = verbosity;
         }
-        Response {
-            id: self.id.to_string(),
+        Self {
+            id,
             object: "response",
-            created_at: self.created,
+            created_at,
             status: Status::InProgress,
             error: None,
             incomplete_details: None,
-            model: self.model.clone(),
+            model,
             output: Vec::new(),
             usage: None,
-            instructions: self.instructions.clone().filter(|text| !text.is_empty()),
-            previous_response_id: self.previous.clone(),
+            instructions: None,
+            previous_response_id: None,
             conversation: is_conversation.then(|| json!({ "id": conversation() })),
-            store: self.store,
+            store: true,
             tools: options.tools.iter().map(tool).collect(),
             tool_choice: match &options.tool_choice {
                 ClientToolChoice::Auto => "auto".into(),
@@ -192,15 +184,13 @@ impl Head {
             }),
             truncation: "disabled",
             background: false,
-            metadata: self.metadata.clone(),
+            metadata: BTreeMap::new(),
             oracle: None,
         }
     }
-}
 
-impl Response {
     /// Adds the end. The items are numbered from `first`.
-    pub(super) fn end(mut self, id: ResponseId, key: &SessionKey, end: &End, first: usize) -> Self {
+    pub(super) fn end(mut self, key: &SessionKey, end: &End, first: usize) -> Self {
         self.oracle = Some(AnswerDetails::of(key, end));
         self.usage = Some(usage(end.usage));
         self.status = Status::Completed;
@@ -221,11 +211,11 @@ impl Response {
         }
         if !end.text.is_empty() {
             let content = [output_text(&end.text)];
-            let message = message(&id.item("msg", first), self.status, &content);
+            let message = message(&self.id.item("msg", first), self.status, &content);
             self.output.push(message);
         }
         for call in &end.calls {
-            let id = id.item("fc", first + self.output.len());
+            let id = self.id.item("fc", first + self.output.len());
             let call = function_call(&id, Status::Completed, call, call.json());
             self.output.push(call);
         }

@@ -15,20 +15,13 @@ use super::{
         shapes::TurnDetails,
         stream::Writer,
     },
-    shapes::{Head, Response, Status, function_call, message, output_text},
+    shapes::{Response, Status, function_call, message, output_text},
 };
 use crate::{
     actor::{AnswerText, Piece, Progress},
     http::{Problem, StreamText, sse},
     model::{SessionKey, ToolCall, Turn},
 };
-
-pub(super) struct StreamContext {
-    pub head: Head,
-    pub text: StreamText,
-    /// Whether events report turns and the work of tools.
-    pub progress: bool,
-}
 
 /// A message whose text arrives.
 struct OpenMessage {
@@ -38,7 +31,12 @@ struct OpenMessage {
 }
 
 pub(super) struct EventWriter {
-    context: StreamContext,
+    /// The response before its end.
+    response: Response,
+    /// Which text the stream has.
+    shown: StreamText,
+    /// Whether events report turns and the work of tools.
+    has_progress: bool,
     key: SessionKey,
     ready: VecDeque<Event>,
     number: u64,
@@ -54,12 +52,12 @@ impl Writer for EventWriter {
 
     fn progress(&mut self, progress: &Progress) -> Result<(), Problem> {
         if let Progress::Record(record) = progress
-            && self.context.progress
+            && self.has_progress
             && let Some(details) = TurnDetails::of(record)
         {
             self.event("oracle.progress", json!({}), Some(details));
         }
-        if self.context.text == StreamText::Turns
+        if self.shown == StreamText::Turns
             && let Some(piece) = self.text.next(progress)
         {
             self.piece(&piece);
@@ -68,9 +66,8 @@ impl Writer for EventWriter {
     }
 
     fn end(&mut self, end: &End) -> Result<(), Problem> {
-        let (turn, id) = (end.turn, self.context.head.id);
-        let response = self.response();
-        let status = response.clone().end(id, &self.key, end, 0).status;
+        let turn = end.turn;
+        let status = self.response.clone().end(&self.key, end, 0).status;
         // The open message becomes the answer, unless the answer is more than the last turn's text.
         let open = self.open.as_ref().map(|open| (open.turn, &*open.text));
         let rest = open.and_then(|(at, shown)| Some((at, end.text.strip_prefix(shown)?)));
@@ -94,7 +91,7 @@ impl Writer for EventWriter {
         for call in &end.calls {
             self.call(call, turn);
         }
-        let response = response.end(id, &self.key, end, first);
+        let response = self.response.clone().end(&self.key, end, first);
         let kind = match response.status {
             Status::Failed => "response.failed",
             Status::Incomplete => "response.incomplete",
@@ -106,15 +103,23 @@ impl Writer for EventWriter {
 
     fn fail(&mut self, problem: &Problem) {
         self.close(Status::Incomplete);
-        let response = self.response().broken(problem);
+        let response = self.response.clone().broken(problem);
         self.event("response.failed", json!({ "response": response }), None);
     }
 }
 
 impl EventWriter {
-    pub(super) fn begin(context: StreamContext, begun: &Begun) -> Self {
+    pub(super) fn begin(
+        response: Response,
+        shown: StreamText,
+        has_progress: bool,
+        begun: &Begun,
+    ) -> Self {
+        let created = json!({ "response": response });
         let mut writer = Self {
-            context,
+            response,
+            shown,
+            has_progress,
             key: begun.session.handle.key().clone(),
             ready: VecDeque::new(),
             number: 0,
@@ -122,15 +127,10 @@ impl EventWriter {
             open: None,
             text: AnswerText::default(),
         };
-        let response = writer.response();
         for kind in ["response.created", "response.in_progress"] {
-            writer.event(kind, json!({ "response": response }), None);
+            writer.event(kind, created.clone(), None);
         }
         writer
-    }
-
-    fn response(&self) -> Response {
-        self.context.head.response(&self.key)
     }
 
     fn piece(&mut self, piece: &Piece) {
@@ -158,7 +158,7 @@ impl EventWriter {
     }
 
     fn open(&mut self, turn: Turn) -> OpenMessage {
-        let id = self.context.head.id.item("msg", self.items);
+        let id = self.response.id.item("msg", self.items);
         let item = message(&id, Status::InProgress, &[]);
         self.item("response.output_item.added", &item, turn);
         let part = json!({ "content_index": 0, "part": output_text("") });
@@ -183,7 +183,7 @@ impl EventWriter {
     }
 
     fn call(&mut self, call: &ToolCall, turn: Turn) {
-        let id = self.context.head.id.item("fc", self.items);
+        let id = self.response.id.item("fc", self.items);
         let arguments = call.json();
         let begun = function_call(&id, Status::InProgress, call, "");
         self.item("response.output_item.added", &begun, turn);
