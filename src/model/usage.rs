@@ -29,7 +29,8 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Cached tokens sent.
     pub cached_tokens: u64,
-    /// Tokens written to the cache.
+    /// Tokens written to the cache; left out if there are none.
+    #[cfg_attr(feature = "server", schema(required = false))]
     pub cache_write_tokens: u64,
     /// Tokens received, reasoning included.
     pub output_tokens: u64,
