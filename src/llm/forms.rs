@@ -78,7 +78,7 @@ impl Forms {
         let system = says("system") && says("role|message");
         match fault.code {
             FaultCode::WrongRoute if has_other => self.other_route = !self.other_route,
-            FaultCode::BadRequest if says("encrypted content is not supported") => {
+            FaultCode::BadRequest if says("encrypted") && refused => {
                 self.no_encrypted_reasoning = true;
             }
             // That is the setup of a server whose model has tools: its words say what to do.

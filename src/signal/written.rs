@@ -89,7 +89,8 @@ pub(super) fn read(
         let is_call = !inside.starts_with("</") || meant(last, tools).is_some();
         match elements(&text[before.len()..]).filter(|_| is_call && !inside.is_empty()) {
             Some((length, arguments)) => {
-                let call = call(&tool?.name, Value::Object(arguments));
+                let name = tool.map_or(last, |tool| &tool.name);
+                let call = call(name, Value::Object(arguments));
                 Some((before.len() + length, vec![call]))
             }
             None => None,
@@ -103,10 +104,8 @@ pub(super) fn read(
         return Some((length, Err(tool.name.clone())));
     };
     let mut offered = calls.iter().map(|call| meant(&call.name, tools).is_some());
-    let is_call = match is_bare {
-        true => !calls.is_empty() && offered.all(|is_offered| is_offered),
-        false => offered.any(|is_offered| is_offered),
-    };
+    // What has a mark is a call of any tool: the model is told which there are.
+    let is_call = !calls.is_empty() && (!is_bare || offered.all(|is_offered| is_offered));
     is_call.then(|| (end + closing(&text[end..]), Ok(calls)))
 }
 

@@ -41,28 +41,9 @@ pub(super) enum ChatCommand {
 }
 
 /// The commands in `/help`, one per line: names, argument, description.
-pub(super) const COMMANDS: &str = "\
-/help: list the commands
-/why [N]: explain how the last question, or question N, was answered
-/usage /cost: show the tokens and cost of this session
-/model [NAME]: show the models, or switch to another with the next question
-/budget [LIMITS]: show or change what a question may use: turns=60 tokens=50000 cost=0.50
-/tools: list the tools that the model can call
-/compact: replace the conversation so far by a summary, with the next question
-/sessions: list the most recent sessions
-/resume [ID]: continue another session, by its id or its number in the list
-/fork: continue in a copy of this session
-/new: start a new session
-/clear: start a new session and clear the screen
-/quit /exit: exit, like Ctrl-D";
+pub(super) const COMMANDS: &str = include_str!("command/commands.txt");
 
-pub(super) const KEYS: &str = "\
-Ctrl-C: cancel the running question, or clear the input
-Ctrl-D: leave
-Alt-Enter: start a new line, as do a `\\` at the end or an open ``` fence
-Up, Down: recall earlier messages; Ctrl-R searches them
-Tab: complete commands
-//…: ask a question that begins with a slash";
+pub(super) const KEYS: &str = include_str!("command/keys.txt");
 
 /// Splits lines of the help into what is typed and what it does.
 pub(super) fn rows_of(help: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -126,7 +126,8 @@ impl Words {
                 told.split(' ').next()?.parse::<u64>().ok()
             })
         };
-        let asked = after(" requested ").zip(after(" limit "));
+        let asked = [" requested ", " request has ", " request tokens "];
+        let asked = asked.into_iter().find_map(after).zip(after(" limit "));
         asked.is_some_and(|(asked, limit)| asked > limit && limit > 0)
     }
 

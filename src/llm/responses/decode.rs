@@ -216,11 +216,19 @@ impl ResponsesDecoder {
 impl Decode for ResponsesDecoder {
     fn data(&mut self, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
         if data == "[DONE]" {
-            self.ended |= self.items.has_done();
+            self.ended |= self.items.is_complete();
             return Ok(Flow::End);
         }
         let mut space = String::new();
-        self.take(&parse_object(data, &mut space)?, data, out)
+        let event = parse_object(data, &mut space);
+        match event.and_then(|event| self.take(&event, data, out)) {
+            // The reply is complete, and a broken frame after it does not undo it.
+            Err(fault) if fault.code == FaultCode::BadStream && self.items.is_complete() => {
+                self.ended = true;
+                Ok(Flow::More)
+            }
+            taken => taken,
+        }
     }
 
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {

@@ -52,8 +52,10 @@ pub(super) struct Place<'a> {
 pub(super) struct Items(pub(super) Vec<Item>);
 
 impl Items {
-    pub(super) fn has_done(&self) -> bool {
-        self.0.iter().any(|item| item.closed)
+    /// Whether the last item is complete, and is no thought.
+    pub(super) fn is_complete(&self) -> bool {
+        let last = self.0.last();
+        last.is_some_and(|item| item.closed && matches!(item.kind, Kind::Text | Kind::Call))
     }
 
     fn find(&self, place: Place<'_>) -> Option<usize> {
@@ -160,7 +162,8 @@ impl Items {
         piece: &str,
         out: &mut Vec<Delta>,
     ) -> Result<(), Fault> {
-        if piece.is_empty() {
+        // A call has a name, which comes with its item.
+        if piece.is_empty() || kind == Kind::Call && self.find(place).is_none() {
             return Ok(());
         }
         if let Some(item) = self.open(place, kind)? {
