@@ -43,23 +43,23 @@ pub(super) struct Begun {
     /// The text of its turns before this response, if it continues with results.
     pub earlier: Option<String>,
     /// Whether every provider enforces the format of the answer.
-    enforces_schemas: bool,
+    pub enforces_schemas: bool,
     /// Whether the answer has no format.
     pub is_text: bool,
     tally: Tally,
     host: Host,
 }
 
-impl Begun {
-    /// Which text a stream has. An answer in a format that the providers do not enforce comes alone:
-    /// it may need a repair, and clients parse each text.
-    pub(super) const fn stream_text(&self, wanted: StreamText) -> StreamText {
-        match self.is_text || self.enforces_schemas {
-            true => wanted,
-            false => StreamText::Answer,
-        }
+/// Which text a stream has. An answer in a format that the providers do not enforce comes alone: it may
+/// need a repair, and clients parse each text.
+pub(super) const fn streams(wanted: StreamText, is_text: bool, is_enforced: bool) -> StreamText {
+    match is_text || is_enforced {
+        true => wanted,
+        false => StreamText::Answer,
     }
+}
 
+impl Begun {
     /// Waits for the next progress, or for the end of the response or the server.
     pub(super) async fn next(mut self) -> Result<ControlFlow<End, (Self, Progress)>, Problem> {
         let next = tokio::select! {

@@ -16,7 +16,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    answering::{End, Wanted},
+    answering::{End, Wanted, streams},
     headers::{AnswerHeaders, SESSION},
     models,
     request::{ChatRequest, ParsedChat},
@@ -100,7 +100,7 @@ pub(super) async fn create(
     }
     let kind = [(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")];
     let revocation = RevocationEvent::new(None, &Problem::no_key().body());
-    let text = begun.stream_text(text);
+    let text = streams(text, begun.is_text, begun.enforces_schemas);
     let events = ChunkWriter::begin(head, chat.include_usage, text, &begun).events(begun);
     Ok((told, kind, sse::response(events, revocation)).into_response())
 }

@@ -29,7 +29,7 @@ use self::{
     stream::EventWriter,
 };
 use super::{
-    answering::{Begun, End, Tally, Wanted},
+    answering::{Begun, End, Tally, Wanted, streams},
     completions::SHOULD_RETRY,
     headers::{AnswerHeaders, SESSION},
     models,
@@ -134,7 +134,7 @@ async fn create(
     if request.stream {
         // Some clients refuse events that OpenAI does not have.
         let has_progress = request.stream_text.is_some();
-        let text = begun.stream_text(text);
+        let text = streams(text, begun.is_text, begun.enforces_schemas);
         let revocation = RevocationEvent::new(Some("error"), &Problem::no_key().body());
         let events = EventWriter::begin(response, text, has_progress, &begun).events(begun);
         return Ok(sse::response(events, revocation));

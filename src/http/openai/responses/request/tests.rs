@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::{
+    http::openai::answering::streams,
     kernel::ReturnedResult,
     model::{CallId, ClientToolChoice, Image, ImportedMessage, Seq, ToolCall},
 };
@@ -567,13 +568,13 @@ fn options_are_interpreted() {
         (json!({ "type": "json_object" }), AnswerFormat::Json),
         (given, built),
     ] {
-        let mut parsed = read(&asking("text", json!({ "format": format }))).unwrap();
+        let parsed = read(&asking("text", json!({ "format": format }))).unwrap();
         let is_text = expected == AnswerFormat::Text;
         assert_eq!(parsed.asked.options.format, expected);
-        parsed.stream_text = Some(StreamText::Turns);
+        assert_eq!(parsed.asked.options.format.is_text(), is_text);
         for enforced in [false, true] {
-            let streams = parsed.streams(StreamText::Answer, enforced);
-            assert_eq!(streams == StreamText::Turns, is_text || enforced);
+            let streamed = streams(StreamText::Turns, is_text, enforced);
+            assert_eq!(streamed == StreamText::Turns, is_text || enforced);
         }
     }
     let options = with(json!({
@@ -626,6 +627,6 @@ fn fields_without_effect_are_accepted() {
     }));
     let parsed = parsed.unwrap();
     assert!(!parsed.store && parsed.stream);
-    assert_eq!(parsed.streams(StreamText::Turns, true), StreamText::Answer);
+    assert_eq!(parsed.stream_text, Some(StreamText::Answer));
     assert_eq!(parsed.metadata["a"], "b");
 }
