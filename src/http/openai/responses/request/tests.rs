@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::{
+    http::openai::answering::streams,
     kernel::ReturnedResult,
     model::{CallId, ClientToolChoice, Image, ImportedMessage, Seq, ToolCall},
 };
