@@ -1,7 +1,7 @@
 //! Calls of tools that a model writes as text, in the forms of its chat template.
 //!
 //! A call names a tool and has a body: JSON, or elements with one argument each. The name stands in
-//! the JSON, or in the marks before the body; only the names of offered tools count.
+//! the JSON, or in the marks before the body. Without a mark, only the names of offered tools count.
 
 use serde_json::{Deserializer, Map, Value};
 

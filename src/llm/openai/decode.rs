@@ -98,12 +98,9 @@ impl OpenAiDecoder {
     }
 
     fn chunk(&mut self, chunk: Chunk<'_>, json: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
-        // An error after the end of the reply does not undo it.
-        if self.finish.is_empty() {
-            fault::check(chunk.error)?;
-            if chunk.object.0 == "error" {
-                return Err(fault::in_reply(json));
-            }
+        fault::check(chunk.error)?;
+        if chunk.object.0 == "error" {
+            return Err(fault::in_reply(json));
         }
         if let Some(used) = chunk.usage.0 {
             self.used(&used, out);

@@ -199,6 +199,8 @@ impl ResponsesDecoder {
                     }
                     parts.push(Part::text(item.text));
                 }
+                // Pieces of a call that never began.
+                Kind::Call if item.name.is_empty() && !item.closed => {}
                 Kind::Call => {
                     calls = true;
                     parts.push(ids.call(&item.call_id, item.name, item.text));

@@ -162,8 +162,7 @@ impl Items {
         piece: &str,
         out: &mut Vec<Delta>,
     ) -> Result<(), Fault> {
-        // A call has a name, which comes with its item.
-        if piece.is_empty() || kind == Kind::Call && self.find(place).is_none() {
+        if piece.is_empty() {
             return Ok(());
         }
         if let Some(item) = self.open(place, kind)? {

@@ -50,6 +50,18 @@ fn called(reply: &str) -> (String, String, String) {
 }
 
 #[test]
+fn a_marked_call_is_one_of_whatever_tool() {
+    for call in [
+        CALL.replace("code_search", "grep"),
+        "<function=grep>\n<parameter=query>\nx\n</parameter>\n</function>".to_owned(),
+    ] {
+        let (calls, seen, kept) = called(&call);
+        let expected = "grep({\"query\":\"x\"})";
+        assert_eq!((&*calls, &*seen, &*kept), (expected, "", ""), "{call}");
+    }
+}
+
+#[test]
 fn calls_are_read_in_the_forms_of_all_templates() {
     let one = r#"code_search({"query":"x"})"#;
     let two = r#"code_search({"query":"x"}) weather({"city":"Bern"})"#;
@@ -184,7 +196,6 @@ fn an_answer_may_show_a_call() {
             "in two fences",
             format!("{fenced}\nor\n{fenced}\nThat is all."),
         ),
-        ("of no offered tool", CALL.replace("code_search", "grep")),
         (
             "bare, of no offered tool",
             BARE.replace("code_search", "Bern"),
