@@ -4,7 +4,7 @@
 //! Self-hosted servers read tokens in any text that they are sent, and some leave them in replies. A
 //! mark in small letters may be in any letter case.
 
-use std::sync::LazyLock;
+use std::{collections::HashMap, sync::LazyLock};
 
 use super::view::visit;
 
@@ -73,7 +73,8 @@ pub(super) enum Mark {
     Absent,
 }
 
-static LITERALS: LazyLock<Vec<(&str, Mark)>> = LazyLock::new(|| {
+/// The marks by their first two bytes.
+static LITERALS: LazyLock<HashMap<[u8; 2], Vec<(&str, Mark)>>> = LazyLock::new(|| {
     let thoughts = THOUGHTS.map(|[open, close]| {
         [
             (open, Mark::Thought(Some(close))),
@@ -90,8 +91,18 @@ static LITERALS: LazyLock<Vec<(&str, Mark)>> = LazyLock::new(|| {
     let tokens = TOKENS.split_ascii_whitespace();
     let tokens = tokens.map(|token| (token, meaning(token)));
     let literals = thoughts.into_iter().flatten().chain(others);
-    literals.chain(calls).chain(tokens).collect()
+    let mut by_head: HashMap<_, Vec<_>> = HashMap::new();
+    for literal in literals.chain(calls).chain(tokens) {
+        let head = head(literal.0).unwrap_or_default();
+        by_head.entry(head).or_default().push(literal);
+    }
+    by_head
 });
+
+fn head(text: &str) -> Option<[u8; 2]> {
+    let head = text.as_bytes().first_chunk::<2>();
+    head.map(|head| head.map(|byte| byte.to_ascii_lowercase()))
+}
 
 impl Mark {
     pub(super) const fn is_token(self) -> bool {
@@ -111,8 +122,13 @@ pub fn begins_token(text: &str) -> bool {
 /// The mark that a text begins with, and its length.
 pub(super) fn at(text: &str) -> (Mark, usize) {
     visit(2);
+    let Some(head) = head(text) else {
+        let mut all = LITERALS.values().flatten();
+        let is_part = all.any(|(literal, _)| begins(text, literal).is_none());
+        return (if is_part { Mark::Part } else { Mark::Absent }, 0);
+    };
     let mut found = token(text);
-    for (literal, mark) in &*LITERALS {
+    for (literal, mark) in LITERALS.get(&head).into_iter().flatten() {
         match begins(text, literal) {
             Some(true) => return (*mark, literal.len()),
             None => found = (Mark::Part, 0),

@@ -24,19 +24,7 @@ const IN_FORCE: [(&str, &str); 3] = [
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 
 /// `fullfsync` matters on macOS only; `log.rs` does the checkpoints.
-const WRITING: &str = "
-    PRAGMA journal_mode = WAL;
-    PRAGMA synchronous = FULL;
-    PRAGMA fullfsync = ON;
-    PRAGMA checkpoint_fullfsync = ON;
-    PRAGMA secure_delete = ON;
-    PRAGMA wal_autocheckpoint = 0;
-    PRAGMA journal_size_limit = 67108864;
-    PRAGMA trusted_schema = OFF;
-    PRAGMA cell_size_check = ON;
-    PRAGMA temp_store = MEMORY;
-    PRAGMA cache_size = -16384;
-";
+const WRITING: &str = include_str!("schema/writing.sql");
 
 const READING: &str = "
     PRAGMA query_only = ON;
