@@ -73,8 +73,10 @@ pub(super) enum Mark {
     Absent,
 }
 
-/// The marks by their first two bytes.
-static LITERALS: LazyLock<HashMap<[u8; 2], Vec<(&str, Mark)>>> = LazyLock::new(|| {
+/// Marks by their first two bytes.
+type ByHead = HashMap<[u8; 2], Vec<(&'static str, Mark)>>;
+
+static LITERALS: LazyLock<ByHead> = LazyLock::new(|| {
     let thoughts = THOUGHTS.map(|[open, close]| {
         [
             (open, Mark::Thought(Some(close))),
@@ -91,7 +93,7 @@ static LITERALS: LazyLock<HashMap<[u8; 2], Vec<(&str, Mark)>>> = LazyLock::new(|
     let tokens = TOKENS.split_ascii_whitespace();
     let tokens = tokens.map(|token| (token, meaning(token)));
     let literals = thoughts.into_iter().flatten().chain(others);
-    let mut by_head: HashMap<_, Vec<_>> = HashMap::new();
+    let mut by_head = ByHead::new();
     for literal in literals.chain(calls).chain(tokens) {
         let head = head(literal.0).unwrap_or_default();
         by_head.entry(head).or_default().push(literal);
