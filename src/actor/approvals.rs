@@ -4,7 +4,11 @@
 //! sessions with an unfinished query, a request reads the journal: a few sessions at a time, within
 //! a deadline, and again only when a log has grown.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use dashmap::DashMap;
 use futures_util::{StreamExt as _, stream};
@@ -17,7 +21,7 @@ use super::{
 use crate::{
     journal::{ALL, Known},
     kernel::Session,
-    model::{ApprovalToken, QueryId, Seq, SessionKey, TenantId, Timestamp, ToolCall},
+    model::{ApprovalToken, QueryId, Seq, SessionKey, SessionName, TenantId, Timestamp, ToolCall},
 };
 
 const PAGE: usize = 256;
@@ -57,7 +61,9 @@ pub struct AwaitedGrant {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Approvals(Arc<DashMap<SessionKey, PendingCalls>>);
+pub(super) struct Approvals(Arc<DashMap<TenantId, Sessions>>);
+
+type Sessions = HashMap<SessionName, PendingCalls>;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct PendingCalls {
@@ -68,38 +74,51 @@ pub(super) struct PendingCalls {
 
 impl Approvals {
     pub(super) fn update(&self, key: &SessionKey, session: &Session, last: Seq) {
-        let pending = PendingCalls::of(key, session, last);
-        self.0.insert(key.clone(), pending);
+        let mut theirs = self.0.entry(key.tenant.clone()).or_default();
+        theirs.insert(key.name.clone(), PendingCalls::of(key, session, last));
     }
 
     pub(super) fn forget(&self, key: &SessionKey) {
-        self.0.remove(key);
+        if let Some(mut theirs) = self.0.get_mut(&key.tenant) {
+            theirs.remove(&key.name);
+        }
+        self.0.remove_if(&key.tenant, |_, theirs| theirs.is_empty());
     }
 
     pub(super) fn in_session(&self, key: &SessionKey) -> Vec<Approval> {
-        let pending = self.0.get(key);
-        pending.map_or_else(Vec::new, |pending| pending.calls.clone())
+        let calls = self.look(key, |pending| pending.calls.clone());
+        calls.unwrap_or_default()
+    }
+
+    fn look<T>(&self, key: &SessionKey, look: impl FnOnce(&PendingCalls) -> T) -> Option<T> {
+        let theirs = self.0.get(&key.tenant)?;
+        theirs.get(&key.name).map(look)
     }
 
     fn knows(&self, known: &Known) -> bool {
-        let pending = self.0.get(&known.key);
-        pending.is_some_and(|pending| pending.last == known.last)
+        self.look(&known.key, |pending| pending.last) == Some(known.last)
     }
 
     /// The waiting calls of a tenant, oldest first; drops the entries of sessions that no longer
     /// matter.
-    fn of(&self, tenant: &TenantId, matters: impl Fn(&SessionKey) -> bool) -> WaitingCalls {
-        let is_theirs = |key: &SessionKey| key.tenant == *tenant;
-        self.0.retain(|key, _| !is_theirs(key) || matters(key));
-        let mut waiting = WaitingCalls::default();
-        for pending in self.0.iter().filter(|pending| is_theirs(pending.key())) {
-            waiting.approvals.extend(pending.calls.iter().cloned());
-            waiting.grants.extend(pending.grant.clone());
-        }
-        let (calls, grants) = (&mut waiting.approvals, &mut waiting.grants);
+    fn of(&self, tenant: &TenantId, matters: impl Fn(&SessionName) -> bool) -> WaitingCalls {
+        let Some(mut theirs) = self.0.get_mut(tenant) else {
+            return WaitingCalls::default();
+        };
+        theirs.retain(|name, _| matters(name));
+        let grants = theirs.values().filter_map(|pending| pending.grant.clone());
+        let mut grants: Vec<AwaitedGrant> = grants.collect();
+        let calls = theirs.values().flat_map(|pending| pending.calls.clone());
+        let mut calls: Vec<Approval> = calls.collect();
+        drop(theirs);
+        self.0.remove_if(tenant, |_, theirs| theirs.is_empty());
         calls.sort_by_cached_key(|one| (one.since, one.session.name.clone(), one.call.id.clone()));
         grants.sort_by_cached_key(|one| one.session.name.clone());
-        waiting
+        WaitingCalls {
+            approvals: calls,
+            grants,
+            ..WaitingCalls::default()
+        }
     }
 }
 
@@ -164,7 +183,7 @@ impl Oracle {
             let mut theirs = within(REPLY_DEADLINE, page).await?;
             let Some(last) = theirs.last() else { break };
             sids = last.sid.next()..=*ALL.end();
-            unfinished.extend(theirs.iter().map(|known| known.key.clone()));
+            unfinished.extend(theirs.iter().map(|known| known.key.name.clone()));
             theirs.retain(|known| !self.lives(&known.key));
             let all =
                 stream::iter(&theirs).for_each_concurrent(AT_A_TIME, |known| self.look_at(known));
@@ -176,7 +195,11 @@ impl Oracle {
                 break;
             }
         }
-        let matters = |key: &SessionKey| !to_the_end || unfinished.contains(key) || self.lives(key);
+        let lives = |name: &SessionName| {
+            let (tenant, name) = (tenant.clone(), name.clone());
+            self.lives(&SessionKey { tenant, name })
+        };
+        let matters = |name: &SessionName| !to_the_end || unfinished.contains(name) || lives(name);
         let mut waiting = self.router().approvals.of(tenant, matters);
         let limit = limit.clamp(1, MOST);
         waiting.more = waiting.approvals.len().saturating_sub(limit);

@@ -12,7 +12,8 @@
 //! - [`waiting`]: a call that waits for over a second is reported to its session, which records
 //!   that.
 //! - [`call_task`]: each call runs in a task, which keeps the deadlines, cuts a reply that repeats
-//!   itself ([`repetition`]), shows the text as it arrives and reports the end. It ends when the session no longer waits.
+//!   itself ([`repetition`]), shows the text as it arrives and reports the end. It ends when the
+//!   session no longer waits.
 //!
 //! The kernel decides what follows from a fault; a gateway never calls another. When a gateway is
 //! replaced, its calls fail as retryable: a [`Caller`] reports that when it is dropped.

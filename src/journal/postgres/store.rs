@@ -35,29 +35,7 @@ const FREE: &str = "(s.owner IS NULL OR s.owner = c.node
     OR NOT EXISTS (SELECT FROM node n WHERE n.id = s.owner AND NOT n.is_dead))";
 
 /// Inserts what belongs to the sessions of `l`: records, words and usage. Parameters 1 to 13.
-const CONTENT: &str = "
-    r AS (
-        SELECT r.*, l.tenant FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::text[],
-            $6::text[], $7::int8[], $8::text[]) AS r (sid, seq, epoch, at, kind, body, sum, words)
-        JOIN l USING (sid)
-    ),
-    i AS (
-        INSERT INTO record (sid, seq, epoch, at, kind, body, sum)
-        SELECT sid, seq, epoch, at, kind, body, sum FROM r
-    ),
-    t AS (
-        INSERT INTO thread (sid, seq, words)
-        SELECT sid, seq, array_to_tsvector(string_to_array(rtrim(
-            U&'\\2016' || encode(convert_to(tenant, 'UTF8'), 'hex') || ' ' || words), ' '))
-        FROM r WHERE words IS NOT NULL ORDER BY sid, seq
-    ),
-    c AS (
-        INSERT INTO charge (payer, day, tokens, nano_usd)
-        SELECT payer, day, tokens, nano_usd FROM unnest($9::int8[], $10::text[], $11::int8[],
-            $12::int8[], $13::int8[]) AS c (sid, payer, day, tokens, nano_usd)
-        JOIN l USING (sid)
-    )
-    SELECT sid FROM l";
+const CONTENT: &str = include_str!("store/content.sql");
 
 /// The fence is in the condition of the update. A session without an owner gets one with a
 /// query, so that it is found if the query is cut off.
@@ -327,25 +305,7 @@ pub(super) struct ClaimWrite {
     pub(super) if_empty: bool,
 }
 
-const CLAIM: &str = "
-    WITH c AS (
-        SELECT * FROM unnest($1::text[], $2::text[], $3::int8[], $4::int8[], $5::bool[], $6::int8[])
-            AS c (tenant, name, owner, node, if_empty, sum)
-    ),
-    u AS (
-        UPDATE session s SET owner = c.owner, epoch = s.epoch + 1 FROM c
-        WHERE s.tenant = c.tenant AND s.name = c.name AND (s.last = 0 OR NOT c.if_empty)
-            AND {FREE}
-        RETURNING s.tenant, s.name, s.sid, s.epoch, s.last
-    ),
-    i AS (
-        INSERT INTO session (tenant, name, owner, epoch, last, busy, sum)
-        SELECT tenant, name, owner, 1, 0, 0, sum FROM c
-        WHERE NOT EXISTS (SELECT FROM session s WHERE s.tenant = c.tenant AND s.name = c.name)
-        ON CONFLICT (tenant, name) DO NOTHING
-        RETURNING tenant, name, sid, epoch, last
-    )
-    SELECT * FROM u UNION ALL SELECT * FROM i";
+const CLAIM: &str = include_str!("store/claim.sql");
 
 /// What prevents a claim.
 const HOLDER: &str = "

@@ -15,6 +15,7 @@ use crate::{
         Delta, DeltaStream, Request,
         decode::Flow,
         fault,
+        forms::Forms,
         pieces::DeltaResult,
         reading::{Bounds, Reading},
     },
@@ -38,6 +39,8 @@ struct Exchange {
     shared: Arc<Shared>,
     ready: VecDeque<DeltaResult>,
     phase: Phase,
+    /// What was sent, until the reply begins.
+    sent: Option<(Request, Forms)>,
     /// How often the call may be sent in another form.
     forms_left: u8,
 }
@@ -58,6 +61,7 @@ pub(super) fn stream(shared: Arc<Shared>, request: Request) -> DeltaStream {
         shared,
         ready: VecDeque::new(),
         phase: Phase::Asking(request),
+        sent: None,
         forms_left: MOST_FORMS,
     };
     stream::unfold(Box::new(exchange), |mut exchange| async move {
@@ -71,6 +75,7 @@ impl Exchange {
     async fn next(&mut self) -> Option<DeltaResult> {
         loop {
             if let Some(item) = self.ready.pop_front() {
+                self.sent.take_if(|_| is_content(&item));
                 return Some(item);
             }
             let stepped = match mem::replace(&mut self.phase, Phase::Over) {
@@ -82,16 +87,38 @@ impl Exchange {
                 Ok(phase) => self.phase = phase,
                 Err(fault) => {
                     let fault = self.shared.connection.secrets.clean_fault(fault);
-                    self.ready.push_back(Err(fault));
+                    match self.in_another_form(&fault) {
+                        Some(request) => self.phase = Phase::Asking(request),
+                        None => self.ready.push_back(Err(fault)),
+                    }
                 }
             }
         }
+    }
+
+    /// The call to be sent again, if its refusal, by status or in a body, taught another form.
+    fn in_another_form(&mut self, fault: &Fault) -> Option<Request> {
+        let has_begun = self.ready.iter().any(is_content);
+        let (request, forms) = self.sent.take().filter(|_| !has_begun)?;
+        let (shared, model) = (&self.shared, &request.model);
+        let has_other = shared.other.is_some();
+        let other = shared.learned.learn(model, forms, fault, has_other)?;
+        self.forms_left = self.forms_left.checked_sub(1)?;
+        let (provider, detail) = (&shared.name, &fault.detail);
+        if other.no_tools && !forms.no_tools {
+            tracing::warn!(
+                "{provider}/{model} takes no tools: answered without the project's tools"
+            );
+        }
+        tracing::info!(%provider, %model, forms = ?other, %detail, "call sent in another form");
+        Some(request)
     }
 
     async fn ask(&mut self, request: Request) -> Result<Phase, Fault> {
         let shared = &self.shared;
         // Another call may learn of another form meanwhile.
         let forms = shared.learned.of(&request.model);
+        self.sent = Some((request.clone(), forms));
         let asked = shared.ask(&request, forms).map_err(|error| Fault {
             class: FaultClass::Bug,
             code: FaultCode::BadRequest,
@@ -112,22 +139,8 @@ impl Exchange {
         self.ready.extend(limits.map(Delta::Limits).map(Ok));
         if !response.status().is_success() {
             let mut fault = refusal(response, shared).await;
-            let model = &request.model;
-            let has_other = shared.other.is_some();
-            let other = shared.learned.learn(model, forms, &fault, has_other);
-            if let Some(other) = other.filter(|_| self.forms_left > 0) {
-                self.forms_left -= 1;
-                let Fault { detail, .. } = shared.connection.secrets.clean_fault(fault);
-                let provider = &shared.name;
-                if other.no_tools && !forms.no_tools {
-                    let loss = "takes no tools: answered without the project's tools";
-                    tracing::warn!("{provider}/{model} {loss}");
-                }
-                tracing::info!(%provider, %model, forms = ?other, %detail, "call sent in another form");
-                return Ok(Phase::Asking(request));
-            }
             if fault.code == FaultCode::ModelNotFound {
-                fault.detail += &near_models(shared, model).await;
+                fault.detail += &near_models(shared, &request.model).await;
             }
             return Err(fault);
         }
@@ -174,6 +187,11 @@ impl Exchange {
         self.ready.push_back(Ok(Delta::Done(reply)));
         Ok(Phase::Over)
     }
+}
+
+fn is_content(item: &DeltaResult) -> bool {
+    use Delta::{Progress, Reasoning, Text};
+    matches!(item, Ok(Text(_) | Reasoning(_) | Progress))
 }
 
 /// Names listed models that resemble one that the server does not have.

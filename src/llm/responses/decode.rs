@@ -223,14 +223,14 @@ impl Decode for ResponsesDecoder {
         }
         let mut space = String::new();
         let event = parse_object(data, &mut space);
-        match event.and_then(|event| self.take(&event, data, out)) {
+        let taken = event.and_then(|event| self.take(&event, data, out));
+        let is_broken = |fault: &Fault| matches!(fault.code, FaultCode::BadStream | FaultCode::Cut);
+        if taken.as_ref().is_err_and(is_broken) && self.items.is_complete() {
             // The reply is complete, and a broken frame after it does not undo it.
-            Err(fault) if fault.code == FaultCode::BadStream && self.items.is_complete() => {
-                self.ended = true;
-                Ok(Flow::More)
-            }
-            taken => taken,
+            self.ended = true;
+            return Ok(Flow::More);
         }
+        taken
     }
 
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {

@@ -255,6 +255,9 @@ const ROWS: &[(&str, Asks, &[Right])] = &[
     ("eos-leak-end", Tools, AT_ONCE),
     // Servers that refuse what is sent.
     ("no-tools", Tools, AT_SECOND),
+    ("no-tools-body", Tools, AT_SECOND),
+    ("no-tools-stream", Tools, AT_SECOND),
+    ("no-system-stream", Tools, AT_SECOND),
     ("alternate-400", Tools, AT_SECOND),
     (
         "jinja-500",

@@ -170,6 +170,14 @@ fn streams_are_read_as_servers_send_them() {
             " → ! rate_limited",
         ),
         (
+            "pieces of a call that never began",
+            vec![
+                piece("function_call_arguments", 3, "{}"),
+                completed(json!([message("Hi")])),
+            ],
+            r#""Hi" → "Hi" EndTurn 9/4/3"#,
+        ),
+        (
             "an event of a future version",
             vec![
                 json!({"type": "response.new"}),
@@ -180,6 +188,24 @@ fn streams_are_read_as_servers_send_them() {
         ),
     ] {
         assert_eq!(read(&events), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_broken_frame_undoes_no_complete_reply() {
+    let complete = [done(0, message("Hi")), done(0, call("c", json!("{}")))];
+    let thought = json!({"type": "reasoning", "id": "rs", "encrypted_content": "e"});
+    let incomplete = [added(0, message("Hi")), done(0, thought)];
+    for (events, is_complete) in [(complete, true), (incomplete, false)] {
+        for event in events {
+            let mut decoder = ResponsesDecoder::new(context(Scenario::Question));
+            let mut out = Vec::new();
+            let begun = decoder.event("", &event.to_string(), &mut out);
+            assert_eq!(begun, Ok(Flow::More), "{event}");
+            let broken = decoder.event("", "{\"type\": \"response.comp", &mut out);
+            assert_eq!(broken.is_ok(), is_complete, "{event}");
+            assert_eq!(decoder.reply().is_ok(), is_complete, "{event}");
+        }
     }
 }
 
