@@ -52,10 +52,14 @@ pub(super) struct Place<'a> {
 pub(super) struct Items(pub(super) Vec<Item>);
 
 impl Items {
-    /// Whether the last item is complete, and is no thought.
+    /// Whether the last item is complete, and nothing need follow it.
     pub(super) fn is_complete(&self) -> bool {
-        let last = self.0.last();
-        last.is_some_and(|item| item.closed && matches!(item.kind, Kind::Text | Kind::Call))
+        let ends = |item: &Item| match item.kind {
+            Kind::Text => item.kept != "commentary",
+            Kind::Call => true,
+            Kind::Thought | Kind::Other => false,
+        };
+        self.0.last().is_some_and(|item| item.closed && ends(item))
     }
 
     fn find(&self, place: Place<'_>) -> Option<usize> {
