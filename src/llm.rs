@@ -35,7 +35,6 @@ pub mod script;
 pub mod scripted;
 mod secrets;
 pub(crate) mod sse;
-pub(crate) mod surrogates;
 mod wire;
 
 pub use dialect::Dialect;
@@ -99,8 +98,8 @@ pub enum Delta {
     Text(String),
     /// Further reasoning, separate from the answer.
     Reasoning(String),
-    /// Progress without visible content, such as a piece of a tool call.
-    Progress,
+    /// Progress without visible content: a piece of a tool call's arguments, or nothing.
+    Progress(String),
     /// A sign that the connection lives, such as a keep-alive comment, without progress.
     Alive,
     /// Usage so far, by the provider's count. Each one replaces the previous, and none counts if

@@ -78,10 +78,10 @@ impl CallProgress {
             return;
         };
         match piece {
-            Delta::Text(text) | Delta::Reasoning(text) => *received += text.chars().count() as u64,
+            Delta::Text(text) | Delta::Reasoning(text) | Delta::Progress(text) => {
+                *received += text.chars().count() as u64;
+            }
             Delta::Used(usage) => *reported = *usage,
-            // One piece of a tool call, about one token.
-            Delta::Progress => *received += 4,
             // The usage of a finished reply may be an estimate.
             Delta::Done(_) | Delta::Alive | Delta::Limits(_) => {}
         }

@@ -14,8 +14,8 @@ use serde::de::DeserializeOwned;
 
 use super::{CliError, CliResult, terminal::Input};
 use crate::{
-    actor::AskError, llm::surrogates::mended as half_characters_replaced,
-    model::command::MAX_QUESTION,
+    actor::AskError, model::command::MAX_QUESTION,
+    model::surrogates::mended as half_characters_replaced,
 };
 
 const BOM: char = '\u{feff}';

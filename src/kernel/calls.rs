@@ -48,15 +48,15 @@ pub(super) fn with_unique_ids(mut parts: Vec<Part>) -> Vec<Part> {
     parts
 }
 
-/// Mends calls that are right but odd, before they are recorded: the name, arguments that were
-/// encoded twice, and values of another type.
+/// Mends calls that are right but odd, before they are recorded: the name, arguments that are no
+/// JSON, and values of another type.
 pub(super) fn mend(parts: &mut [Part], tools: &[ToolSpec]) {
     for part in parts {
         if let Part::ToolCall(call) = part
             && let Some(spec) = signal::meant(&call.name, tools)
         {
             spec.name.clone_into(&mut call.name);
-            call.decode_again();
+            call.mend();
             if let Ok(odd) = call.parsed() {
                 let mut arguments = odd.clone();
                 schema::mend(&spec.schema, &mut arguments);

@@ -254,6 +254,7 @@ fn deferred(draft: &Draft<'_>, turn: &TurnEnd<'_>, verdict: Verdict) -> Verdict 
     let missed = told && current.missed_call;
     match verdict {
         _ if draft.query.is_paused() && normal => Verdict::Next,
+        Verdict::Answered if draft.query.is_paused() => Verdict::ForcedByBudget,
         Verdict::Answered if (cut || missed) && normal => Verdict::Next,
         Verdict::AskForSignal if missed || cut || steered => Verdict::Next,
         Verdict::Delegate if !(turn.delegation && delegates) => Verdict::NextWithoutDelegation,

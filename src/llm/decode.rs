@@ -54,7 +54,8 @@ impl Kind {
     /// The delta of a piece, or of an item that begins with it.
     pub(super) fn delta(self, piece: &str) -> Option<Delta> {
         match self {
-            Self::Call | Self::Other => Some(Delta::Progress),
+            Self::Call => Some(Delta::Progress(piece.to_owned())),
+            Self::Other => Some(Delta::Progress(String::new())),
             Self::Text | Self::Thought if piece.is_empty() => None,
             Self::Text => Some(Delta::Text(piece.to_owned())),
             Self::Thought => Some(Delta::Reasoning(piece.to_owned())),
@@ -248,7 +249,7 @@ pub(super) mod tests {
             .filter_map(|delta| match delta {
                 Delta::Text(text) => Some(format!("{text:?}")),
                 Delta::Reasoning(text) => Some(format!("~{text:?}")),
-                Delta::Progress | Delta::Used(_) => None,
+                Delta::Progress(_) | Delta::Used(_) => None,
                 Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("{delta:?}"),
             })
             .collect();

@@ -20,6 +20,7 @@ mod words;
 pub(super) use delay::limits;
 use message::Message;
 pub(super) use transport::{headers_late, of_body, of_send};
+pub(super) use words::Words;
 
 /// Returns the innermost error's text, the actual cause of a failed connection.
 pub(crate) fn cause(error: &(dyn Error + 'static)) -> String {
@@ -126,6 +127,8 @@ const fn code_of_status(status: u16) -> Code {
     }
 }
 
+const MINUTE_MS: u64 = 60_000;
+
 /// Whether the code in the body is more precise than the status.
 fn overrides(code: &Code, status: u16) -> bool {
     match code {
@@ -143,8 +146,9 @@ fn fault(code: Code, what: &str, message: &Message, after_ms: Option<u64>) -> Fa
             FaultClass::Retryable { after_ms }
         }
         Code::RateLimited | Code::Overloaded => FaultClass::Unavailable { after_ms },
-        // Worth a wait only until a reset that the provider announces.
-        Code::Quota if after_ms.is_some() => FaultClass::Unavailable { after_ms },
+        // Worth a wait only until a reset that the provider announces. A limit of zero has none, but
+        // comes with a delay of seconds.
+        Code::Quota if after_ms >= Some(MINUTE_MS) => FaultClass::Unavailable { after_ms },
         _ => FaultClass::Permanent,
     };
     let mut detail = what.to_owned();

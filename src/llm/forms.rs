@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 use parking_lot::Mutex;
 
 use crate::{
-    llm::Request,
+    llm::{Request, fault::Words},
     model::{Fault, FaultCode, Message, Part, Role, ToolCall},
 };
 
@@ -66,28 +66,26 @@ pub(super) struct Forms {
     pub(super) no_system: bool,
     /// The output limit has the name that is not the usual one at this host.
     pub(super) other_limit: bool,
+    /// It does not know these fields.
+    pub(super) no_stream_options: bool,
+    pub(super) no_store: bool,
 }
 
 impl Forms {
     /// What is known after this refusal.
     fn after(mut self, fault: &Fault, has_other: bool) -> Self {
-        let text = fault.detail.to_lowercase();
-        let says = |words: &str| words.split('|').any(|words| text.contains(words));
-        let refused = says("not support|unsupported|not allowed|unrecognized|unknown");
-        let order = says("at the beginning|unexpected|only user");
-        let system = says("system") && says("role|message");
+        let words = Words::new(&fault.detail);
+        let has = |features: &str| features.split(' ').all(|feature| words.has(feature));
         match fault.code {
             FaultCode::WrongRoute if has_other => self.other_route = !self.other_route,
-            FaultCode::BadRequest if says("encrypted") && refused => {
-                self.no_encrypted_reasoning = true;
-            }
             // That is the setup of a server whose model has tools: its words say what to do.
-            FaultCode::ToolsUnsupported => self.no_tools |= !says("jinja"),
-            FaultCode::BadRequest if says("max_completion_tokens") => {
-                self.other_limit |= refused;
-            }
+            FaultCode::ToolsUnsupported => self.no_tools |= !has("jinja"),
             FaultCode::BadRequest | FaultCode::ServerError => {
-                self.no_system |= system && (refused || order) || says("must alternate");
+                self.no_encrypted_reasoning |= has("encrypted turned_down");
+                self.other_limit |= has("limit_field turned_down");
+                self.no_stream_options |= has("stream_options turned_down");
+                self.no_store |= has("store turned_down");
+                self.no_system |= has("system~turned_down") || has("roles");
             }
             _ => {}
         }
@@ -149,6 +147,8 @@ mod tests {
         no_tools: false,
         no_system: false,
         other_limit: false,
+        no_stream_options: false,
+        no_store: false,
     };
 
     #[test]
@@ -211,6 +211,42 @@ mod tests {
                 limit,
             ),
             ("bad_request", "max_completion_tokens is too large: 9", NONE),
+            (
+                "bad_request",
+                "max_tokens is deprecated for this model, please use max_completion_tokens",
+                limit,
+            ),
+            (
+                "bad_request",
+                r#"[{"loc":["body","max_tokens"],"type":"extra_forbidden"}]"#,
+                limit,
+            ),
+            (
+                "bad_request",
+                "Only user and assistant roles are supported!",
+                system,
+            ),
+            (
+                "bad_request",
+                "Developer instruction is not enabled for models/gemma",
+                system,
+            ),
+            (
+                "bad_request",
+                "Unknown field: stream_options",
+                Forms {
+                    no_stream_options: true,
+                    ..NONE
+                },
+            ),
+            (
+                "bad_request",
+                "Unknown parameter: 'store'",
+                Forms {
+                    no_store: true,
+                    ..NONE
+                },
+            ),
             ("bad_request", "the system is not in a good mood", NONE),
             ("overloaded", "System role not supported", NONE),
         ] {

@@ -11,15 +11,13 @@ use serde::{
     Deserialize, Deserializer,
     de::{Error, MapAccess, SeqAccess, Visitor},
 };
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
-use super::{fault, surrogates};
-use crate::model::Fault;
+use super::fault;
+use crate::model::{Fault, json, surrogates};
 
 /// Bound on the elements of a list.
 pub(super) const MOST: usize = 256;
-/// Bound on the depth, that of `serde_json`.
-const DEPTH: usize = 128;
 
 /// Parses a text; a text that needs mending is mended in `space`.
 pub(super) fn parse<'a, T: Deserialize<'a>>(
@@ -42,76 +40,14 @@ pub(super) fn parse_object<'a, T: Deserialize<'a> + Default>(
     parse::<Object<T>>(json, space).map(|read| read.0.unwrap_or_default())
 }
 
-/// Rewrites what only other languages read: of a repeated key, the last value that is not `null`
-/// counts; numbers that are none and a byte order mark go, halves of characters are replaced.
-/// Other values stay byte for byte.
-pub(crate) fn mended(json: &str) -> String {
-    let json = without_words(surrogates::mended(json).trim_start_matches('\u{feff}'));
-    let mut merged = String::with_capacity(json.len());
-    match merge_keys(&json, DEPTH, &mut merged) {
-        Ok(()) => merged,
-        Err(_) => json,
+/// Rewrites [what only other languages read](json::value), unless anything but the end of a stream
+/// follows it.
+pub(crate) fn mended(text: &str) -> String {
+    let ends = |rest: &str| ["[DONE]", "data:"].iter().any(|end| rest.starts_with(end));
+    match json::value(text) {
+        Some((json, end)) if text[end..].trim().is_empty() || ends(&text[end..]) => json,
+        _ => text.to_owned(),
     }
-}
-
-/// Replaces the numbers of Python and JavaScript that JSON does not have, and removes commas after
-/// the last element, which gateways leave that cut something out.
-fn without_words(json: &str) -> String {
-    let (mut text, mut quoted, mut escaped) = (String::with_capacity(json.len()), false, false);
-    for c in json.chars() {
-        text.push(c);
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = quoted,
-            '"' => quoted = !quoted,
-            '}' | ']' if !quoted => {
-                let kept = text[..text.len() - 1].trim_end_matches([',', ' ', '\n', '\r', '\t']);
-                text.truncate(kept.len());
-                text.push(c);
-            }
-            'N' | 'y' if !quoted => {
-                let words = ["-Infinity", "Infinity", "NaN"];
-                let left = words.iter().find_map(|word| text.strip_suffix(word));
-                if let Some(left) = left.map(str::len) {
-                    text.truncate(left);
-                    text.push_str("null");
-                }
-            }
-            _ => {}
-        }
-    }
-    text
-}
-
-fn merge_keys(json: &str, depth: usize, out: &mut String) -> serde_json::Result<()> {
-    let below = depth.saturating_sub(1);
-    let closes = match json.trim_start().as_bytes().first() {
-        Some(b'{') if depth > 0 => {
-            out.push('{');
-            for (key, value) in serde_json::from_str::<Members<'_>>(json)?.0 {
-                out.extend([&*Value::from(key).to_string(), ":"]);
-                merge_keys(value.get(), below, out)?;
-                out.push(',');
-            }
-            '}'
-        }
-        Some(b'[') if depth > 0 => {
-            out.push('[');
-            for value in serde_json::from_str::<Vec<&RawValue>>(json)? {
-                merge_keys(value.get(), below, out)?;
-                out.push(',');
-            }
-            ']'
-        }
-        _ => {
-            out.push_str(json);
-            return Ok(());
-        }
-    };
-    // A value never ends with a comma.
-    out.truncate(out.trim_end_matches(',').len());
-    out.push(closes);
-    Ok(())
 }
 
 /// An object's members.

@@ -84,7 +84,7 @@ impl Reading {
         let content = |delta: &Delta| {
             matches!(
                 delta,
-                Delta::Text(_) | Delta::Reasoning(_) | Delta::Progress
+                Delta::Text(_) | Delta::Reasoning(_) | Delta::Progress(_)
             )
         };
         self.begun = self.begun || out.iter().any(content);
@@ -153,11 +153,16 @@ impl Reading {
             [b'{' | b'[', ..] => ReplyForm::Whole(Vec::new()),
             [0x1F, 0x8B, ..] => return Err(fault::encoded("gzip")),
             [0x28, 0xB5, 0x2F, 0xFD, ..] => return Err(fault::encoded("zstd")),
+            [0x78, 0x01 | 0x9C | 0xDA, ..] => return Err(fault::encoded("deflate")),
             [b'<', ..] => {
                 let detail = "received an HTML page instead of a reply: check the base URL";
                 return Err(Fault::permanent(FaultCode::BadStream, detail));
             }
-            _ => ReplyForm::Events(Parser::new(self.bounds.event)),
+            // `data`, `event`, `id`, `retry`, or a comment.
+            [b'd' | b'e' | b'i' | b'r' | b':', ..] => {
+                ReplyForm::Events(Parser::new(self.bounds.event))
+            }
+            _ => ReplyForm::Whole(Vec::new()),
         };
         Ok(rest)
     }
@@ -178,6 +183,9 @@ impl Reading {
             (Flow::End, _) | (Flow::More, ReplyForm::Unknown) => {}
             (Flow::More, ReplyForm::Whole(body)) => {
                 self.last = String::from_utf8_lossy(&body).into_owned();
+                if !self.last.starts_with(['{', '[']) {
+                    return Err(fault::in_reply(&self.last));
+                }
                 self.decoder.whole(&self.last, out)?;
             }
             (Flow::More, ReplyForm::Events(mut parser)) => {

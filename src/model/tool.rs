@@ -6,6 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     id::{CallId, QueryId, SessionKey, Turn},
+    json,
     options::Image,
 };
 
@@ -184,15 +185,16 @@ impl ToolCall {
         }
     }
 
-    /// Replaces arguments that were encoded more than once, as a JSON text in a JSON text.
-    pub(crate) fn decode_again(&mut self) {
-        let mut call = self.clone();
-        while let Ok(text) = serde_json::from_str(&call.arguments) {
-            call.arguments = text;
-            if call.parsed().is_ok() {
-                *self = call;
-                return;
-            }
+    /// Replaces arguments that are [nearly an object](json::object), or a JSON text of one.
+    pub(crate) fn mend(&mut self) {
+        let mut text = self.arguments.clone();
+        while let Ok(inner) = serde_json::from_str(&text) {
+            text = inner;
+        }
+        if self.parsed().is_err()
+            && let Some(mended) = json::object(&text)
+        {
+            self.arguments = mended;
         }
     }
 

@@ -9,22 +9,27 @@ use std::{collections::HashMap, sync::LazyLock};
 use super::view::visit;
 
 /// Tags of reasoning, without attributes. Other words in square brackets are common in answers.
-const THOUGHTS: [[&str; 2]; 6] = [
+const THOUGHTS: [[&str; 2]; 8] = [
     ["<think>", "</think>"],
     ["<thinking>", "</thinking>"],
     ["<thought>", "</thought>"],
     ["<reasoning>", "</reasoning>"],
+    ["<seed:think>", "</seed:think>"],
+    ["<|channel>thought", "<channel|>"],
     ["[THINK]", "[/THINK]"],
     ["◁think▷", "◁/think▷"],
 ];
-/// What begins a call, besides tokens. The last one is of harmony without its marks.
-const CALLS: &str = "<tool_call <tool_use <toolcall <function_call <functioncall <function= \
-                     <invoke <minimax:tool_call <seed:tool_call <\u{ff5c}DSML\u{ff5c} <|tool_call> \
-                     assistantcommentary";
+/// Parts of the names of tags that begin a call.
+const CALL_TAGS: &str = "tool_ _tool toolcall function invoke dsml";
+/// Parts of those with results, which some models invent.
+const RESULT_TAGS: &str = "result response output";
+/// What else begins one. The first one is of harmony without its marks, the last ones of Gemma.
+const CALLS: &str = "assistantcommentary functools[ Action: <|tool_call> <start_function_call>";
 /// Tokens besides `<|…|>`.
 const TOKENS: &str = "<<SYS>> <</SYS>> <start_of_turn> <end_of_turn> [INST] [/INST] \
                       [SYSTEM_PROMPT] [/SYSTEM_PROMPT] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] \
-                      [TOOL_CALLS] [/TOOL_CALLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CONTENT]";
+                      [TOOL_CALLS] [/TOOL_CALLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CONTENT] \
+                      <pad> <bos> <eos> [EOS] [e~[ <turn|> <channel|> <tool_call|>";
 
 /// DeepSeek's templates have full-width bars.
 const BARS: [char; 2] = ['|', '\u{ff5c}'];
@@ -34,7 +39,7 @@ const LONGEST: usize = 64;
 /// Names of tokens that may precede a reply, and end one.
 const HEADS: &str = "assistant begin_of_text begin_of_sentence bos /inst";
 /// Names of tokens that end a turn, or begin another one or a message of it.
-const ENDS: &str = "im_end im_start eot eot_id eom eom_id eos endoftext end_of_text end_of_turn \
+const ENDS: &str = "im_end im_start eot eot_id eom eom_id eos e~ turn endoftext end_of_text end_of_turn \
                     start_of_turn end_of_turn_token start_of_turn_token end_of_sentence end_of_msg \
                     return start_header_id header_start user system observation inst sys /sys \
                     system_prompt available_tools tool_results tool_content";
@@ -137,7 +142,32 @@ pub(super) fn at(text: &str) -> (Mark, usize) {
             Some(false) => {}
         }
     }
-    found
+    match found.0 {
+        Mark::Absent => tag(text),
+        _ => found,
+    }
+}
+
+/// The opening tag of a call that a text begins with, without its attributes.
+fn tag(text: &str) -> (Mark, usize) {
+    let Some(name) = text.strip_prefix('<') else {
+        return (Mark::Absent, 0);
+    };
+    let head = &name[..name.floor_char_boundary(LONGEST)];
+    let ends = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | ':') && !BARS.contains(&c);
+    let end = head.find(ends).unwrap_or(head.len());
+    match of_call(&name[..end]) {
+        true => (Mark::CallTag, end + 1),
+        false if end == name.len() => (Mark::Part, 0),
+        false => (Mark::Absent, 0),
+    }
+}
+
+/// Whether a tag's name is that of a call.
+pub(super) fn of_call(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let has = |parts: &str| parts.split(' ').any(|part| name.contains(part));
+    has(CALL_TAGS) && !has(RESULT_TAGS)
 }
 
 /// Whether a text begins with this; `None` if it may with more text.

@@ -255,6 +255,7 @@ impl Scanner {
             Mark::Head if self.begun => self.over(end),
             Mark::Head | Mark::Other => Tag::Token(TokenKind::Hidden, end),
             Mark::End => self.end(end, view),
+            Mark::Strike if !self.begun => Tag::Token(TokenKind::Hidden, end),
             Mark::Strike => {
                 self.struck = true;
                 Tag::Text
@@ -333,11 +334,14 @@ impl Scanner {
         let text = view.text_from(self.at);
         let has_tools = !self.offer.tools.is_empty();
         // A first letter alone is not held back.
-        if !self.begun && text.starts_with('a') && (has_tools || text.len() > 1) {
-            return self.mark(view);
+        if (text.starts_with(['A', 'f']) || !self.begun && text.starts_with('a'))
+            && (has_tools || text.len() > 1)
+            && let tag @ (Tag::Token(..) | Tag::Undecided) = self.mark(view)
+        {
+            return tag;
         }
-        if has_tools && self.offer.is_text && text.starts_with(['{', '[']) {
-            match written::is_json(text) {
+        if has_tools && self.offer.is_text {
+            match written::begins_call(text, &self.offer.tools) {
                 Some(true) => return self.call(view, false),
                 None if !view.is_last() => return Tag::Undecided,
                 _ => {}

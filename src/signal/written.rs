@@ -1,12 +1,16 @@
 //! Calls of tools that a model writes as text, in the forms of its chat template.
 //!
-//! A call names a tool and has a body: JSON, or elements with one argument each. The name stands in
-//! the JSON, or in the marks before the body. Without a mark, only the names of offered tools count.
+//! A call names a tool and has a body: JSON, elements with one argument each, or the arguments of a
+//! function in Python. The name stands in the JSON, or in the marks before the body. Without a mark,
+//! only the names of offered tools count.
 
-use serde_json::{Deserializer, Map, Value};
+use serde_json::{Map, Value};
 
-use super::{mark::begins, view::Span};
-use crate::model::{CallId, ToolCall, ToolSpec};
+use super::{
+    mark::{begins, of_call},
+    view::Span,
+};
+use crate::model::{CallId, ToolCall, ToolSpec, json};
 
 /// Longest text between the first mark and the body, in bytes and in words.
 const HEAD: usize = 400;
@@ -15,6 +19,8 @@ const HEAD_WORDS: usize = 6;
 const BODIES: [&str; 5] = ["{", "<parameter", "parameter name=", "<arg_key", "</"];
 /// How JSON with a call begins, in lists or not.
 const JSON: &str = r#"{"name" {"tool {"function {"action {"arg {"param {"input" {"type" {"id""#;
+/// How calls in Python begin, besides the names of tools.
+const PYTHON: &str = "print(default_api. default_api.";
 /// Keys of the tool's name, and of its arguments, in JSON.
 const NAMES: &str = "name tool tool_name function function_name action";
 const ARGUMENTS: &str = "arguments parameters input args params tool_input action_input";
@@ -31,30 +37,36 @@ pub(super) struct Written {
     pub(super) calls: Result<Vec<ToolCall>, String>,
 }
 
-/// The offered tool that a model means: exactly this one, else the only one whose name is the same
-/// without marks, namespace, number, letter case, `-` and `_`.
+/// The offered tool that a model means: exactly this one, else the only one whose name is the last
+/// such word, without namespace, letter case, `-` and `_`.
 pub fn meant<'a>(asked: &str, tools: &'a [ToolSpec]) -> Option<&'a ToolSpec> {
     if let Some(spec) = tools.iter().find(|spec| spec.name == asked) {
         return Some(spec);
     }
-    let mut name = asked.split(['<', ':']).next().unwrap_or(asked).trim();
-    for space in ["functions.", "function.", "default_api.", "tools.", "tool."] {
-        name = name.strip_prefix(space).unwrap_or(name);
-    }
     let plain = |name: &str| name.replace(['-', '_'], "").to_lowercase();
-    let wanted = plain(name);
-    let mut fitting = tools.iter().filter(|spec| plain(&spec.name) == wanted);
-    let first = fitting.next()?;
-    (fitting.next().is_none() && !wanted.is_empty()).then_some(first)
+    let only = |name: &str| {
+        let name = plain(name);
+        let mut fitting = tools.iter().filter(|spec| plain(&spec.name) == name);
+        let first = fitting.next().filter(|_| !name.is_empty())?;
+        fitting.next().is_none().then_some(first)
+    };
+    let mut words = asked.rsplit(|c| !is_word(c));
+    words.find_map(|word| only(word).or_else(|| only(word.rsplit("__").next()?)))
 }
 
-/// Whether a text begins with JSON whose first key is that of a call; `None` if it may with more
-/// text.
-pub(super) fn is_json(text: &str) -> Option<bool> {
+/// Whether a text begins like a call without a mark: with JSON whose first key is that of a call, or
+/// with the name of a tool and its arguments; `None` if it may with more text.
+pub(super) fn begins_call(text: &str, tools: &[ToolSpec]) -> Option<bool> {
     let head = &text[..text.floor_char_boundary(64)];
     let plain: String = head.split_whitespace().collect();
-    let object = plain.trim_start_matches('[');
-    let mut fits = JSON.split(' ').map(|start| begins(object, start));
+    let inside = plain.trim_start_matches('[');
+    let json = JSON.split(' ').map(|start| begins(inside, start));
+    let named = tools.iter().map(|spec| match begins(inside, &spec.name) {
+        Some(true) => begins(&inside[spec.name.len()..], "("),
+        other => other,
+    });
+    let spaces = PYTHON.split(' ').map(|start| begins(inside, start));
+    let mut fits = json.chain(named).chain(spaces);
     let may_fit = fits.clone().any(|fits| fits.is_none());
     match fits.any(|fits| fits == Some(true)) {
         false if may_fit && head.len() == text.len() => None,
@@ -71,9 +83,17 @@ pub(super) fn read(
 ) -> Option<(usize, Result<Vec<ToolCall>, String>)> {
     let head = &text[..text.floor_char_boundary(HEAD)];
     let head = head.split("<signal").next().unwrap_or(head);
-    let body = BODIES.iter().filter_map(|body| head.find(body)).min();
+    // A name in an element is followed by the body.
+    let plain = head.replace("name>", "name_");
+    let body = BODIES.iter().filter_map(|body| {
+        let mut places = plain.match_indices(body);
+        let named = |at: usize| plain[at..].split('>').next()?.find("name_");
+        places.find_map(|(at, _)| named(at).is_none().then_some(at))
+    });
+    let body = body.min();
     let (before, inside) = head.split_at(body.unwrap_or(head.len()));
-    if before.split_whitespace().count() > HEAD_WORDS {
+    let python = python(text, tools);
+    if python.is_none() && before.split_whitespace().count() > HEAD_WORDS {
         return None;
     }
     let named = |text: &str| {
@@ -81,7 +101,9 @@ pub(super) fn read(
         words.find_map(|word| meant(word, tools))
     };
     let tool = named(before);
-    let body = if inside.starts_with('{') {
+    let body = if python.is_some() {
+        python
+    } else if inside.starts_with('{') {
         json(text, before, tool, is_bare)
     } else {
         let called = before.trim_end_matches([' ', '\n', '\t', '"', '\'', '>']);
@@ -134,13 +156,33 @@ fn json(
 ) -> Option<(usize, Vec<ToolCall>)> {
     let list = before.trim_end().strip_suffix('[');
     let start = list.unwrap_or(before).len();
-    let mut values = Deserializer::from_str(&text[start..]).into_iter();
-    let value: Value = values.next()?.ok()?;
+    let (json, length) = json::value(&text[start..])?;
+    let value = serde_json::from_str(&json).ok()?;
     let calls = match tool {
         Some(tool) => vec![call(&tool.name, value)],
         None => calls(value, is_bare),
     };
-    Some((start + values.byte_offset(), calls))
+    Some((start + length, calls))
+}
+
+/// The calls in `[name(key="value"), …]`, and their end.
+fn python(text: &str, tools: &[ToolSpec]) -> Option<(usize, Vec<ToolCall>)> {
+    let (mut rest, mut calls) = (text, Vec::new());
+    while let Some(open) = rest[..rest.floor_char_boundary(HEAD)].find('(')
+        && !rest[..open].contains(['{', '"', '\''])
+    {
+        let name = rest[..open].rsplit(|c| !is_word(c) && c != '.').next()?;
+        let arguments = json::arguments(&rest[open..]);
+        match meant(name, tools).zip(arguments) {
+            Some((tool, (arguments, length))) => {
+                calls.push(call(&tool.name, Value::String(arguments)));
+                rest = &rest[open + length..];
+            }
+            None if name == "print" => rest = &rest[open + 1..],
+            None => break,
+        }
+    }
+    (!calls.is_empty()).then(|| (text.len() - rest.len(), calls))
 }
 
 fn calls(value: Value, is_bare: bool) -> Vec<ToolCall> {
@@ -198,16 +240,18 @@ fn elements(text: &str) -> Option<(usize, Map<String, Value>)> {
     Some((text.len() - rest.len(), arguments))
 }
 
-/// The length of the closing tags after a call's body.
+/// The length of the closing tags and brackets after a call's body.
 fn closing(text: &str) -> usize {
     let mut rest = text;
     loop {
         let next = rest.trim_start();
-        let after = next.strip_prefix("```").or_else(|| {
+        let bracket = next.strip_prefix("```").or(next.strip_prefix([')', ']']));
+        let after = bracket.or_else(|| {
             let (tag, _) = next[..next.floor_char_boundary(40)].split_once('>')?;
-            let names = ["tool", "function", "invoke", "DSML"];
-            let closes = tag.starts_with("</") && names.iter().any(|name| tag.contains(name));
-            closes.then(|| &next[tag.len() + 1..])
+            let closes = tag.starts_with("</")
+                || tag.starts_with("<end_")
+                || tag.ends_with('|') && !tag.starts_with("<|");
+            (closes && (of_call(tag) || tag.contains("arg"))).then(|| &next[tag.len() + 1..])
         });
         match after {
             Some(after) => rest = after,

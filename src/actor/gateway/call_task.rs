@@ -262,7 +262,7 @@ impl CallTask {
             if begun {
                 deadline = Instant::now() + settings.idle;
             }
-            if let Delta::Text(text) | Delta::Reasoning(text) = &piece
+            if let Delta::Text(text) | Delta::Reasoning(text) | Delta::Progress(text) = &piece
                 && let Some(part) = detector.push(text)
             {
                 let what = "the model repeated itself without end, so its reply was cut";
@@ -282,7 +282,7 @@ impl CallTask {
                     }
                     return Ok(reply);
                 }
-                Delta::Reasoning(_) | Delta::Progress | Delta::Alive => {}
+                Delta::Reasoning(_) | Delta::Progress(_) | Delta::Alive => {}
             }
         }
     }

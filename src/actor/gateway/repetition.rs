@@ -12,8 +12,11 @@ const STRIDE: usize = 1 << 10;
 const BLOCK: usize = 2 << 10;
 /// Bytes that must recur before all of the text is compared.
 const NEEDLE: usize = 256;
-/// Bytes that a text may repeat itself.
+/// Bytes that a text may repeat itself; words on one line and blanks, which no table or file
+/// repeats, may do so less.
 const LONGEST: usize = 64 << 10;
+const LONGEST_WORDS: usize = 16 << 10;
+const LONGEST_BLANKS: usize = 4 << 10;
 /// Characters of the repeated text that an error shows.
 const SHOWN: usize = 60;
 
@@ -36,18 +39,31 @@ impl RepetitionDetector {
 
     fn look(&mut self) -> Option<String> {
         self.fresh = 0;
-        let from = self.tail.len().checked_sub(LONGEST)?;
-        if from > LONGEST {
-            self.tail.drain(..from);
+        let length = self.tail.len();
+        if length > 2 * LONGEST {
+            self.tail.drain(..length - LONGEST);
         }
-        let tail = &self.tail[self.tail.len() - LONGEST..];
+        let tail = &*self.tail;
         // The needle may overlap its earlier occurrence.
-        let end = &tail[LONGEST - NEEDLE - BLOCK..];
+        let end = &tail[tail.len().checked_sub(NEEDLE + BLOCK)?..];
         let before = memmem::rfind(&end[..end.len() - 1], &end[BLOCK..])?;
         let block = BLOCK - before;
+        let longest = allowed(&end[end.len() - block..]);
+        let tail = &tail[tail.len().checked_sub(longest)?..];
         // Twice the block has all its words, wherever it begins.
-        let twice = || String::from_utf8_lossy(&tail[LONGEST - 2 * block..]);
-        (tail[block..] == tail[..LONGEST - block]).then(|| twice().chars().take(SHOWN).collect())
+        let twice = || String::from_utf8_lossy(&tail[longest - 2 * block..]);
+        (tail[block..] == tail[..longest - block]).then(|| twice().chars().take(SHOWN).collect())
+    }
+}
+
+/// Bytes that repetitions of this block may have.
+fn allowed(block: &[u8]) -> usize {
+    let is_word =
+        |byte: &u8| byte.is_ascii_alphabetic() || !byte.is_ascii() || b" ,.'".contains(byte);
+    match block.contains(&b' ') && block.iter().all(is_word) {
+        _ if block.trim_ascii().is_empty() => LONGEST_BLANKS,
+        true => LONGEST_WORDS,
+        false => LONGEST,
     }
 }
 
@@ -91,9 +107,14 @@ mod tests {
                 "It begins well, as ever. {}",
                 block.repeat(90_000 / block.len())
             );
+            let most = match name {
+                "blank lines" | "blanks" => LONGEST_BLANKS,
+                "a sentence" | "words" | "Cyrillic" => LONGEST_WORDS,
+                _ => LONGEST,
+            };
             for size in [1, 7, 1_000, 90_000] {
                 let found = endless(&text, size).unwrap_or_else(|| panic!("{name} by {size}"));
-                let soon = LONGEST + 2 * BLOCK;
+                let soon = most + 2 * BLOCK;
                 assert!(found <= soon || size > STRIDE, "{name} by {size}: {found}");
             }
         }

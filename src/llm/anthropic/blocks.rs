@@ -98,7 +98,7 @@ impl Blocks {
         }
         Ok(match (text, &*piece.signature.0) {
             ("", "") => None,
-            ("", _) => Some(Delta::Progress),
+            ("", _) => Some(Delta::Progress(String::new())),
             (text, _) => kind.delta(text),
         })
     }

@@ -12,7 +12,7 @@ use crate::{
         Delta,
         decode::{Context, Decode, Flow, Kind, Tokens},
         fault,
-        lenient::{Count, Few, Members, Object, Text, parse_object},
+        lenient::{Count, Few, Members, Object, Text, parse, parse_object},
     },
     model::{Fault, Part, Reply, StopReason},
 };
@@ -36,7 +36,7 @@ struct StreamEvent<'a> {
 struct WholeMessage<'a> {
     #[serde(rename = "type")]
     kind: Text<'a>,
-    content: Few<&'a RawValue>,
+    content: Option<&'a RawValue>,
     stop_reason: Text<'a>,
     usage: Object<AnthropicUsage>,
     error: Option<&'a RawValue>,
@@ -242,8 +242,15 @@ impl Decode for AnthropicDecoder {
         if message.kind.0 == "error" {
             return Err(fault::in_reply(body));
         }
-        self.begun = message.kind.0 == "message" || !message.content.0.is_empty();
-        for raw in &message.content.0 {
+        // Some gateways send one text in place of blocks.
+        let blocks = match message.content.map_or("[]", RawValue::get) {
+            text if text.starts_with('"') => format!("[{{\"type\":\"text\",\"text\":{text}}}]"),
+            list => list.to_owned(),
+        };
+        let mut space = String::new();
+        let blocks: Few<&RawValue> = parse(&blocks, &mut space)?;
+        self.begun = message.kind.0 == "message" || !blocks.0.is_empty();
+        for raw in &blocks.0 {
             self.start(None, raw, out)?;
         }
         self.stopped(&message.stop_reason);

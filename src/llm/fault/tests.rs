@@ -477,7 +477,11 @@ fn delays_of_the_server_behind_a_gateway_count() {
     let body = r#"{"error":{"message":"Rate limit exceeded: free-models-per-day","code":429,
         "metadata":{"headers":{"X-RateLimit-Limit":"50","X-RateLimit-Reset":"1763726405000"}}}}"#;
     let dated = of_answer(429, &headers(&[DATE]), body.as_bytes());
-    assert_eq!(describe(&dated), "quota away after 5000");
+    // A limit of a day is not lifted within seconds.
+    assert_eq!(describe(&dated), "quota permanent");
+    let later = body.replace("1763726405000", "1763730000000");
+    let dated = of_answer(429, &headers(&[DATE]), later.as_bytes());
+    assert_eq!(describe(&dated), "quota away after 3600000");
     assert!(!dated.is_outage());
     let undated = of_answer(429, &HeaderMap::new(), body.as_bytes());
     assert_eq!(describe(&undated), "quota permanent");

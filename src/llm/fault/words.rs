@@ -39,10 +39,10 @@ pub(super) fn named(name: &str) -> Option<Code> {
 }
 
 /// Lower-case words between single spaces.
-pub(super) struct Words(String);
+pub(in crate::llm) struct Words(String);
 
 impl Words {
-    pub(super) fn new(text: &str) -> Self {
+    pub(in crate::llm) fn new(text: &str) -> Self {
         let mut words = String::from(" ");
         let chars = text.chars().take(MOST).flat_map(char::to_lowercase);
         let mut chars = chars.peekable();
@@ -81,7 +81,7 @@ impl Words {
         rule.map(|[code, ..]| code.as_str().into())
     }
 
-    pub(super) fn has(&self, feature: &str) -> bool {
+    pub(in crate::llm) fn has(&self, feature: &str) -> bool {
         if let Some(feature) = feature.strip_prefix('!') {
             return !self.has(feature);
         }

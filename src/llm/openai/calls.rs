@@ -49,8 +49,8 @@ impl Calls {
         self.0.iter().all(Call::is_done)
     }
 
-    /// Returns whether the piece brings anything new.
-    pub(super) fn add(&mut self, piece: &CallDelta<'_>) -> Result<bool, Fault> {
+    /// Returns the arguments in the piece, unless it brings nothing.
+    pub(super) fn add(&mut self, piece: &CallDelta<'_>) -> Result<Option<String>, Fault> {
         let nothing = CalledFunction::default();
         let function = piece.function.0.as_ref().unwrap_or(&nothing);
         let (id, name) = (&*piece.id.0, &*function.name.0);
@@ -59,7 +59,7 @@ impl Calls {
             // A repeated piece, or the next call of a server that marks no boundaries.
             Some(at) if self.0[at].is_followed(name, &fragment) => {
                 if self.0[at].arguments == fragment {
-                    return Ok(false);
+                    return Ok(Some(fragment));
                 }
                 None
             }
@@ -90,7 +90,7 @@ impl Calls {
         if let Some(extra) = piece.extra_content {
             call.extra = Some(extra.get().to_owned());
         }
-        Ok(is_news)
+        Ok(is_news.then_some(fragment))
     }
 
     fn place(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {

@@ -144,12 +144,10 @@ impl OpenAiDecoder {
                 out.push(Delta::Text(text.0.into_owned()));
             }
         }
-        let mut news = false;
         let pieces = said.tool_calls.0.iter();
         for piece in pieces.filter_map(|piece| piece.0.as_ref()) {
-            news |= self.calls.add(piece)?;
+            out.extend(self.calls.add(piece)?.map(Delta::Progress));
         }
-        out.extend(news.then_some(Delta::Progress));
         Ok(())
     }
 

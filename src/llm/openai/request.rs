@@ -33,7 +33,7 @@ pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
     };
     body.add(limit, wire::output_limit(call))?;
     // Mistral always reports usage, and has rejected unknown fields.
-    let asks = call.stream && call.host != Host::Mistral;
+    let asks = call.stream && call.host != Host::Mistral && !call.forms.no_stream_options;
     let usage = asks.then(|| json!({"include_usage": true}));
     body.add("stream_options", usage)?;
     conversation(call, body, ["messages", "system"], write)

@@ -232,7 +232,7 @@ fn check(bytes: &[u8], (deltas, reply): &Read) {
         .iter()
         .filter_map(|delta| match delta {
             Delta::Text(text) => Some(text.as_str()),
-            Delta::Reasoning(_) | Delta::Progress | Delta::Used(_) => None,
+            Delta::Reasoning(_) | Delta::Progress(_) | Delta::Used(_) => None,
             Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("not of the decoder"),
         })
         .collect();
@@ -271,7 +271,7 @@ fn hidden_fragments_count_as_progress() {
             .filter_map(|delta| match delta {
                 Delta::Text(_) => Some("text"),
                 Delta::Reasoning(_) => Some("reasoning"),
-                Delta::Progress => Some("progress"),
+                Delta::Progress(_) => Some("progress"),
                 Delta::Used(_) => None,
                 Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("not of the decoder"),
             })
@@ -431,7 +431,12 @@ fn malformed_replies_are_classified() {
         ("nothing", "", "cut"),
         ("blank lines", "\r\n\n", "cut"),
         ("comments alone", ": a\n\n: b\n\n", "cut"),
-        ("words", "Internal server error", "cut"),
+        ("words", "Internal server error", "server_error"),
+        (
+            "words of a proxy",
+            "upstream connect error, reset",
+            "overloaded",
+        ),
         ("a page", "\u{FEFF} <html>", "bad_stream"),
         ("other JSON", "{\"choices\": 1, \"x\": 2}", "empty_reply"),
         ("a list", "[]", "empty_reply"),

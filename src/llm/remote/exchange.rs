@@ -14,7 +14,7 @@ use crate::{
     llm::{
         Delta, DeltaStream, Request,
         decode::Flow,
-        fault,
+        estimate_usage, fault,
         forms::Forms,
         pieces::DeltaResult,
         reading::{Bounds, Reading},
@@ -139,6 +139,14 @@ impl Exchange {
         self.ready.extend(limits.map(Delta::Limits).map(Ok));
         if !response.status().is_success() {
             let mut fault = refusal(response, shared).await;
+            let limit = limits.and_then(|limits| limits.tokens.limit);
+            let input = estimate_usage(&request, &[]).input_tokens;
+            if fault.code == FaultCode::RateLimited
+                && let Some(limit) = limit.filter(|limit| *limit < input)
+            {
+                (fault.code, fault.class) = (FaultCode::Context, FaultClass::Permanent);
+                fault.detail += &format!("; it has {input} tokens, more than the limit of {limit}");
+            }
             if fault.code == FaultCode::ModelNotFound {
                 fault.detail += &near_models(shared, &request.model).await;
             }
@@ -191,7 +199,7 @@ impl Exchange {
 
 fn is_content(item: &DeltaResult) -> bool {
     use Delta::{Progress, Reasoning, Text};
-    matches!(item, Ok(Text(_) | Reasoning(_) | Progress))
+    matches!(item, Ok(Text(_) | Reasoning(_) | Progress(_)))
 }
 
 /// Names listed models that resemble one that the server does not have.

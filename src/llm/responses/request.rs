@@ -38,7 +38,7 @@ pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
         .add("temperature", parameter(Parameter::Temperature))?
         .add("top_p", parameter(Parameter::TopP))?
         .add("max_output_tokens", wire::output_limit(call))?
-        .add("store", Some(false))?
+        .add("store", (!call.forms.no_store).then_some(false))?
         .add("include", sealed.then_some(["reasoning.encrypted_content"]))?;
     let role = match call.host {
         Host::OpenAi => DEVELOPER,

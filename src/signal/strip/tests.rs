@@ -386,7 +386,7 @@ fn visible_text_is_streamed_at_once() {
                 ("/thi", ""),
                 ("nk> a", "a"),
                 ("b\n <", "b"),
-                ("b", "\n <b"),
+                ("r>b", "\n <r>b"),
             ],
         ),
         (

@@ -235,6 +235,16 @@ fn paused_reply_goes_back_as_it_is_and_is_no_answer() {
 }
 
 #[test]
+fn a_reply_that_pauses_for_ever_is_no_answer() {
+    let mut play = Play::asked(policy());
+    while play.end().is_none() {
+        let paused = reply("I am still searching.", Vec::new());
+        play.replies(stopped(StopReason::Paused, paused));
+    }
+    assert_eq!(play.end(), Some(("forced", "budget")));
+}
+
+#[test]
 fn the_calls_of_a_cut_reply_are_not_run() {
     let mut play = Play::asked(policy());
     let half = call_with("c1", "search", "{\"query\": \"ret");

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{play::Play, script::*};
 
 const CALL: &str = "<tool_call>\n{\"name\": \"search\", \"arguments\": {\"a\": 1}}\n</tool_call>";
-const UNREAD: &str = "<tool_call>\n{'name': 'search', 'arguments': {}}\n</tool_call>";
+const UNREAD: &str = "<tool_call>\n{'name': 'search', 'arguments': x}\n</tool_call>";
 const TOLD: &str = "Your last reply was not accepted: \"the call of `search` in its text cannot be read\". No tool was run. Call tools by the interface for tool calls, not in the text, and write nothing after the calls.";
 
 fn run(play: &Play) -> Vec<Arc<ToolCall>> {
@@ -265,7 +265,40 @@ fn odd_calls_are_mended_before_they_are_recorded() {
             r#""\"{\\\"n\\\":\\\"5\\\"}\"""#,
             r#"{"n":5}"#,
         ),
+        ("Python", "search", "{'n': 5}", r#"{"n":5}"#),
+        ("a comma too many", "search", r#"{"n":5,}"#, r#"{"n":5}"#),
+        ("a brace too many", "search", r#"{"n":5}}"#, r#"{"n":5}"#),
+        (
+            "an empty object first",
+            "search",
+            r#"{}{"n":5}"#,
+            r#"{"n":5}"#,
+        ),
+        (
+            "the same again",
+            "search",
+            r#"{"n":5}{"n":5}"#,
+            r#"{"n":5}"#,
+        ),
+        ("a fence", "search", "```json\n{\"n\":5}\n```", r#"{"n":5}"#),
+        ("in a list", "search", r#"[{"n":5}]"#, r#"{"n":5}"#),
+        ("a token", "search", r#"{"n":5}<|im_end|>"#, r#"{"n":5}"#),
+        (
+            "a number that is none",
+            "search",
+            r#"{"m":NaN}"#,
+            r#"{"m":null}"#,
+        ),
         ("another letter case", "Search", "{}", "{}"),
+        ("quotes", "\"search\"", "{}", "{}"),
+        ("parentheses", "search()", "{}", "{}"),
+        ("a server", "mcp__files__search", "{}", "{}"),
+        (
+            "harmony",
+            "assistant<|channel|>commentary to=functions.search",
+            "{}",
+            "{}",
+        ),
         ("a namespace", "functions.search", "{}", "{}"),
         ("Gemini's", "default_api.search", "{}", "{}"),
         ("a number", "functions.search:0", "{}", "{}"),
@@ -287,8 +320,9 @@ fn odd_calls_are_mended_before_they_are_recorded() {
         );
     }
     for (asked, arguments) in [
-        ("search", "{'n': 5}"),
-        ("search", r#"{"n":5,}"#),
+        ("search", "{'n': x}"),
+        ("search", r#"{"n":5"#),
+        ("search", r#"{"n":5}{"n":6}"#),
         ("search", r#""five""#),
         ("search_all", "{}"),
         ("sea rch", "{}"),

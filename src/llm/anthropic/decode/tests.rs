@@ -471,6 +471,11 @@ fn anthropic_replies_without_streaming_decode() {
             r#"~"hm" "Hello" → test {"type":"thinking","thinking":"hm","signature":"s"} "Hello" a:f({"q":1}) ToolCalls 9/0/3"#,
         ),
         (
+            "one text",
+            r#"{"type":"message","content":"Hello","stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":3}}"#,
+            r#""Hello" → "Hello" EndTurn 9/0/3"#,
+        ),
+        (
             "an error",
             r#"{"type":"error","error":{"type":"rate_limit_error","message":"no"}}"#,
             " → ! rate_limited",

@@ -21,7 +21,7 @@ async fn reply_streams_in_pieces_and_completes_once() {
                 Delta::Alive => {}
                 Delta::Used(usage) => used = usage,
                 Delta::Done(reply) => done.push(reply),
-                other @ (Delta::Reasoning(_) | Delta::Progress | Delta::Limits(_)) => {
+                other @ (Delta::Reasoning(_) | Delta::Progress(_) | Delta::Limits(_)) => {
                     panic!("{other:?}")
                 }
             }

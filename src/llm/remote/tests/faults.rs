@@ -95,6 +95,21 @@ async fn encoding_that_was_not_requested_is_read_or_named() {
 }
 
 #[tokio::test]
+async fn a_request_larger_than_the_limit_does_not_wait() {
+    for (limit, code) in [(9, "context"), (90_000, "rate_limited")] {
+        let headers = format!("x-ratelimit-limit-tokens: {limit}\r\n");
+        let server = Server::new(&[Answer::of(429, &headers, &["slow down"])]);
+        let fault = end(&remote(Dialect::OpenAi, &server)).await.unwrap_err();
+        assert_eq!(fault.code.as_str(), code, "{fault}");
+        assert_eq!(
+            fault.detail.contains("more than the limit of 9"),
+            limit == 9,
+            "{fault}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn each_response_status_maps_to_a_fault() {
     for (status, code, retry) in [
         (307, "bad_request", false),

@@ -49,7 +49,7 @@ impl Backend for Writes {
         let every = self.every;
         let piece = move |_| async move {
             advance_time(every).await;
-            Ok(Delta::Progress)
+            Ok(Delta::Progress(String::new()))
         };
         let pieces = stream::iter(0..self.pieces).then(piece);
         pieces

@@ -290,7 +290,8 @@ fn budget_bounds_the_next_questions() {
 
 #[test]
 fn compaction_precedes_the_next_question() {
-    let long = format!("{} {DONE}", "word ".repeat(9_000));
+    let long: String = (0..7_000).map(|number| format!("word {number} ")).collect();
+    let long = format!("{long} {DONE}");
     let place = scripted(&json!([{ "reply": long }, { "reply": DONE }]));
     let mut chat = Screen::oracle(&place, super::CHAT);
     chat.say("/compact");

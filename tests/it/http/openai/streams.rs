@@ -141,7 +141,9 @@ async fn chunks_have_their_turn_and_the_events_around_them() {
 
 #[tokio::test(start_paused = true)]
 async fn a_long_text_comes_whole_and_in_pieces() {
-    let long = "wörter ".repeat(5_000);
+    let long: String = (0..4_000)
+        .map(|number| format!("wörter {number} "))
+        .collect();
     let served = Served::start(TestOracle::new(Scripted::new().reply(done(&long)))).await;
     let got = served.post(&[], streamed(chat(&["q?"]))).await;
     let events = objects(&got.text);
