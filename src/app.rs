@@ -2,7 +2,6 @@
 //! module that names concrete back ends, tools and journals; a host can replace each of them.
 
 use std::{
-    ffi::OsStr,
     fs::{self, File},
     io::{self, Read},
     path::{Path, PathBuf},
@@ -84,8 +83,7 @@ fn prices(config: &Config, environment: &Environment) -> Result<Prices, BuildErr
 const TABLE: &str = "models.toml";
 
 fn data_directory(config: &Config, environment: &Environment) -> Result<PathBuf, NoDataDirectory> {
-    let folder = |name| environment.get(name).map(OsStr::new);
-    let [xdg, home] = ["XDG_DATA_HOME", "HOME"].map(folder);
+    let [xdg, home] = ["XDG_DATA_HOME", "HOME"].map(|name| environment.get(name));
     config.data.directory(xdg, home)
 }
 
@@ -116,15 +114,19 @@ pub fn classifier(config: &Config) -> Result<Classifier, BuildError> {
 fn lexicon(path: &Path) -> Result<Lexicon, BuildError> {
     let keys = "`query.lexicon` and `query.lexicon_overlay`";
     let unreadable = BuildError::file("lexicon", keys, path);
-    let bytes = bytes_of(path, Lexicon::MAX_BYTES).map_err(&unreadable)?;
-    if bytes.len() > Lexicon::MAX_BYTES {
-        let why = format!("it is larger than {} bytes", Lexicon::MAX_BYTES);
-        return Err(unreadable(io::Error::new(io::ErrorKind::FileTooLarge, why)));
-    }
-    let invalid = io::ErrorKind::InvalidData;
-    let not_text = |_| unreadable(io::Error::new(invalid, "it is not UTF-8"));
-    let text = String::from_utf8(bytes).map_err(not_text)?;
+    let text = text_of(path, Lexicon::MAX_BYTES).map_err(unreadable)?;
     Ok(Lexicon::parse(&text, &path.display().to_string())?)
+}
+
+/// Reads a text of at most `most` bytes.
+fn text_of(path: &Path, most: usize) -> io::Result<String> {
+    let bytes = bytes_of(path, most)?;
+    if bytes.len() > most {
+        let why = format!("it is larger than {most} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
+    String::from_utf8(bytes).map_err(not_text)
 }
 
 /// Reads at most `most + 1` bytes of a file, so that the caller can tell that it is too long.

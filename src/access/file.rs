@@ -107,16 +107,11 @@ impl KeyFile {
     /// # Errors
     /// When the file cannot be read, is malformed, or other users can change it.
     pub fn read(&self) -> Result<Option<KeySet>, FileError> {
-        let file = match File::open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.error_with(error)),
+        let Some(file) = self.open()? else {
+            return Ok(None);
         };
-        self.check_owner(&file)?;
-        let mut text = String::new();
-        let read = file.take(MAX_BYTES).read_to_string(&mut text);
-        match read {
-            Ok(_) => self.parse(&text).map(Some),
+        match io::read_to_string(file.take(MAX_BYTES)) {
+            Ok(text) => self.parse(&text).map(Some),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 Err(self.error_with(FileFault::Broken("it is not UTF-8".to_owned())))
             }
@@ -133,7 +128,6 @@ impl KeyFile {
         &self,
         change: impl FnOnce(&mut KeySet) -> Result<T, E>,
     ) -> Result<T, E> {
-        disk::private_directory(&self.directory).map_err(|error| self.error_with(error))?;
         let _mine = self.lock()?;
         let mut key_set = self.read()?.unwrap_or_default();
         let changed = change(&mut key_set)?;
@@ -149,32 +143,24 @@ impl KeyFile {
     /// # Errors
     /// When the file cannot be locked, read, trusted or written.
     pub fn admin_key(&self) -> Result<Key, FileError> {
-        disk::private_directory(&self.directory).map_err(|error| self.error_with(error))?;
         let _mine = self.lock()?;
-        let path = self.directory.join("admin.key");
         let file = Self {
             directory: self.directory.clone(),
-            path,
+            path: self.directory.join("admin.key"),
         };
         let failed = |error| file.error_with(error);
-        match File::open(&file.path) {
-            Ok(open) => {
-                file.check_owner(&open)?;
-                let about = open.metadata().map_err(failed)?;
-                if owner_and_mode(&about).1 & READ != 0 {
-                    return Err(file.error_with(FileFault::Readable));
-                }
-                let text = io::read_to_string(open.take(MAX_BYTES)).map_err(failed)?;
-                let broken = || FileFault::Broken("it has no key".to_owned());
-                Key::read(text.trim()).ok_or_else(|| file.error_with(broken()))
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let key = Key::generate().map_err(|error| failed(io::Error::other(error)))?;
-                file.write(key.reveal()).map_err(failed)?;
-                Ok(key)
-            }
-            Err(error) => Err(failed(error)),
+        let Some(open) = file.open()? else {
+            let key = Key::generate().map_err(|error| failed(io::Error::other(error)))?;
+            file.write(key.reveal()).map_err(failed)?;
+            return Ok(key);
+        };
+        let about = open.metadata().map_err(failed)?;
+        if owner_and_mode(&about).1 & READ != 0 {
+            return Err(file.error_with(FileFault::Readable));
         }
+        let text = io::read_to_string(open.take(MAX_BYTES)).map_err(failed)?;
+        let broken = || FileFault::Broken("it has no key".to_owned());
+        Key::read(text.trim()).ok_or_else(|| file.error_with(broken()))
     }
 
     pub(super) fn stamp(&self) -> io::Result<Option<Stamp>> {
@@ -189,28 +175,34 @@ impl KeyFile {
         }
     }
 
+    /// Opens the file if it exists and only the user of this process and root can have written it.
+    fn open(&self) -> Result<Option<File>, FileError> {
+        match File::open(&self.path) {
+            Ok(file) => self.check_owner(&file).map(|()| Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.error_with(error)),
+        }
+    }
+
     /// Checks that only the user of this process and root can have written the file.
     fn check_owner(&self, file: &File) -> Result<(), FileError> {
-        let failed = |error| self.error_with(error);
-        let of_file = file.metadata().map_err(failed)?;
-        let of_directory = fs::metadata(&self.directory).map_err(failed)?;
-        let path = self.directory.clone();
-        let in_directory = |fault| FileError { path, fault };
-        let (is_trusted, mode) = owner_and_mode(&of_file);
-        if !is_trusted {
-            return Err(self.error_with(FileFault::Foreign));
-        }
-        if mode & WRITE != 0 {
-            return Err(self.error_with(FileFault::Writable));
-        }
-        let (is_trusted, mode) = owner_and_mode(&of_directory);
-        if !is_trusted {
-            return Err(in_directory(FileFault::Foreign));
-        }
+        let directory = fs::metadata(&self.directory);
         // In a sticky directory another user can only add files of their own, and the check of the
         // file's owner refuses those.
-        if mode & WRITE != 0 && mode & STICKY == 0 {
-            return Err(in_directory(FileFault::Replaceable));
+        for (path, found, harmless, fault) in [
+            (&self.path, file.metadata(), 0, FileFault::Writable),
+            (&self.directory, directory, STICKY, FileFault::Replaceable),
+        ] {
+            let found = found.map_err(|error| self.error_with(error))?;
+            let (is_trusted, mode) = owner_and_mode(&found);
+            let fault = match is_trusted {
+                true => Some(fault).filter(|_| mode & WRITE != 0 && mode & harmless == 0),
+                false => Some(FileFault::Foreign),
+            };
+            if let Some(fault) = fault {
+                let path = path.clone();
+                return Err(FileError { path, fault });
+            }
         }
         Ok(())
     }
@@ -240,7 +232,9 @@ impl KeyFile {
         }
     }
 
+    /// Takes the lock, in a directory that is created if necessary.
     fn lock(&self) -> Result<File, FileError> {
+        disk::private_directory(&self.directory).map_err(|error| self.error_with(error))?;
         let lock = disk::lock(&self.directory.join("keys.lock"), PATIENCE);
         lock.map_err(|error| match error {
             TryLockError::WouldBlock => self.error_with(FileFault::Locked),

@@ -526,12 +526,9 @@ struct Usage {
 
 impl Usage {
     fn new(limits: Limits) -> Self {
-        Self {
-            limits,
-            requests: limits.requests_per_minute.map(Bucket::new),
-            tokens: limits.tokens_per_minute.map(Bucket::new),
-            ..Self::default()
-        }
+        let mut usage = Self::default();
+        usage.limit(limits);
+        usage
     }
 
     fn limit(&mut self, limits: Limits) {

@@ -205,7 +205,7 @@ impl BusHandle {
     }
 
     pub(super) fn publish(&self, key: &SessionKey, entries: Vec<Entry>) {
-        self.send(key, BusMsg::Records(key.clone(), entries));
+        self.buses.cast(key, BusMsg::Records(key.clone(), entries));
     }
 
     pub(super) fn has_subscribers(&self, key: &SessionKey) -> bool {
@@ -220,13 +220,7 @@ impl BusHandle {
     }
 
     pub(super) fn close(&self, key: &SessionKey) {
-        self.send(key, BusMsg::Close(key.clone()));
-    }
-
-    fn send(&self, key: &SessionKey, message: BusMsg) {
-        if let Some(bus) = self.buses.at(self.buses.index_of(key)) {
-            let _ = bus.cast(message);
-        }
+        self.buses.cast(key, BusMsg::Close(key.clone()));
     }
 
     pub(super) fn subscribe(&self, filter: Filter, capacity: usize) -> Subscription {
@@ -238,7 +232,7 @@ impl BusHandle {
             let (sender, receiver) = mpsc::channel(capacity.max(2));
             if let Some(bus) = self.buses.at(index) {
                 let filter = filter.clone();
-                let _ = bus.cast(BusMsg::Subscribe { filter, sender });
+                bus.cast(BusMsg::Subscribe { filter, sender });
             }
             // After the subscription, so that no frame reaches the bus before it.
             let wants_frames = filter.frames == Frames::Yes;

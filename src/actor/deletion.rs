@@ -95,7 +95,7 @@ impl SessionRouter {
     pub(super) fn stop_session(&self, key: &SessionKey) {
         if let Some(shard) = self.shards.at(self.shards.index_of(key)) {
             let (key, anyway, gone) = (key.clone(), true, None);
-            let _ = shard.cast(ShardMsg::Leave { key, anyway, gone });
+            shard.cast(ShardMsg::Leave { key, anyway, gone });
         }
     }
 

@@ -18,7 +18,10 @@
 //! The kernel decides what follows from a fault; a gateway never calls another. When a gateway is
 //! replaced, its calls fail as retryable: a [`Caller`] reports that when it is dropped.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -35,7 +38,6 @@ use super::{
     meter::Meter,
     pool::Pool,
     progress_tracker::ProgressTracker,
-    services::NodeCount,
     session::SessionMsg,
     shard::ShardMsg,
     system_log::SystemLog,
@@ -100,7 +102,7 @@ pub(super) struct GatewayArgs {
     pub status: SharedStatus,
     pub log: SystemLog,
     pub usage: Arc<UsageLog>,
-    pub nodes: NodeCount,
+    pub nodes: Arc<AtomicUsize>,
 }
 
 pub(super) struct GatewayActor;

@@ -110,7 +110,7 @@ impl SessionRouter {
         let shard = shard.ok_or(AskError::Stopped)?;
         match shard.ask(message, admission, REPLY_DEADLINE).await {
             Ok(answer) => answer,
-            Err(Unanswered::Full(full)) => Err(AskError::full(full.waiting)),
+            Err(Unanswered::Full(waiting)) => Err(AskError::full(waiting)),
             Err(Unanswered::Timeout) => Err(AskError::Timeout(REPLY_DEADLINE)),
             Err(Unanswered::Stopped) => Err(AskError::Stopped),
         }
@@ -185,9 +185,9 @@ impl Oracle {
     /// Divides the configured limits of providers and tenants by the number of nodes that share
     /// them, at least 1 of each.
     pub fn divide_limits(&self, nodes: usize) {
-        if nodes != self.services.nodes.get() {
+        let nodes = nodes.max(1);
+        if nodes != self.services.nodes.swap(nodes, Ordering::Relaxed) {
             tracing::info!(nodes, "limits of providers and tenants are divided");
-            self.services.nodes.set(nodes);
             self.services.tenants.divide(nodes);
         }
     }

@@ -41,14 +41,13 @@ impl Depth {
         self.0.waiting.load(Ordering::Relaxed)
     }
 
-    pub(super) fn admit(&self) -> Result<DepthGuard, Full> {
+    /// Counts a message; at the bound, returns the number of those that wait.
+    pub(super) fn admit(&self) -> Result<DepthGuard, usize> {
         let most = self.0.most;
         let one_more = |waiting| (waiting < most).then_some(waiting + 1);
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
-        match self.0.waiting.fetch_update(set, fetch, one_more) {
-            Ok(_) => Ok(DepthGuard(self.clone())),
-            Err(waiting) => Err(Full { waiting }),
-        }
+        let admitted = self.0.waiting.fetch_update(set, fetch, one_more);
+        admitted.map(|_| DepthGuard(self.clone()))
     }
 
     pub(super) fn count(&self) -> DepthGuard {
@@ -64,11 +63,6 @@ impl Drop for DepthGuard {
     fn drop(&mut self) {
         self.0.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Full {
-    pub waiting: usize,
 }
 
 pub(super) struct Counted<M> {
@@ -95,11 +89,9 @@ pub(super) enum Admission {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stopped;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unanswered {
-    Full(Full),
+    /// With the number of messages that wait.
+    Full(usize),
     Timeout,
     Stopped,
 }
@@ -125,20 +117,20 @@ impl<M: Send + 'static> Mailbox<M> {
         &self.actor
     }
 
-    pub(super) fn cast(&self, message: M) -> Result<(), Stopped> {
-        let message = counted(message, self.depth.count());
-        self.actor.cast(message).map_err(|_| Stopped)
+    /// Sends a message, which is lost if the actor has ended.
+    pub(super) fn cast(&self, message: M) {
+        let _ = self.actor.cast(counted(message, self.depth.count()));
     }
 
-    /// Sends a message below the bound, or else returns it. The message is lost if the actor has
-    /// ended.
-    pub(super) fn offer(&self, message: M) -> Result<(), (Full, M)> {
+    /// Sends a message below the bound, or else returns it with the number of those that wait. The
+    /// message is lost if the actor has ended.
+    pub(super) fn offer(&self, message: M) -> Result<(), (usize, M)> {
         match self.depth.admit() {
             Ok(waiting) => {
                 let _ = self.actor.cast(counted(message, waiting));
                 Ok(())
             }
-            Err(full) => Err((full, message)),
+            Err(waiting) => Err((waiting, message)),
         }
     }
 
@@ -181,14 +173,14 @@ mod tests {
         let first = counted("first", depth.admit().unwrap());
         let second = counted("second", depth.admit().unwrap());
         let full = depth.admit().unwrap_err();
-        assert_eq!(full, Full { waiting: 2 });
+        assert_eq!(full, 2);
         let fact = counted("a fact", depth.count());
         assert_eq!(
             depth.waiting(),
             3,
             "what must not be refused is counted too"
         );
-        assert_eq!(depth.admit().unwrap_err(), Full { waiting: 3 });
+        assert_eq!(depth.admit().unwrap_err(), 3);
         assert_eq!(first.taken(), "first");
         drop((second, fact));
         assert_eq!(depth.waiting(), 0);

@@ -402,8 +402,7 @@ impl Meter {
     }
 
     pub(super) fn busy(&self) -> usize {
-        let busy = self.0.live.iter().skip(Activity::Preparing as usize);
-        usize::try_from(busy.map(|(_, live)| live).sum::<u64>()).unwrap_or(usize::MAX)
+        self.sum(&Activity::ALL[Activity::Preparing as usize..])
     }
 
     pub(super) fn beginning(&self) -> usize {

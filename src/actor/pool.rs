@@ -62,6 +62,13 @@ impl<M: Send + 'static> Pool<M> {
         Some(Mailbox::new(member.value().clone(), self.depth(index)))
     }
 
+    /// Sends a message to a key's actor; it is lost while there is none.
+    pub(super) fn cast(&self, key: &impl Hash, message: M) {
+        if let Some(actor) = self.at(self.index_of(key)) {
+            actor.cast(message);
+        }
+    }
+
     pub(super) fn any(&self) -> Option<Mailbox<M>> {
         self.at(self.0.turn.fetch_add(1, Ordering::Relaxed) % self.size())
     }

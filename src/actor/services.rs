@@ -2,10 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, OnceLock, atomic::AtomicUsize},
     time::Duration,
 };
 
@@ -20,26 +17,6 @@ use super::{
     signal_tracker::SignalTracker,
 };
 use crate::access::Tenants;
-
-/// The nodes of a cluster that share the configured limits; 1 without a cluster.
-#[derive(Debug, Clone)]
-pub(super) struct NodeCount(Arc<AtomicUsize>);
-
-impl Default for NodeCount {
-    fn default() -> Self {
-        Self(Arc::new(AtomicUsize::new(1)))
-    }
-}
-
-impl NodeCount {
-    pub(super) fn set(&self, nodes: usize) {
-        self.0.store(nodes.max(1), Ordering::Relaxed);
-    }
-
-    pub(super) fn get(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// A single pointer, because every session and each of its tasks holds it.
 pub(super) type Services = Arc<All>;
@@ -57,7 +34,8 @@ pub(super) struct All {
     pub tool_deadline: Duration,
     pub signal_tracker: SignalTracker,
     pub tenants: Tenants,
-    pub nodes: NodeCount,
+    /// The nodes of a cluster that share the configured limits; 1 without a cluster.
+    pub nodes: Arc<AtomicUsize>,
     pub project: Option<Arc<str>>,
     /// Why the supervisor failed, if it did.
     pub failure: OnceLock<String>,

@@ -7,7 +7,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::AtomicUsize},
     time::Duration,
 };
 
@@ -33,7 +33,7 @@ use super::{
     recovery::{RecoveryScope, RecoveryTask},
     reload::Source,
     replay::APPEND_DEADLINE,
-    services::{All, NodeCount, Services},
+    services::{All, Services},
     shard::{SWEEP, ShardActor, ShardArgs},
     signal_tracker::SignalTracker,
     system_log::SystemLog,
@@ -146,7 +146,7 @@ impl SupervisorActor {
             providers: Arc::new(providers().map(status).collect()),
             tool_deadline: settings.tool_deadline,
             tenants: Tenants::new(settings.tenants.clone()),
-            nodes: NodeCount::default(),
+            nodes: Arc::new(AtomicUsize::new(1)),
             project: args.project.clone(),
             failure: OnceLock::new(),
         })
@@ -290,7 +290,7 @@ impl SupervisorState {
             status: status.clone(),
             log: self.log.clone(),
             usage: Arc::clone(&self.services.usage),
-            nodes: self.services.nodes.clone(),
+            nodes: Arc::clone(&self.services.nodes),
         };
         Ok((pool, args))
     }

@@ -90,9 +90,8 @@ impl<'a> Providers<'a> {
 
     /// Adds the preset's key variable if there is none.
     pub(super) fn with_usual_key(&self, provider: Provider) -> Provider {
-        let preset = Preset::named(&provider.name);
-        let preset = preset.filter(|preset| !self.is_configured(preset.name));
-        let usual = preset.and_then(|preset| preset.provider().key_env);
+        let usual = self.config.provider(&provider.name);
+        let usual = usual.and_then(|usual| usual.key_env);
         Provider {
             key_env: provider.key_env.or(usual),
             ..provider
@@ -111,7 +110,7 @@ impl<'a> Providers<'a> {
     ) -> Result<ProviderSettings, ProviderError> {
         let known = provider.models.iter().map(|model| model.name.as_str());
         let names: BTreeSet<&str> = known.chain(models.iter().copied()).collect();
-        let model = |name| self.model(&provider.name, name);
+        let model = |name| settings(name, &self.known(&provider.name, name));
         let authorities = provider.ca_file.as_deref().map(|path| {
             fs::read(path).map_err(unreadable("certificates", &provider.name, path, "ca_file"))
         });
@@ -135,10 +134,6 @@ impl<'a> Providers<'a> {
                 }
             }),
         })
-    }
-
-    fn model(&self, provider: &str, name: &str) -> ModelSettings {
-        settings(name, &self.known(provider, name))
     }
 
     /// What is known about a model, by precedence: as configured, then of the price lists.

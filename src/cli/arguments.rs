@@ -107,17 +107,15 @@ pub struct Options {
 impl Options {
     /// The configuration keys that the command line sets.
     pub fn settings(&self) -> Vec<Setting> {
-        let setting = |(option, key, value): (&str, &str, &Option<String>)| {
-            Some(Setting::new(option, key, value.as_deref()?))
-        };
-        [
+        let given = [
             ("--max-turns", "oracle.max_turns", &self.max_turns),
             ("--model", "model.chain", &self.model),
             ("--data-dir", "data.dir", &self.data_dir),
-        ]
-        .into_iter()
-        .filter_map(setting)
-        .collect()
+        ];
+        let setting = |(option, key, value): (&str, &str, &Option<String>)| {
+            Some(Setting::new(option, key, value.as_deref()?))
+        };
+        given.into_iter().filter_map(setting).collect()
     }
 }
 

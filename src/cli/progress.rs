@@ -279,10 +279,8 @@ impl<'a, 'b> Follower<'a, 'b> {
             return Ok(());
         }
         self.screen.end_text(self.terminal, TextKind::Interim)?;
-        let columns = self
-            .terminal
-            .screen()
-            .map_or(usize::MAX, |(columns, ..)| columns);
+        let screen = self.terminal.screen();
+        let columns = screen.map_or(usize::MAX, |(columns, ..)| columns);
         // As wide as a note.
         let rows = wrapped(&format!("• {line}"), columns.saturating_sub(4));
         let mut rows = rows.iter();

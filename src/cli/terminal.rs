@@ -219,12 +219,10 @@ impl Terminal {
     /// Replaces the status line, if standard error is a terminal that can erase it. The cursor must
     /// be at the start of a line.
     pub fn status(&mut self, text: &str) {
-        let Some((width, style)) = self.progress_style() else {
+        let erases = |(_, style): &(usize, Style)| *style != Style::Dumb;
+        let Some((width, style)) = self.progress_style().filter(erases) else {
             return;
         };
-        if style == Style::Dumb {
-            return;
-        }
         // A full line would wrap, and could not be erased.
         let line = style.dim(&text::cut(&one_line(text), width.saturating_sub(1)));
         self.status = true;

@@ -615,33 +615,28 @@ impl Config {
 impl Profile {
     /// Returns the configuration with this profile's overrides.
     pub fn over(&self, base: &Config) -> Config {
-        fn set<T: Clone>(there: &mut T, here: &Option<T>) {
+        fn set<U, T: Clone + Into<U>>(there: &mut U, here: &Option<T>) {
             if let Some(here) = here {
-                there.clone_from(here);
-            }
-        }
-        fn put<T: Clone>(there: &mut Option<T>, here: &Option<T>) {
-            if here.is_some() {
-                there.clone_from(here);
+                *there = here.clone().into();
             }
         }
         let mut config = base.clone();
-        put(&mut config.prompt.instructions, &self.instructions);
-        put(&mut config.prompt.dir, &self.prompt_dir);
-        put(&mut config.prompt.context, &self.prompt_context);
-        put(&mut config.model.chain, &self.chain);
+        set(&mut config.prompt.instructions, &self.instructions);
+        set(&mut config.prompt.dir, &self.prompt_dir);
+        set(&mut config.prompt.context, &self.prompt_context);
+        set(&mut config.model.chain, &self.chain);
         set(&mut config.oracle.max_turns, &self.max_turns);
         let budget = &mut config.budget;
-        put(&mut budget.max_tokens, &self.max_tokens);
-        put(&mut budget.max_cost_usd, &self.max_cost_usd);
-        put(&mut budget.session_max_tokens, &self.session_max_tokens);
-        put(&mut budget.session_max_cost_usd, &self.session_max_cost_usd);
+        set(&mut budget.max_tokens, &self.max_tokens);
+        set(&mut budget.max_cost_usd, &self.max_cost_usd);
+        set(&mut budget.session_max_tokens, &self.session_max_tokens);
+        set(&mut budget.session_max_cost_usd, &self.session_max_cost_usd);
         set(&mut config.fallback.silence_turns, &self.silence_turns);
         set(&mut config.fallback.low_confidence, &self.low_confidence);
         set(&mut config.turn.on_missing_signal, &self.on_missing_signal);
         set(&mut config.delegation.max_depth, &self.max_depth);
         set(&mut config.delegation.max_children, &self.max_children);
-        put(&mut config.tools.only, &self.tools);
+        set(&mut config.tools.only, &self.tools);
         set(&mut config.tools.attachable, &self.attachable);
         set(&mut config.tools.pinned, &self.pinned);
         set(&mut config.tools.grant_wait, &self.grant_wait);

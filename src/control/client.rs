@@ -297,14 +297,10 @@ impl Client {
         patience: Duration,
     ) -> Result<T, ClientError> {
         let (url, body) = (self.url(path), serde_json::to_vec(body));
-        let mut request = self
-            .http
-            .post(url.clone())
-            .body(body.map_err(not_understood)?);
-        for (name, value) in header
-            .into_iter()
-            .chain([("content-type", "application/json")])
-        {
+        let request = self.http.post(url.clone());
+        let mut request = request.body(body.map_err(not_understood)?);
+        let kind = ("content-type", "application/json");
+        for (name, value) in header.into_iter().chain([kind]) {
             request = request.header(name, value);
         }
         let answer = async { self.send(request).await?.bytes().await.map_err(broken) };

@@ -298,21 +298,17 @@ impl QueryHandle {
         let server = self.server.as_ref().filter(|_| !self.is_local());
         let client = server.map(|server| server.client.clone());
         let done = async move {
-            let mut done = match client {
-                Some(client) => client
-                    .carry_out(&there)
-                    .await
-                    .map(drop)
-                    .map_err(Refused::from),
+            let done = match client {
+                Some(client) => client.carry_out(&there).await.map_err(Refused::from),
                 None => Err(Refused::unavailable("no server runs the query")),
             };
-            // The query runs here, or a dead server has left it.
-            if done
-                .as_ref()
-                .is_err_and(|why| why.code == Code::Unavailable)
-            {
-                done = session.command(here).await.map(drop).map_err(Refused::from);
-            }
+            let done = match done {
+                // The query runs here, or a dead server has left it.
+                Err(why) if why.code == Code::Unavailable => {
+                    session.command(here).await.map(drop).map_err(Refused::from)
+                }
+                done => done.map(drop),
+            };
             done.or_else(|why| match why.code {
                 Code::NothingRunning | Code::NotWaiting | Code::OtherCall => Ok(()),
                 _ => Err(why),

@@ -228,14 +228,12 @@ impl ActiveSession {
 
     fn matches(&self, wanted: &ActivityParams, search: &str, now: Timestamp) -> bool {
         let has = |text: &str| text.to_lowercase().contains(search);
+        let is_its_state = |state: &String| *state == self.state;
         let age = self.since.map(|since| now.since(since));
         (search.is_empty()
             || has(self.session.as_str())
             || self.question.as_deref().is_some_and(has))
-            && wanted
-                .state
-                .as_ref()
-                .is_none_or(|state| *state == self.state)
+            && wanted.state.as_ref().is_none_or(is_its_state)
             && (wanted.profile.is_none() || wanted.profile == self.profile)
             && (wanted.outcome.is_none() || wanted.outcome == self.outcome)
             && (wanted.signal.is_none() || wanted.signal == self.signal)
@@ -483,16 +481,13 @@ async fn list(
     let (search, now) = (wanted.search.to_lowercase(), host.oracle.clock().now());
     sessions.retain(|session| session.matches(&wanted, &search, now));
     sort(&mut sessions, wanted.sort.unwrap_or(Order::Urgency));
+    let matching = sessions.len();
+    let page = sessions.into_iter().skip(wanted.offset).take(limit);
     Ok(Json(ActivityPage {
         total,
-        matching: sessions.len(),
+        matching,
         states,
-        sessions: sessions
-            .into_iter()
-            .skip(wanted.offset)
-            .take(limit)
-            .cloned()
-            .collect(),
+        sessions: page.cloned().collect(),
     }))
 }
 

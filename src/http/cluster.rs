@@ -270,9 +270,8 @@ impl Cluster {
         let body = with_guard(Body::from_stream(response.bytes_stream()), in_flight);
         let mut response = (status, headers, body).into_response();
         if is_stream(&response) {
-            response
-                .extensions_mut()
-                .insert(last_event(parts.uri.path()));
+            let end = last_event(parts.uri.path());
+            response.extensions_mut().insert(end);
         }
         Ok(response)
     }

@@ -66,15 +66,11 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Path<T> {
 /// Requires a content type that a cross-site form cannot send.
 fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
     let kind = headers.get(header::CONTENT_TYPE);
-    let mut kind = kind
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or("")
-        .split(';')
-        .map(str::trim);
-    let is_json = kind
-        .next()
-        .is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
-    let mut charsets = kind.filter_map(|parameter| parameter.split_once('='));
+    let kind = kind.and_then(|value| value.to_str().ok()).unwrap_or("");
+    let mut parts = kind.split(';').map(str::trim);
+    let first = parts.next();
+    let is_json = first.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
+    let mut charsets = parts.filter_map(|parameter| parameter.split_once('='));
     let is_utf8 = charsets.all(|(name, value)| {
         !name.eq_ignore_ascii_case("charset")
             || value.trim_matches('"').eq_ignore_ascii_case("utf-8")

@@ -36,11 +36,10 @@ pub(super) fn requested(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisio
         let token = draft.token(WAIT);
         return draft.wait_for(Effect::RetryAt { token, at });
     }
-    if found.is_empty() {
-        notes.push(not_available(&draft, &asked));
-    } else {
-        notes.push(guidance::added_tools(&asked.wish, &found));
-    }
+    notes.push(match found.is_empty() {
+        true => not_available(&draft, &asked),
+        false => guidance::added_tools(&asked.wish, &found),
+    });
     draft.emit(AgentFact::CapabilityRequested(asked));
     if !found.is_empty() {
         offer::add(&mut draft, found);

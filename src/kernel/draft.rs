@@ -184,7 +184,7 @@ impl<'a> Draft<'a> {
             _ => None,
         };
         let last = late.last().map_or(&self.query.by, |steered| &steered.by);
-        let accepted = inbox::late(self.session, text, idempotency_key, last.clone());
+        let accepted = inbox::plain(self.session, text, idempotency_key, last.clone());
         let record = inbox::record(self.session.next_query(), accepted, self.now);
         self.records.push(record);
     }

@@ -25,10 +25,7 @@ pub(super) fn check(
     session: &Session,
     import: Option<Box<Import>>,
 ) -> Result<Option<Import>, Refusal> {
-    let Some(import) = import else {
-        return Ok(None);
-    };
-    let mut import = *import;
+    let mut import = import.map(|import| *import).unwrap_or_default();
     let (messages, bytes) = (import.messages.len(), import.bytes());
     if messages > MAX_IMPORTED || bytes > MAX_IMPORT {
         return Err(Refusal::ImportTooLarge { messages, bytes });

@@ -61,14 +61,12 @@ fn take(
     let profile = session.policy().limits;
     let limits = submission.limits.map(|limits| limits.resolve(profile));
     let limits = checked(limits.unwrap_or(profile), session.policy())?;
+    let key = submission.idempotency_key;
     let accepted = Accepted {
-        text: submission.text,
         limits,
-        idempotency_key: submission.idempotency_key,
-        continues: None,
         place: InboxPosition::Back,
-        by: by.clone(),
         options: submission.options,
+        ..plain(session, submission.text, key, by.clone())
     };
     let Some(running) = session.query() else {
         return Ok(accept(session, accepted, now));
@@ -126,13 +124,10 @@ pub(super) fn continue_last(
     let forced = session.forced.as_ref().map(|from| from.query);
     let forced = forced.ok_or(Refusal::NothingToContinue)?;
     let accepted = Accepted {
-        text: "Continue.".into(),
         limits,
-        idempotency_key: None,
         continues: Some(forced),
         place: InboxPosition::Back,
-        by: by.clone(),
-        options: None,
+        ..plain(session, "Continue.".into(), None, by.clone())
     };
     let wanted = Continued {
         continues: forced,
@@ -174,7 +169,7 @@ pub(super) fn steer_late(
     }
     check_budgets(now)?;
     let by = steered.by.clone();
-    let accepted = late(session, steered.text, steered.idempotency_key, by);
+    let accepted = plain(session, steered.text, steered.idempotency_key, by);
     let begun = match session.query() {
         Some(_) => wait(session, accepted, now)?,
         None => accept(session, accepted, now),
@@ -183,8 +178,8 @@ pub(super) fn steer_late(
     Ok(session.note(late, now).and(begun))
 }
 
-/// A steering message that becomes a query.
-pub(super) fn late(session: &Session, text: String, key: Option<String>, by: By) -> Accepted {
+/// A message without options, with the profile's limits, to be answered next.
+pub(super) fn plain(session: &Session, text: String, key: Option<String>, by: By) -> Accepted {
     Accepted {
         text,
         limits: session.policy().limits,

@@ -222,28 +222,20 @@ pub(super) fn next_model(
 }
 
 fn explain_failure(draft: &Draft<'_>, fault: &Fault) -> String {
-    let detail = &fault.detail;
-    let patience = draft.policy().retry.patience;
     let outage = fault.is_outage();
     let asked = fault.class.after().filter(|_| !outage).unwrap_or_default();
     let waited = draft.query.refusals.lasting(draft.now.at, outage);
-    if asked > patience {
-        let asked = Span(asked);
-        return format!(
-            "{detail}; the provider asks for a wait of {asked}: try again later, or add a model \
-             to `model.chain`"
-        );
-    }
-    match fault.class {
-        FaultClass::Overloaded { .. } | FaultClass::Unavailable { .. } => {
-            let waited = Span(waited);
-            format!(
-                "{detail}; it persisted for {waited}: try again later, or add a model to \
-                 `model.chain`"
-            )
+    let why = match fault.class {
+        _ if asked > draft.policy().retry.patience => {
+            format!("the provider asks for a wait of {}", Span(asked))
         }
-        _ => detail.clone(),
-    }
+        FaultClass::Overloaded { .. } | FaultClass::Unavailable { .. } => {
+            format!("it persisted for {}", Span(waited))
+        }
+        _ => return fault.detail.clone(),
+    };
+    let detail = &fault.detail;
+    format!("{detail}; {why}: try again later, or add a model to `model.chain`")
 }
 
 /// A paused session calls no model; it backs off again when it resumes.

@@ -378,7 +378,6 @@ impl Session {
                 self.phase = mem::replace(&mut self.phase, Phase::Idle).released();
                 self.begin_next(record.at);
             }
-            Fact::Session(SessionFact::Passivated(_) | SessionFact::Revived(_)) => {}
             Fact::Session(SessionFact::Forked(forked)) => fork::take_in(self, forked),
             Fact::Session(SessionFact::Closed(_)) => self.closed = true,
             Fact::Query(QueryFact::Accepted(accepted)) => {

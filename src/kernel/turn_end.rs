@@ -61,10 +61,9 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
     message.parts = calls::with_unique_ids(message.parts);
     calls::mend(&mut message.parts, &tools);
     let reading = read.reading;
-    let finding = if matches!(reply.stop, StopReason::MaxTokens | StopReason::Paused) {
-        Finding::Nothing
-    } else {
-        reading.finding
+    let finding = match reply.stop {
+        StopReason::MaxTokens | StopReason::Paused => Finding::Nothing,
+        _ => reading.finding,
     };
     let presence = match &finding {
         Finding::Signal(_) => SignalPresence::Valid,

@@ -28,5 +28,5 @@ pub(super) const MESSAGES: Protocol = Protocol {
     },
     other: None,
     body: request::body,
-    decoder: |context| Box::new(decode::AnthropicDecoder::new(context)),
+    decoder: |draft| Box::new(decode::AnthropicDecoder::new(draft)),
 };

@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Delta, Request, estimate_usage, fault, lenient::MOST};
-use crate::model::{CallId, Fault, Message, OpaquePart, Part, Reply, StopReason, ToolCall, Usage};
+use crate::model::{CallId, Fault, OpaquePart, Part, Reply, StopReason, ToolCall, Usage};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
@@ -112,7 +112,7 @@ pub(super) struct Tokens {
 const MOST_TOKENS: u64 = 16_000_000;
 
 impl Tokens {
-    pub(super) fn so_far(self) -> Option<Delta> {
+    fn so_far(self) -> Option<Delta> {
         let told = self.believed();
         let usage = told.usage(told.input.unwrap_or(0), told.output.unwrap_or(0));
         (!usage.is_none()).then_some(Delta::Used(usage))
@@ -141,23 +141,73 @@ impl Tokens {
     }
 }
 
+/// What every decoder gathers of a reply.
 #[derive(Debug)]
-pub(super) struct Context {
-    pub(super) provider: Arc<str>,
+pub(super) struct Draft {
+    provider: Arc<str>,
     pub(super) request: Request,
-    /// Draws the prefix of generated ids, different for each call.
-    pub(super) seed: fn() -> String,
+    /// The prefix of generated ids, different for each reply.
+    seed: String,
+    /// The number of generated ids.
+    generated: usize,
+    /// The ids of its calls.
+    ids: BTreeSet<String>,
+    /// Whether any of the reply has arrived.
+    pub(super) begun: bool,
+    /// Whether the end mark has arrived.
+    pub(super) marked: bool,
+    /// Why the reply ended, in the provider's word; empty until it says so.
+    pub(super) stop: String,
+    pub(super) tokens: Tokens,
 }
 
-impl Context {
-    pub(super) fn ids(&self) -> CallIds {
-        CallIds {
-            seed: None,
-            draw: self.seed,
-            given: 0,
-            messages: Arc::clone(&self.request.messages),
-            new: BTreeSet::new(),
+impl Draft {
+    pub(super) fn new(provider: Arc<str>, request: Request, seed: String) -> Self {
+        Self {
+            provider,
+            request,
+            seed,
+            generated: 0,
+            ids: BTreeSet::new(),
+            begun: false,
+            marked: false,
+            stop: String::new(),
+            tokens: Tokens::default(),
         }
+    }
+
+    /// Counts what the provider has told so far, and passes news on.
+    pub(super) fn count(&mut self, told: Tokens, out: &mut Vec<Delta>) {
+        if std::mem::replace(&mut self.tokens, told) != told {
+            out.extend(told.so_far());
+        }
+    }
+
+    /// A call that arrived with the id `told`.
+    pub(super) fn call(&mut self, told: &str, name: String, arguments: String) -> ToolCall {
+        ToolCall {
+            id: self.id(told),
+            name,
+            arguments,
+        }
+    }
+
+    /// A unique id for a call: the provider's, unless that is missing or taken.
+    fn id(&mut self, told: &str) -> CallId {
+        let mut id = told.to_owned();
+        while id.is_empty() || self.is_taken(&id) {
+            self.generated += 1;
+            id = format!("call_{}_{}", self.seed, self.generated);
+        }
+        let given = CallId::new(&id);
+        self.ids.insert(id);
+        given
+    }
+
+    fn is_taken(&self, id: &str) -> bool {
+        let earlier = self.request.messages.iter();
+        let mut calls = earlier.flat_map(|message| message.calls());
+        self.ids.contains(id) || calls.any(|call| *call.id.0 == *id)
     }
 
     /// A part that only this provider understands.
@@ -169,9 +219,16 @@ impl Context {
         })
     }
 
-    /// Completes the reply with its usage, estimated where the provider reported none.
-    pub(super) fn finish(&self, parts: Vec<Part>, stop: StopReason, told: Tokens) -> Reply {
-        let told = told.believed();
+    /// Completes the reply with its usage, estimated where the provider reported none. Fails if it
+    /// was cut off or never began.
+    pub(super) fn finish(&self, parts: Vec<Part>, stop: StopReason) -> Result<Reply, Fault> {
+        if !self.marked && self.stop.is_empty() {
+            return Err(fault::cut());
+        }
+        if !self.begun {
+            return Err(fault::empty_reply());
+        }
+        let told = self.tokens.believed();
         let told_fully = told.input.is_some_and(|n| n > 0) && told.output.is_some();
         let estimate = match told_fully {
             true => Usage::default(),
@@ -180,52 +237,12 @@ impl Context {
         let input = told.input.filter(|n| *n > 0);
         let input = input.unwrap_or_else(|| estimate.input_tokens.max(1));
         let output = told.output.unwrap_or_else(|| estimate.output_tokens.max(1));
-        let usage = told.usage(input, output);
-        Reply {
+        Ok(Reply {
             parts,
             stop,
-            usage,
+            usage: told.usage(input, output),
             model: format!("{}/{}", self.provider, self.request.model),
-        }
-    }
-}
-
-/// Gives each tool call a unique id: the provider's, unless that is missing or taken.
-#[derive(Debug)]
-pub(super) struct CallIds {
-    seed: Option<String>,
-    draw: fn() -> String,
-    given: usize,
-    messages: Arc<Vec<Arc<Message>>>,
-    new: BTreeSet<String>,
-}
-
-impl CallIds {
-    /// A call that arrived with the id `told`.
-    pub(super) fn call(&mut self, told: &str, name: String, arguments: String) -> Part {
-        Part::ToolCall(ToolCall {
-            id: self.take(told),
-            name,
-            arguments,
         })
-    }
-
-    /// Returns an id for a call that arrived with `told`.
-    pub(super) fn take(&mut self, told: &str) -> CallId {
-        let mut id = told.to_owned();
-        while id.is_empty() || self.is_taken(&id) {
-            self.given += 1;
-            let seed = self.seed.get_or_insert_with(self.draw);
-            id = format!("call_{seed}_{}", self.given);
-        }
-        let given = CallId::new(&id);
-        self.new.insert(id);
-        given
-    }
-
-    fn is_taken(&self, id: &str) -> bool {
-        let mut calls = self.messages.iter().flat_map(|message| message.calls());
-        self.new.contains(id) || calls.any(|call| *call.id.0 == *id)
     }
 }
 
@@ -234,12 +251,9 @@ pub(super) mod tests {
     use super::*;
     use crate::testkit::llm_conformance::{self as conformance, Scenario};
 
-    pub(in crate::llm) fn context(scenario: Scenario) -> Context {
-        Context {
-            provider: "test".into(),
-            request: conformance::request(scenario),
-            seed: || "seed".to_owned(),
-        }
+    pub(in crate::llm) fn draft(scenario: Scenario) -> Draft {
+        let request = conformance::request(scenario);
+        Draft::new("test".into(), request, "seed".to_owned())
     }
 
     /// Deltas and outcome: `pieces → parts stop input/cached/output`, or the fault's code.
@@ -280,10 +294,9 @@ pub(super) mod tests {
 
     #[test]
     fn tool_calls_get_unique_ids() {
-        let context = context(Scenario::Results); // Has a call `conformance-1`.
-        let mut ids = context.ids();
+        let mut draft = draft(Scenario::Results); // Has a call `conformance-1`.
         let told = ["a", "", "a", "conformance-1", "", "call_seed_5", "b"];
-        let given: Vec<String> = told.iter().map(|told| ids.take(told).to_string()).collect();
+        let given: Vec<String> = told.iter().map(|told| draft.id(told).to_string()).collect();
         let expected = [
             "a",
             "call_seed_1",
@@ -294,18 +307,19 @@ pub(super) mod tests {
             "b",
         ];
         assert_eq!(given, expected);
-        assert_eq!(ids.take("").to_string(), "call_seed_6");
+        assert_eq!(draft.id("").to_string(), "call_seed_6");
     }
 
     #[test]
     fn missing_usage_is_estimated() {
-        let context = context(Scenario::Question);
+        let mut draft = draft(Scenario::Question);
+        (draft.begun, draft.marked) = (true, true);
         let parts = vec![Part::ToolCall(ToolCall {
             id: CallId::new("a"),
             name: "tool".into(),
             arguments: "{\"query\":1}".into(),
         })];
-        let estimate = estimate_usage(&context.request, &parts);
+        let estimate = estimate_usage(&draft.request, &parts);
         let tokens = |input, cached, output| Tokens {
             input,
             cached,
@@ -353,7 +367,9 @@ pub(super) mod tests {
                 usage(9, 9, 0),
             ),
         ] {
-            let reply = context.finish(parts.clone(), StopReason::ToolCalls, told);
+            draft.tokens = told;
+            let finished = draft.finish(parts.clone(), StopReason::ToolCalls);
+            let reply = finished.unwrap();
             assert_eq!(reply.usage, expected, "{name}");
             assert_eq!(reply.model, "test/model");
         }

@@ -7,7 +7,7 @@ use reqwest::Url;
 
 use super::{
     Request, anthropic,
-    decode::{Context, Decode},
+    decode::{Decode, Draft},
     forms::Forms,
     http::Connection,
     json_cache::JsonCache,
@@ -83,7 +83,7 @@ pub(super) struct Protocol {
     /// Serializes a call.
     pub(super) body: fn(&Outgoing<'_>) -> serde_json::Result<Vec<u8>>,
     /// Makes the decoder of one reply.
-    pub(super) decoder: fn(Context) -> Box<dyn Decode>,
+    pub(super) decoder: fn(Draft) -> Box<dyn Decode>,
 }
 
 /// A call to be serialized, and all that its form depends on.

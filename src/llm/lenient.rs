@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, MapAccess, SeqAccess, Visitor},
+    de::{Error, IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
@@ -153,26 +153,11 @@ impl<'de, T: Deserialize<'de>, const N: usize> Deserialize<'de> for Few<T, N> {
         if !json.starts_with('[') {
             return Ok(Self::default());
         }
-        let list = serde_json::Deserializer::from_str(json).deserialize_seq(Self::default());
-        list.map_err(D::Error::custom)
-    }
-}
-
-impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for Few<T, N> {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Self, A::Error> {
-        while let Some(element) = list.next_element()? {
-            self.0.push(element);
-            if self.0.len() > N {
-                return Err(A::Error::custom(format_args!("more than {N} elements")));
-            }
+        // A list of what is ignored takes no memory.
+        if read::<Vec<IgnoredAny>, D::Error>(json)?.len() > N {
+            return Err(D::Error::custom(format_args!("more than {N} elements")));
         }
-        Ok(self)
+        read(json).map(Self)
     }
 }
 

@@ -23,5 +23,5 @@ pub(super) const CHAT: Protocol = Protocol {
     capabilities: Host::capabilities,
     other: Some(Dialect::Responses),
     body: request::body,
-    decoder: |context| Box::new(decode::OpenAiDecoder::new(context)),
+    decoder: |draft| Box::new(decode::OpenAiDecoder::new(draft)),
 };

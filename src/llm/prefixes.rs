@@ -33,12 +33,12 @@ const MESSAGE: usize = size_of::<Weak<Message>>() + size_of::<Message>() + 2 * s
 const SWEEP: usize = 64;
 
 /// The cache of a provider. `M` is the data that its dialect keeps with each [`Cut`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Prefixes<M>(Mutex<Generations<M>>);
 
 /// A prefix that is used moves to the young generation. When that is full, it replaces the old one,
 /// which is dropped.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Generations<M> {
     young: HashMap<Key, Prefix<M>>,
     old: HashMap<Key, Prefix<M>>,
@@ -53,7 +53,7 @@ struct Generations<M> {
 type Key = (usize, Arc<str>, Forms);
 
 /// The JSON of a conversation's first messages.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Prefix<M> {
     /// The serialized messages and the one after the last cut. A weak reference frees a message's
     /// texts, but prevents another message from getting its address.
@@ -72,18 +72,7 @@ pub(super) struct Cut<M> {
     pub(super) data: M,
 }
 
-impl<M> Default for Prefixes<M> {
-    fn default() -> Self {
-        Self(Mutex::new(Generations {
-            young: HashMap::new(),
-            old: HashMap::new(),
-            bytes: 0,
-            puts: 0,
-        }))
-    }
-}
-
-impl<M> Prefixes<M> {
+impl<M: Default> Prefixes<M> {
     /// Removes and returns the kept prefix, cut back to what the request still begins with. It is
     /// empty if there is none.
     pub(super) fn take(&self, call: &Outgoing<'_>) -> Prefix<M> {
@@ -94,11 +83,7 @@ impl<M> Prefixes<M> {
             kept.bytes -= found.as_ref().map_or(0, Prefix::size);
             found.or_else(|| kept.old.remove(&key))
         });
-        let mut prefix = found.unwrap_or_else(|| Prefix {
-            messages: Vec::new(),
-            json: Vec::new(),
-            cuts: Vec::new(),
-        });
+        let mut prefix = found.unwrap_or_default();
         let pairs = prefix.messages.iter().zip(request.messages.iter());
         let same = pairs.take_while(|(old, new)| ptr::eq(old.as_ptr(), Arc::as_ptr(new)));
         let same = same.count();

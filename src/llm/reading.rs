@@ -81,13 +81,7 @@ impl Reading {
     /// After the first content, an error is an ordinary failed attempt, whose server is neither
     /// away nor refuses calls.
     fn judged<T>(&mut self, taken: Result<T, Fault>, out: &[Delta]) -> Result<T, Fault> {
-        let content = |delta: &Delta| {
-            matches!(
-                delta,
-                Delta::Text(_) | Delta::Reasoning(_) | Delta::Progress(_)
-            )
-        };
-        self.begun = self.begun || out.iter().any(content);
+        self.begun = self.begun || out.iter().any(is_content);
         taken.map_err(|mut fault| {
             if let FaultClass::Unavailable { after_ms } = fault.class
                 && self.begun
@@ -207,6 +201,12 @@ impl Reading {
     }
 }
 
+/// Whether it is a piece of the reply.
+pub(super) fn is_content(delta: &Delta) -> bool {
+    use Delta::{Progress, Reasoning, Text};
+    matches!(delta, Text(_) | Reasoning(_) | Progress(_))
+}
+
 /// Decodes an answer that arrives in these chunks.
 #[cfg(any(test, feature = "testkit"))]
 pub(crate) fn decode<'a>(
@@ -214,24 +214,15 @@ pub(crate) fn decode<'a>(
     request: super::Request,
     chunks: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Vec<Delta>, Result<Reply, Fault>) {
-    let context = super::decode::Context {
-        provider: "test".into(),
-        request,
-        seed: || "seed".to_owned(),
-    };
-    let mut reading = Reading::new((dialect.protocol().decoder)(context), Bounds::default());
+    let draft = super::decode::Draft::new("test".into(), request, "seed".to_owned());
+    let mut reading = Reading::new((dialect.protocol().decoder)(draft), Bounds::default());
     let mut deltas = Vec::new();
-    for chunk in chunks {
-        match reading.feed(chunk, &mut deltas) {
-            Ok(Flow::More) => {}
-            Ok(Flow::End) => {
-                let reply = reading.end(Flow::End, &mut deltas);
-                return (deltas, reply);
-            }
-            Err(fault) => return (deltas, Err(fault)),
-        }
-    }
-    let reply = reading.end(Flow::More, &mut deltas);
+    let ended = chunks
+        .into_iter()
+        .map(|chunk| reading.feed(chunk, &mut deltas))
+        .find(|fed| !matches!(fed, Ok(Flow::More)));
+    let ended = ended.unwrap_or(Ok(Flow::More));
+    let reply = ended.and_then(|flow| reading.end(flow, &mut deltas));
     (deltas, reply)
 }
 

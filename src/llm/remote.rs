@@ -13,7 +13,7 @@ use reqwest::{
 
 use super::{
     Backend, DeltaStream, Dialect, ModelSettings, ProviderSettings, Request, Streaming,
-    decode::{Context, Decode},
+    decode::{Decode, Draft},
     dialect::{Outgoing, Protocol},
     forms::{Forms, Learned},
     http::{Connection, SetupError},
@@ -206,12 +206,10 @@ impl Shared {
     }
 
     fn decoder(&self, request: Request, forms: Forms) -> Box<dyn Decode> {
-        (self.route(forms).protocol().decoder)(Context {
-            provider: Arc::clone(&self.name),
-            request,
-            // The random half, because ids with this prefix have to stay short.
-            seed: || uuid::Uuid::now_v7().simple().to_string().split_off(16),
-        })
+        // The random half, because ids with this prefix have to stay short.
+        let seed = uuid::Uuid::now_v7().simple().to_string().split_off(16);
+        let draft = Draft::new(Arc::clone(&self.name), request, seed);
+        (self.route(forms).protocol().decoder)(draft)
     }
 }
 

@@ -24,6 +24,6 @@ pub(super) const RESPONSES: Protocol = Protocol {
     },
     other: Some(Dialect::OpenAi),
     body: request::body,
-    decoder: |context| Box::new(decode::ResponsesDecoder::new(context)),
+    decoder: |draft| Box::new(decode::ResponsesDecoder::new(draft)),
     ..CHAT
 };

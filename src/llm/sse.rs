@@ -76,11 +76,7 @@ impl Parser {
 
     /// Ends the input: an incomplete event counts as complete. Called until it returns `None`.
     pub(crate) fn finish(&mut self) -> Result<Option<Event>, TooLong> {
-        let line = mem::take(&mut self.line);
-        match line.is_empty() {
-            true => Ok(self.event()),
-            false => Ok(self.end_of_line(&line)?.or_else(|| self.event())),
-        }
+        self.next(&mut &b"\n\n"[..])
     }
 
     #[cfg(test)]

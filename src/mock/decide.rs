@@ -8,14 +8,14 @@ use tokio::time::Instant;
 
 use super::{
     damage::{self, Step},
-    dialect::{MockDialect, row},
+    dialect::MockDialect,
     fault::{self, Fault, FaultKind, Problem, Salt},
     reply::{EventKind, Reply, event_text},
     request::{self, Breach, ParsedRequest, Rule},
     server::{HOLD, Server},
     voice::{self, PlannedReply},
 };
-use crate::{llm::Dialect, model::StopReason};
+use crate::model::StopReason;
 
 const JSON: &str = "application/json";
 const STREAM: &str = "text/event-stream";
@@ -67,7 +67,7 @@ impl Answer {
 }
 
 pub(super) struct MockRequest<'a> {
-    pub(super) dialect: Dialect,
+    pub(super) dialect: &'static dyn MockDialect,
     pub(super) number: u64,
     /// Requests in flight, including this one.
     pub(super) in_flight: u64,
@@ -78,10 +78,6 @@ pub(super) struct MockRequest<'a> {
 }
 
 impl MockRequest<'_> {
-    const fn row(&self) -> &'static dyn MockDialect {
-        row(self.dialect)
-    }
-
     pub(super) fn decide(&self, server: &Server) -> Answer {
         let mut breaches = Vec::new();
         let mut answer = match self.reply(server, &mut breaches) {
@@ -95,7 +91,7 @@ impl MockRequest<'_> {
             answer.wait = settings.latency.at(chance);
         }
         let limits = server.limits.lock();
-        let headers = limits.headers(self.row(), self.now, self.date);
+        let headers = limits.headers(self.dialect, self.now, self.date);
         answer.headers.extend(headers);
         answer
     }
@@ -113,7 +109,7 @@ impl MockRequest<'_> {
             }
             None => fault::choose(&settings.faults, settings.seed, self.number),
         };
-        let mut asked = request::read(self.row(), self.body).map_err(|error| {
+        let mut asked = request::read(self.dialect, self.body).map_err(|error| {
             let what = format!("invalid body: {error}");
             breaches.push(Rule::Form.broken(&*what));
             Problem::new(400, what)
@@ -123,8 +119,8 @@ impl MockRequest<'_> {
             return Err(Problem::new(400, &*breach.what));
         }
         if settings.strict {
-            asked.bound = self.row().strict(&asked.body, self.headers)?;
-            asked.cached = Some(self.row().cached(&mut server.cache.lock(), &asked.body));
+            asked.bound = self.dialect.strict(&asked.body, self.headers)?;
+            asked.cached = Some(self.dialect.cached(&mut server.cache.lock(), &asked.body));
         }
         let (models, model) = (&settings.models, asked.model());
         if !models.is_empty() && !models.iter().any(|name| name == model) {
@@ -184,7 +180,7 @@ impl MockRequest<'_> {
         if asked.bound.is_some() && kind != Some(FaultKind::EmptyChoices) {
             said.reasoning.get_or_insert("reasoning");
         }
-        if said.stop == StopReason::ContentFilter && self.row().facts().filter_refuses {
+        if said.stop == StopReason::ContentFilter && self.dialect.facts().filter_refuses {
             let what = "output blocked by content filtering policy";
             return self.refusal(&Problem::new(400, what));
         }
@@ -194,14 +190,14 @@ impl MockRequest<'_> {
             fault: kind,
         };
         if !asked.is_stream() || kind == Some(FaultKind::Json) {
-            let body = Bytes::from(self.row().whole(&reply).to_string());
+            let body = Bytes::from(self.dialect.whole(&reply).to_string());
             let sent = match fault {
                 None => Sent::Whole(body),
                 Some(fault) => Sent::Steps(damage::of_body(body, fault)),
             };
             return Answer::new(200, JSON, sent);
         }
-        let events = self.row().events(&reply).into_iter();
+        let events = self.dialect.events(&reply).into_iter();
         let events = events.map(|(holds, data)| (event_text(&data), holds));
         let (seed, gap) = (server.settings.seed, server.settings.gap);
         if fault.is_none() && gap.is_zero() && utterance.gap.is_zero() {
@@ -219,7 +215,7 @@ impl MockRequest<'_> {
         let what = "mock fault: the server failed in the middle of the reply";
         let problem = Problem::new(500, what);
         let error = |number| {
-            let data = self.row().error_event(&problem, &reply, number);
+            let data = self.dialect.error_event(&problem, &reply, number);
             (event_text(&data), EventKind::Frame)
         };
         let steps = damage::of_stream(events.collect(), fault, error, gap);
@@ -245,8 +241,8 @@ impl MockRequest<'_> {
     }
 
     pub(super) fn refusal(&self, problem: &Problem) -> Answer {
-        let status = self.row().status(problem);
-        let body = self.row().error(problem).to_string();
+        let status = self.dialect.status(problem);
+        let body = self.dialect.error(problem).to_string();
         let mut answer = Answer::new(status, JSON, Sent::Whole(body.into()));
         answer.headers.clone_from(&problem.headers);
         answer

@@ -15,7 +15,6 @@ use serde_json::Value;
 
 use super::{
     decide::{Answer, MockRequest},
-    dialect::row,
     request::Breach,
 };
 use crate::config::may_be_secret;
@@ -156,7 +155,7 @@ impl Log {
         inner.bytes += request.body.len();
         inner.kept.push_back(Recorded {
             number: request.number,
-            path: row(request.dialect).facts().path,
+            path: request.dialect.facts().path,
             headers: headers.collect(),
             body: request.body.clone(),
             status,

@@ -141,22 +141,19 @@ fn respond(status: u16, kind: &'static str, body: Body) -> Response {
 async fn answer(server: Arc<Server>, dialect: Dialect, request: Request) -> Response {
     let arrived = server.log.arrived();
     let headers = request.headers().clone();
-    let (body, problem) = match body_of(request).await {
-        Ok(body) => (body, None),
-        Err(problem) => (Bytes::new(), Some(problem)),
-    };
+    let (body, nothing) = (body_of(request).await, Bytes::new());
     let call = MockRequest {
-        dialect,
+        dialect: row(dialect),
         number: arrived.number,
         in_flight: arrived.now,
         headers: &headers,
-        body: &body,
+        body: body.as_ref().unwrap_or(&nothing),
         now: Instant::now(),
         date: now(),
     };
-    let mut answer = match &problem {
-        None => call.decide(&server),
-        Some(problem) => call.refusal(problem),
+    let mut answer = match &body {
+        Ok(_) => call.decide(&server),
+        Err(problem) => call.refusal(problem),
     };
     server.log.decided(&call, &answer);
     if wait(answer.wait, &server.stop).await.is_err() {

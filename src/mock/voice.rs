@@ -203,23 +203,18 @@ pub(super) fn apply_fault(
         stop,
         ..ReplyContent::text(cut(text, 3))
     };
+    said = match fault.kind {
+        FaultKind::CallObject | FaultKind::CallCut | FaultKind::CallUnknown => call(said, asked, 1),
+        FaultKind::Calls
+        | FaultKind::CallNoIndex
+        | FaultKind::CallSameIndex
+        | FaultKind::FinishStop => call(said, asked, 2),
+        _ => said,
+    };
     match fault.kind {
-        FaultKind::Calls | FaultKind::CallNoIndex | FaultKind::CallSameIndex => {
-            said = call(said, asked, 2);
-        }
-        FaultKind::FinishStop => {
-            said = call(said, asked, 2);
-            said.stop = StopReason::EndTurn;
-        }
-        FaultKind::CallObject => said = call(said, asked, 1),
-        FaultKind::CallCut => {
-            said = call(said, asked, 1);
-            "{\"query\":\"where is it".clone_into(&mut said.calls[0].arguments);
-        }
-        FaultKind::CallUnknown => {
-            said = call(said, asked, 1);
-            NO_TOOL.clone_into(&mut said.calls[0].name);
-        }
+        FaultKind::FinishStop => said.stop = StopReason::EndTurn,
+        FaultKind::CallCut => said.calls[0].arguments = "{\"query\":\"where is it".to_owned(),
+        FaultKind::CallUnknown => said.calls[0].name = NO_TOOL.to_owned(),
         FaultKind::EmptyText | FaultKind::EmptyChoices => said = ReplyContent::text(Arc::default()),
         FaultKind::ReasoningOnly => {
             said = ReplyContent::text(Arc::default());

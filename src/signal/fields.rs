@@ -37,13 +37,6 @@ struct FieldTag<'a> {
     mate: Option<usize>,
 }
 
-impl<'a> FieldTag<'a> {
-    fn field(&self, text: &'a str) -> Field<'a> {
-        let name = self.name.clone();
-        Field { name, text }
-    }
-}
-
 /// Returns the elements of a block in order.
 pub(super) fn elements<'a>(block: &Block, view: View<'a>) -> Vec<Field<'a>> {
     let inside = view.slice(block.inside);
@@ -52,14 +45,16 @@ pub(super) fn elements<'a>(block: &Block, view: View<'a>) -> Vec<Field<'a>> {
     let mut next = 0;
     while let Some(tag) = tags.get(next) {
         next += 1;
-        match (tag.side, tag.mate) {
+        let text = match (tag.side, tag.mate) {
             (Side::Open, Some(closing)) => {
-                fields.push(tag.field(inside[tag.end..tags[closing].start].trim()));
                 next = closing + 1;
+                inside[tag.end..tags[closing].start].trim()
             }
-            (Side::Empty, _) => fields.push(tag.field("")),
-            (Side::Open, None) | (Side::Close, _) => {}
-        }
+            (Side::Empty, _) => "",
+            (Side::Open, None) | (Side::Close, _) => continue,
+        };
+        let name = tag.name.clone();
+        fields.push(Field { name, text });
     }
     fields
 }
@@ -168,35 +163,21 @@ fn is_name_byte(byte: u8) -> bool {
 
 /// Finds the closing tag of every element.
 fn pair(tags: &mut [FieldTag<'_>]) {
-    let mut ids: HashMap<&str, usize> = HashMap::new();
-    let names = tags.iter().map(|tag| {
-        let next = ids.len();
-        *ids.entry(&tag.name).or_insert(next)
-    });
-    let names: Vec<usize> = names.collect();
-    let mut open: Vec<Vec<usize>> = vec![Vec::new(); ids.len()];
-    let mut mates: Vec<Option<usize>> = vec![None; tags.len()];
-    for (index, tag) in tags.iter().enumerate() {
+    // Of each name: the closing tags that balance no opening tag yet, and the next closing tag.
+    let mut after: HashMap<Cow<'_, str>, (Vec<usize>, usize)> = HashMap::new();
+    for (index, tag) in tags.iter_mut().enumerate().rev() {
         match tag.side {
-            Side::Open => open[names[index]].push(index),
+            Side::Open => {
+                let closing = after.get_mut(&tag.name);
+                tag.mate = closing.map(|(free, next)| free.pop().unwrap_or(*next));
+            }
             Side::Close => {
-                if let Some(opening) = open[names[index]].pop() {
-                    mates[opening] = Some(index);
-                }
+                let (free, next) = after.entry(tag.name.clone()).or_default();
+                free.push(index);
+                *next = index;
             }
             Side::Empty => {}
         }
-    }
-    let mut nearest: Vec<Option<usize>> = vec![None; open.len()];
-    for (index, tag) in tags.iter().enumerate().rev() {
-        match tag.side {
-            Side::Open => mates[index] = mates[index].or(nearest[names[index]]),
-            Side::Close => nearest[names[index]] = Some(index),
-            Side::Empty => {}
-        }
-    }
-    for (tag, mate) in tags.iter_mut().zip(mates) {
-        tag.mate = mate;
     }
 }
 

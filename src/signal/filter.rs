@@ -14,7 +14,7 @@ use super::{
     scan::{Offer, Scanner, Token, TokenKind},
     tag,
     tidy::WhitespaceNormalizer,
-    view::{Span, View, WindowEnd, visit},
+    view::{Span, View, visit},
     written::Written,
 };
 use crate::model::signal::SignalClass;
@@ -117,7 +117,6 @@ impl SignalFilter {
             TokenKind::ThoughtEnd => self.end_thought(out),
             TokenKind::Hidden => {}
             TokenKind::Over => self.over = self.over.or(Some(token.span.start)),
-            TokenKind::Call => self.push_pending(token),
             TokenKind::FenceOpen => {
                 if self.block.is_none() {
                     let offer = self.scanner.offer.clone();
@@ -126,7 +125,7 @@ impl SignalFilter {
                 self.push_or_emit(token, view, out);
             }
             TokenKind::Cut if self.open.is_empty() => {}
-            TokenKind::Cut => self.push_pending(token),
+            TokenKind::Cut | TokenKind::Call => self.push_pending(token),
             TokenKind::Text | TokenKind::FenceBody => self.push_or_emit(token, view, out),
             TokenKind::FenceClose => {
                 self.push_or_emit(token, view, out);
@@ -146,8 +145,8 @@ impl SignalFilter {
     fn check_fence(&mut self, token: Token, view: View<'_>) {
         self.fence.take_if(|(_, fence)| {
             let fits = match token.kind {
-                TokenKind::FenceBody => fence.feed(view.until(token.span.end, WindowEnd::MayGrow)),
-                TokenKind::FenceClose => fence.feed(view.until(token.span.start, WindowEnd::None)),
+                TokenKind::FenceBody => fence.feed(view.until(token.span.end, false)),
+                TokenKind::FenceClose => fence.feed(view.until(token.span.start, true)),
                 TokenKind::Text => is_blank(token, view),
                 TokenKind::Thought | TokenKind::Hidden | TokenKind::Over => true,
                 _anything_else => false,

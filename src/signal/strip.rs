@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    filter::SignalFilter,
-    scan::Offer,
-    view::{View, WindowEnd},
-};
+use super::{filter::SignalFilter, scan::Offer, view::View};
 use crate::model::ToolSpec;
 
 /// Extracts a reply's visible text chunk by chunk. The pieces add up to the text of
@@ -44,7 +40,7 @@ impl Stripper {
     pub fn push(&mut self, chunk: &str) -> String {
         self.buffer.push_str(chunk);
         let mut shown = String::new();
-        let view = View::new(&self.buffer, self.base, WindowEnd::MayGrow);
+        let view = View::new(&self.buffer, self.base, false);
         self.filter.feed(view, &mut shown);
         self.discard_consumed();
         shown
@@ -54,7 +50,7 @@ impl Stripper {
     #[must_use = "what became visible is given once"]
     pub fn finish(mut self) -> String {
         let mut shown = String::new();
-        let view = View::new(&self.buffer, self.base, WindowEnd::None);
+        let view = View::new(&self.buffer, self.base, true);
         self.filter.feed(view, &mut shown);
         shown
     }

@@ -15,46 +15,39 @@ impl Span {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WindowEnd {
-    /// The window may grow.
-    MayGrow,
-    /// The window contains the end of the reply.
-    None,
-}
-
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
     text: &'a str,
     base: usize,
-    window_end: WindowEnd,
+    /// Whether the window contains the end of the reply; else it may grow.
+    is_last: bool,
 }
 
 impl<'a> View<'a> {
     /// A window with `text` at `base` in the reply.
-    pub(super) const fn new(text: &'a str, base: usize, window_end: WindowEnd) -> Self {
+    pub(super) const fn new(text: &'a str, base: usize, is_last: bool) -> Self {
         Self {
             text,
             base,
-            window_end,
+            is_last,
         }
     }
 
     pub(super) const fn whole(text: &'a str) -> Self {
-        Self::new(text, 0, WindowEnd::None)
+        Self::new(text, 0, true)
     }
 
     /// This window with an earlier end.
-    pub(super) fn until(self, end: usize, window_end: WindowEnd) -> Self {
-        Self::new(&self.text[..end - self.base], self.base, window_end)
+    pub(super) fn until(self, end: usize, is_last: bool) -> Self {
+        Self::new(&self.text[..end - self.base], self.base, is_last)
     }
 
     pub(super) const fn end(self) -> usize {
         self.base + self.text.len()
     }
 
-    pub(super) fn is_last(self) -> bool {
-        self.window_end == WindowEnd::None
+    pub(super) const fn is_last(self) -> bool {
+        self.is_last
     }
 
     pub(super) fn byte(self, at: usize) -> Option<u8> {

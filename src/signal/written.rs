@@ -57,6 +57,12 @@ pub fn meant<'a>(asked: &str, tools: &'a [ToolSpec]) -> Option<&'a ToolSpec> {
 /// Whether a text begins like a call without a mark: with JSON whose first key is that of a call, or
 /// with the name of a tool and its arguments; `None` if it may with more text.
 pub(super) fn begins_call(text: &str, tools: &[ToolSpec]) -> Option<bool> {
+    let names = tools.iter().map(|spec| &*spec.name);
+    let mut starts = names.chain(["[", "{"]).chain(PYTHON.split(' '));
+    // Most lines begin with another letter.
+    if starts.all(|start| begins(&text[..text.ceil_char_boundary(1)], start) == Some(false)) {
+        return Some(false);
+    }
     let head = &text[..text.floor_char_boundary(64)];
     let plain: String = head.split_whitespace().collect();
     let inside = plain.trim_start_matches('[');
@@ -109,14 +115,12 @@ pub(super) fn read(
         let called = before.trim_end_matches([' ', '\n', '\t', '"', '\'', '>']);
         let last = called.rsplit(|c| !is_word(c)).next().unwrap_or(called);
         let is_call = !inside.starts_with("</") || meant(last, tools).is_some();
-        match elements(&text[before.len()..]).filter(|_| is_call && !inside.is_empty()) {
-            Some((length, arguments)) => {
-                let name = tool.map_or(last, |tool| &tool.name);
-                let call = call(name, Value::Object(arguments));
-                Some((before.len() + length, vec![call]))
-            }
-            None => None,
-        }
+        let read = elements(&text[before.len()..]).filter(|_| is_call && !inside.is_empty());
+        read.map(|(length, arguments)| {
+            let name = tool.map_or(last, |tool| &tool.name);
+            let call = call(name, Value::Object(arguments));
+            (before.len() + length, vec![call])
+        })
     };
     let Some((end, calls)) = body else {
         // A call that cannot be read names a tool, and has a mark or an argument's key.

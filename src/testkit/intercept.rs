@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt as _, TryFutureExt as _};
 
 use crate::{
     journal::{
@@ -114,12 +114,9 @@ impl<A: InterceptedJournal> Journal for A {
             ..call(Operation::Append, None)
         };
         let done = move || {
-            async move {
-                let claim = self.inner().begin(key, records.clone(), leaves).await?;
-                self.on_appended(claim.sid, &records);
-                Ok(claim)
-            }
-            .boxed()
+            let begun = self.inner().begin(key, records.clone(), leaves);
+            let appended = move |claim: &Claim| self.on_appended(claim.sid, &records);
+            begun.inspect_ok(appended).boxed()
         };
         self.intercept(call, done)
     }
@@ -138,25 +135,18 @@ impl<A: InterceptedJournal> Journal for A {
             ..call(Operation::Append, Some(append.sid))
         };
         let done = move || {
-            async move {
-                let (sid, records) = (append.sid, append.records.clone());
-                let last = self.inner().append(append).await?;
-                self.on_appended(sid, &records);
-                Ok(last)
-            }
-            .boxed()
+            let (sid, records) = (append.sid, append.records.clone());
+            let appended = move |_: &Seq| self.on_appended(sid, &records);
+            self.inner().append(append).inspect_ok(appended).boxed()
         };
         self.intercept(call, done)
     }
 
     fn read(&self, sid: Sid, after: Seq, limit: usize) -> JournalFuture<'_, Vec<Entry>> {
         let done = move || {
-            async move {
-                let entries = self.inner().read(sid, after, limit).await?;
-                self.on_read(entries.len());
-                Ok(entries)
-            }
-            .boxed()
+            let read = move |entries: &Vec<Entry>| self.on_read(entries.len());
+            let entries = self.inner().read(sid, after, limit);
+            entries.inspect_ok(read).boxed()
         };
         self.intercept(call(Operation::Read, Some(sid)), done)
     }

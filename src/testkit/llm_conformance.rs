@@ -67,9 +67,7 @@ pub async fn check(
         let (backend, request) = (make(scenario), request(scenario));
         match scenario {
             Scenario::Dropped => dropped(&*backend, request).await,
-            Scenario::Question | Scenario::Results | Scenario::NoTools => {
-                twice(&*backend, request, determinism).await
-            }
+            _ => twice(&*backend, request, determinism).await,
         }
         .map_err(|what| Breach { scenario, what })?;
     }
@@ -100,8 +98,15 @@ async fn dropped(backend: &dyn Backend, request: Request) -> Result<(), String> 
 
 async fn checked_reply(backend: &dyn Backend, request: Request) -> Result<Reply, String> {
     let (pieces, reply) = whole_reply(backend, request.clone()).await?;
-    check_text(&pieces, &reply)?;
-    check_calls(&request, &reply)?;
+    let message = Message {
+        role: Role::Assistant,
+        parts: reply.parts.clone(),
+    };
+    let text: String = message.texts().collect();
+    if text != pieces {
+        return Err(format!("the pieces say {pieces:?}, the reply {text:?}"));
+    }
+    check_calls(&request, &message, reply.stop)?;
     let usage = reply.usage;
     if usage.input_tokens == 0 || usage.output_tokens == 0 {
         return Err(format!("usage is not filled in: {usage:?}"));
@@ -133,26 +138,10 @@ async fn whole_reply(backend: &dyn Backend, request: Request) -> Result<(String,
     }
 }
 
-fn check_text(pieces: &str, reply: &Reply) -> Result<(), String> {
-    let texts = reply.parts.iter().filter_map(|part| match part {
-        Part::Text { text } => Some(text.as_str()),
-        _ => None,
-    });
-    let text: String = texts.collect();
-    match text == pieces {
-        true => Ok(()),
-        false => Err(format!("the pieces say {pieces:?}, the reply {text:?}")),
-    }
-}
-
-fn check_calls(request: &Request, reply: &Reply) -> Result<(), String> {
-    let message = Message {
-        role: Role::Assistant,
-        parts: reply.parts.clone(),
-    };
+fn check_calls(request: &Request, reply: &Message, stop: StopReason) -> Result<(), String> {
     let before = request.messages.iter().flat_map(|message| message.calls());
     let mut ids: BTreeSet<CallId> = before.map(|call| call.id.clone()).collect();
-    for call in message.calls() {
+    for call in reply.calls() {
         let (id, name, arguments) = (&call.id, &call.name, &call.arguments);
         if call.parsed().is_err() {
             return Err(format!(
@@ -166,7 +155,7 @@ fn check_calls(request: &Request, reply: &Reply) -> Result<(), String> {
             return Err(format!("the id `{id}` was given to two calls"));
         }
     }
-    let (calls, stop) = (message.calls().count(), reply.stop);
+    let calls = reply.calls().count();
     let fits = match stop {
         StopReason::ToolCalls => calls > 0,
         StopReason::EndTurn | StopReason::Paused => calls == 0,
@@ -183,16 +172,13 @@ fn check_calls(request: &Request, reply: &Reply) -> Result<(), String> {
 /// Builds the request of a scenario.
 pub fn request(scenario: Scenario) -> Request {
     let question = Message::text(Role::User, "Where is the session cache emptied?");
-    let messages = match scenario {
-        Scenario::Question | Scenario::NoTools | Scenario::Dropped => vec![question],
-        Scenario::Results => {
-            let [asked, answered] = search();
-            vec![question, asked, answered]
-        }
-    };
+    let mut messages = vec![question];
+    if scenario == Scenario::Results {
+        messages.extend(search());
+    }
     let tool_choice = match scenario {
         Scenario::NoTools => ToolChoice::None,
-        Scenario::Question | Scenario::Results | Scenario::Dropped => ToolChoice::Auto,
+        _ => ToolChoice::Auto,
     };
     Request {
         model: "model".into(),

@@ -122,11 +122,9 @@ impl TestOracle {
             .into_iter()
             .for_each(|change| change(&mut policy));
         let variables = Variables {
-            sub_agents: Vec::new(),
             project_name: "test".into(),
-            project_context: String::new(),
             max_turns: Some(policy.limits.max_turns),
-            tools: Vec::new(),
+            ..Variables::default()
         };
         let (classifier, composer) = parts()?;
         let profile = Profile::new(policy, variables, tools, composer);
@@ -205,7 +203,7 @@ impl TestSystem {
     /// If the name is invalid.
     pub fn session(&self, name: &str) -> Result<TestSession, TestError> {
         let key = SessionKey::local(SessionName::new(name)?);
-        Ok(TestSession::new(self.oracle().session_by_key(key)))
+        Ok(TestSession(self.oracle().session_by_key(key)))
     }
 
     pub(super) fn into_parts(self) -> (System, Arc<dyn Journal>) {

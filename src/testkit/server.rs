@@ -102,7 +102,7 @@ impl TestServer {
     /// If the name is invalid.
     pub fn session(&self, name: &str) -> Result<TestSession, TestError> {
         let key = SessionKey::local(SessionName::new(name)?);
-        Ok(TestSession::new(self.oracle().session_by_key(key)))
+        Ok(TestSession(self.oracle().session_by_key(key)))
     }
 
     /// State of the request handlers.

@@ -25,7 +25,7 @@ impl SessionHandle {
 
 /// A [`SessionHandle`] with helpers for tests. No wait exceeds six hours.
 #[derive(Clone)]
-pub struct TestSession(SessionHandle);
+pub struct TestSession(pub(super) SessionHandle);
 
 impl Deref for TestSession {
     type Target = SessionHandle;
@@ -35,10 +35,6 @@ impl Deref for TestSession {
 }
 
 impl TestSession {
-    pub(super) const fn new(handle: SessionHandle) -> Self {
-        Self(handle)
-    }
-
     /// Asks a question and waits for the answer.
     ///
     /// # Errors

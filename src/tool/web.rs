@@ -44,9 +44,8 @@ fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
 /// A header; empty if it is missing or no text.
 fn header(response: &Response, name: HeaderName) -> &str {
     let value = response.headers().get(name);
-    value
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default()
+    let text = value.and_then(|value| value.to_str().ok());
+    text.unwrap_or_default()
 }
 
 /// Reads at most `most` bytes of a body; the flag tells whether there are more.

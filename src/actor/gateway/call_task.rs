@@ -51,7 +51,7 @@ impl Drop for CallTask {
     fn drop(&mut self) {
         let end = std::mem::replace(&mut self.end, CallEnd::Lost);
         let call = self.call;
-        let _ = self.gateway.cast(GatewayMsg::Ended { call, end });
+        self.gateway.cast(GatewayMsg::Ended { call, end });
     }
 }
 
@@ -252,7 +252,7 @@ impl CallTask {
             ticket.call_progress.observe(&piece);
             if !matches!(piece, Delta::Alive | Delta::Used(_) | Delta::Limits(_)) {
                 if self.probes && !begun {
-                    let _ = self.gateway.cast(GatewayMsg::Reached { call });
+                    self.gateway.cast(GatewayMsg::Reached { call });
                 }
                 begun = true;
                 ticket
@@ -274,7 +274,7 @@ impl CallTask {
                 Delta::Used(used) => usage = used,
                 Delta::Limits(limits) => {
                     let reported = GatewayMsg::LimitsReported { call, limits };
-                    let _ = self.gateway.cast(reported);
+                    self.gateway.cast(reported);
                 }
                 Delta::Done(reply) => {
                     if let Some(show) = show {

@@ -6,7 +6,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::{
-    BreakerSettings, Failover, GatewayArgs, GatewayMsg, Ticket,
+    Failover, GatewayArgs, GatewayMsg, Ticket,
     breaker::{self, Breaker, BreakerPermit, Change, Health},
     call_task::{CallEnd, CallTask},
     limits::{InFlightLoad, RateLimiter, Refused},
@@ -84,15 +84,13 @@ impl GatewayState {
                 return ticket.refuse(Fault::permanent(FaultCode::NotLive, detail));
             }
             ChargeResult::Violated { started, limit } => {
-                let shards = &self.args.shards;
-                if let Some(shard) = shards.at(shards.index_of(&ticket.key)) {
-                    let _ = shard.cast(ShardMsg::Violated {
-                        ticket,
-                        started,
-                        limit,
-                    });
-                }
-                return;
+                let key = ticket.key.clone();
+                let violated = ShardMsg::Violated {
+                    ticket,
+                    started,
+                    limit,
+                };
+                return self.args.shards.cast(&key, violated);
             }
         }
         let now = self.now();
@@ -217,8 +215,8 @@ impl GatewayState {
     }
 
     fn share_limits(&mut self) {
-        self.limiter
-            .divide(&self.args.settings, self.args.nodes.get());
+        let nodes = self.args.nodes.load(Ordering::Relaxed);
+        self.limiter.divide(&self.args.settings, nodes);
     }
 
     fn lift_limits(&mut self, now: Duration) {
@@ -392,7 +390,7 @@ impl GatewayState {
     }
 
     fn has_capacity(&self) -> bool {
-        let share = self.args.settings.concurrency / self.args.nodes.get();
+        let share = self.args.settings.concurrency / self.args.nodes.load(Ordering::Relaxed);
         self.running.len() < share.max(1)
     }
 
@@ -405,9 +403,16 @@ impl GatewayState {
         let mut all = self.model_queues.iter();
         let known = all.position(|one| one.model == *model);
         known.unwrap_or_else(|| {
-            let model_queue = ModelQueue::new(Arc::clone(model), self.args.settings.breaker);
             self.round.push_back(self.model_queues.len());
-            self.model_queues.push(model_queue);
+            self.model_queues.push(ModelQueue {
+                model: Arc::clone(model),
+                queue: FairQueue::default(),
+                limiter: RateLimiter::default(),
+                breaker: Breaker::new(self.args.settings.breaker),
+                running: 0,
+                trouble: String::new(),
+                reply: REPLY,
+            });
             self.publish();
             self.model_queues.len() - 1
         })
@@ -423,7 +428,7 @@ impl GatewayState {
         let (me, due) = (self.me.clone(), self.start + at);
         let task = Task::spawn(async move {
             tokio::time::sleep_until(due).await;
-            let _ = me.cast(GatewayMsg::Due);
+            me.cast(GatewayMsg::Due);
         });
         self.alarm = Some((at, task));
     }
@@ -465,18 +470,6 @@ pub(super) struct RunningCall {
 }
 
 impl ModelQueue {
-    pub(super) fn new(model: Arc<str>, breaker: BreakerSettings) -> Self {
-        Self {
-            model,
-            queue: FairQueue::default(),
-            limiter: RateLimiter::default(),
-            breaker: Breaker::new(breaker),
-            running: 0,
-            trouble: String::new(),
-            reply: REPLY,
-        }
-    }
-
     pub(super) fn weigh(&self, request: &Request) -> u64 {
         tokens_of(request).saturating_add(self.reply)
     }

@@ -121,7 +121,7 @@ impl GatewayState {
             for (at, news) in times {
                 let gone = timeout_at(begin + at, gave_up.cancelled()).await.is_ok();
                 let news = if gone { WaiterEvent::GaveUp } else { news };
-                let _ = me.cast(GatewayMsg::Waiter { model, call, news });
+                me.cast(GatewayMsg::Waiter { model, call, news });
                 if gone {
                     return;
                 }

@@ -231,10 +231,9 @@ impl SessionHandle {
     pub async fn query_records(&self, query: QueryId) -> Result<Vec<Entry>, AskError> {
         // Session records count if a record of the query follows.
         let (mut records, mut pending) = (Vec::new(), Vec::new());
-        let Some(known) = self.known().await? else {
-            return Ok(records);
-        };
-        let Some(after) = self.begin_of(&known, query).await? else {
+        let known = self.known().await?;
+        let after = self.begin_of(known.as_ref(), query).await?;
+        let (Some(known), Some(after)) = (known, after) else {
             return Ok(records);
         };
         let take = |entry: &Entry| {
@@ -312,9 +311,7 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn last_message(&self) -> Result<Option<(QueryId, String)>, AskError> {
-        let Some(known) = self.known().await? else {
-            return Ok(None);
-        };
+        let known = self.known().await?;
         let user_text = |entry: &Entry| {
             let text = match &entry.record.fact {
                 Fact::Query(QueryFact::Accepted(accepted)) => &accepted.text,
@@ -325,32 +322,33 @@ impl SessionHandle {
             };
             Some((entry.record.query?, text.clone()))
         };
-        self.search_back(&known, user_text).await
+        self.search_back(known.as_ref(), user_text).await
     }
 
     /// Returns who paused the session, if it is paused.
     pub(super) async fn paused_by(&self) -> Result<Option<By>, AskError> {
-        let Some(known) = self.known().await? else {
-            return Ok(None);
-        };
+        let known = self.known().await?;
         let pause = |entry: &Entry| match &entry.record.fact {
             Fact::Control(ControlFact::Paused(act)) => Some(Some(act.by.clone())),
             Fact::Control(ControlFact::Resumed(_)) => Some(None),
             _ => None,
         };
-        Ok(self.search_back(&known, pause).await?.flatten())
+        let found = self.search_back(known.as_ref(), pause).await?;
+        Ok(found.flatten())
     }
 
     /// Finds the last record before those that lead up to a query's acceptance, if the log has the
     /// query.
     pub(super) async fn before(&self, query: QueryId) -> Result<Option<Seq>, AskError> {
-        match self.known().await? {
-            Some(known) => self.begin_of(&known, query).await,
-            None => Ok(None),
-        }
+        let known = self.known().await?;
+        self.begin_of(known.as_ref(), query).await
     }
 
-    async fn begin_of(&self, known: &Known, query: QueryId) -> Result<Option<Seq>, AskError> {
+    async fn begin_of(
+        &self,
+        known: Option<&Known>,
+        query: QueryId,
+    ) -> Result<Option<Seq>, AskError> {
         let mut begun = false;
         let before = |entry: &Entry| {
             if begun && entry.record.query.is_some() {
@@ -367,9 +365,10 @@ impl SessionHandle {
     /// records.
     async fn search_back<T>(
         &self,
-        known: &Known,
+        known: Option<&Known>,
         mut find: impl FnMut(&Entry) -> Option<T> + Send,
     ) -> Result<Option<T>, AskError> {
+        let Some(known) = known else { return Ok(None) };
         let (mut end, mut step) = (known.last.0, NEAR.0);
         while end > 0 {
             let after = end.saturating_sub(step);

@@ -119,7 +119,7 @@ impl SessionShell {
         if self.session.may_passivate() && self.children.is_empty() {
             return self.leave(me).await;
         }
-        let _ = self.shard.cast(ShardMsg::Stays {
+        self.shard.cast(ShardMsg::Stays {
             key: self.key.clone(),
             actor: me.get_id(),
         });
@@ -203,7 +203,7 @@ impl SessionShell {
         self.progress_tracker.at(Activity::Waking, true, now);
         let key = self.key.clone();
         let (anyway, gone) = (false, None);
-        let _ = self.shard.cast(ShardMsg::Leave { key, anyway, gone });
+        self.shard.cast(ShardMsg::Leave { key, anyway, gone });
     }
 
     async fn replay(&mut self, claim: Claim) -> Result<(), ActorProcessingErr> {

@@ -208,8 +208,8 @@ fn send(ticket: Box<Ticket>, gateways: &Gateways) {
         let detail = format!("unknown model `{}`: check `model.chain`", ticket.model);
         return ticket.refuse(Fault::permanent(FaultCode::NoModel, detail));
     };
-    if let Err((full, GatewayMsg::Call(ticket))) = gateway.offer(GatewayMsg::Call(ticket)) {
-        let detail = format!("{} messages are pending at this model", full.waiting);
+    if let Err((waiting, GatewayMsg::Call(ticket))) = gateway.offer(GatewayMsg::Call(ticket)) {
+        let detail = format!("{waiting} messages are pending at this model");
         ticket.refuse_until(FaultCode::QueueFull, RETRY_AFTER, detail);
     }
 }

@@ -165,12 +165,9 @@ impl SessionShell {
         order: IssuedCommand,
         reply: RpcReplyPort<Acknowledged>,
     ) -> Result<(), ActorProcessingErr> {
-        if let Some(why) = &self.unclaimed {
-            let _ = reply.send(Err(why.clone().into()));
-            return Ok(());
-        }
-        if let Some(refusal) = self.refuses(&opening) {
-            let _ = reply.send(Err(refusal.into()));
+        let unclaimed = self.unclaimed.clone().map(AskError::from);
+        if let Some(error) = unclaimed.or_else(|| self.refuses(&opening).map(AskError::from)) {
+            let _ = reply.send(Err(error));
             return Ok(());
         }
         self.renew(opening);
@@ -376,7 +373,7 @@ impl SessionShell {
             let ended = ran.is_some() || has_ended || is_closed != was_closed;
             if ended && (is_closed || self.idle_timeout.is_zero()) {
                 let (key, actor) = (self.key.clone(), me.get_id());
-                let _ = self.shard.cast(ShardMsg::BecameIdle { key, actor });
+                self.shard.cast(ShardMsg::BecameIdle { key, actor });
             }
         }
         for effect in effects {
@@ -441,12 +438,10 @@ impl SessionShell {
     /// records in the log of usage.
     fn charges(&self, records: &[Arc<Record>]) -> Vec<Charge> {
         let usage: Usage = records.iter().map(|record| record.usage()).sum();
-        let Some(last) = records.last().filter(|_| !usage.is_none()) else {
+        let is_charged = !usage.is_none() && !self.key.name.is_ephemeral();
+        let Some(last) = records.last().filter(|_| is_charged) else {
             return Vec::new();
         };
-        if self.key.name.is_ephemeral() {
-            return Vec::new();
-        }
         let usage = DayUsage::new(last.at, &usage, &Usage::default());
         Charge::of(&self.key.tenant, &self.payer(), usage)
     }

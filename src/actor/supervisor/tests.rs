@@ -210,7 +210,7 @@ async fn call_of_a_query_outside_the_ledger_is_refused() {
     let parts = parts(TestOracle::new(script.clone())).await;
     let (call, waits) = ticket(Sid(77), 0);
     let gateway = parts.gateways["scripted"].any().unwrap();
-    gateway.cast(GatewayMsg::Call(call)).unwrap();
+    gateway.cast(GatewayMsg::Call(call));
     assert_eq!(waits.fault().await.code.as_str(), "not_live");
     assert_eq!(script.requests().len(), 0, "nothing was sent");
 }
@@ -233,7 +233,7 @@ async fn ledger_ends_a_session_that_exceeds_its_turn_budget() {
         // A fourth turn, which the kernel would never start.
         let (call, _waits) = ticket(Sid(1), 3);
         let gateway = parts.gateways["scripted"].any().unwrap();
-        gateway.cast(GatewayMsg::Call(call)).unwrap();
+        gateway.cast(GatewayMsg::Call(call));
     };
     let (answer, ()) = tokio::join!(running, rogue);
     let Outcome::Failed { code, detail } = answer.outcome else {
@@ -290,7 +290,7 @@ async fn query_over_budget_cancels_its_child_first() {
         }
         let (call, _waits) = ticket(Sid(1), 3);
         let gateway = parts.gateways["scripted"].any().unwrap();
-        gateway.cast(GatewayMsg::Call(call)).unwrap();
+        gateway.cast(GatewayMsg::Call(call));
     };
     let (answer, ()) = tokio::join!(running, rogue);
     assert_eq!(answer.outcome.reason(), Some("budget_violated"));

@@ -1,6 +1,6 @@
 //! `oracle models`: lists the models of all providers, concurrently.
 
-use std::{collections::BTreeSet, fmt::Display, fs, path::Path, time::Duration};
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use futures_util::future::join_all;
 use tokio::time::timeout;
@@ -65,25 +65,16 @@ pub(super) fn models(mut context: CommandContext<'_>) -> Result<(), CliError> {
 /// Stores a table of models where a start looks for one.
 pub(super) fn update(from: &Path, context: CommandContext<'_>) -> Result<(), CliError> {
     const MOST: usize = 16 * 1024 * 1024;
-    let unreadable = |why: &dyn Display| {
-        CliError::usage(format_args!(
-            "cannot read the table `{}`: {why}",
-            from.display()
-        ))
-    };
-    let bytes = crate::app::bytes_of(from, MOST).map_err(|error| unreadable(&error))?;
-    if bytes.len() > MOST {
-        return Err(unreadable(&"it is larger than 16 MB"));
-    }
-    let text = String::from_utf8(bytes).map_err(|_| unreadable(&"it is not UTF-8"))?;
-    Prices::check_table(&text, &from.display().to_string()).map_err(BuildError::from)?;
+    let name = from.display().to_string();
+    let text = crate::app::text_of(from, MOST).map_err(|error| {
+        CliError::usage(format_args!("cannot read the table `{name}`: {error}"))
+    })?;
+    Prices::check_table(&text, &name).map_err(BuildError::from)?;
     let directory = context.directory()?;
     let path = directory.join(TABLE);
     // A process that starts meanwhile finds the old table or the new one.
-    let draft = directory.join("models.toml.new");
-    let stored = disk::private_directory(&directory)
-        .and_then(|()| fs::write(&draft, &text))
-        .and_then(|()| fs::rename(&draft, &path));
+    let stored =
+        disk::private_directory(&directory).and_then(|()| disk::replace(&path, text.as_bytes()));
     stored.map_err(|error| {
         CliError::failed(format_args!("cannot write `{}`: {error}", path.display()))
     })?;
@@ -118,15 +109,13 @@ struct ModelLister<'a> {
 }
 
 impl ModelLister<'_> {
-    fn is_chosen(&self, name: &str) -> bool {
-        self.choice.chain.providers().contains(&name)
+    /// Whether the chain, the configuration or the environment names the provider.
+    fn is_named(&self, name: &str) -> bool {
+        self.choice.chain.providers().contains(&name) || self.providers.is_addressed(name)
     }
 
     fn concerns(&self, name: &str) -> bool {
-        self.is_chosen(name)
-            || self.providers.is_addressed(name)
-            || self.providers.has_key(name)
-            || name == LOCAL
+        self.is_named(name) || self.providers.has_key(name) || name == LOCAL
     }
 
     /// `None` for the local preset if it is unreachable and nothing names it.
@@ -142,11 +131,9 @@ impl ModelLister<'_> {
                 return Some(listed);
             }
         };
-        let told = self.ask(&provider).await;
-        let wanted = self.is_chosen(name) || self.providers.is_addressed(name);
-        let told = match told {
+        let told = match self.ask(&provider).await {
             Ok(told) => told,
-            Err(_) if name == LOCAL && !wanted => return None,
+            Err(_) if name == LOCAL && !self.is_named(name) => return None,
             Err(problem) => {
                 listed.problem = Some(problem);
                 Vec::new()
@@ -178,6 +165,7 @@ impl ModelLister<'_> {
     /// The context window is the configured one, else the server's, else the price list's.
     fn model(&self, provider: &str, name: &str, told: &[ModelSettings]) -> ListedModel {
         let choice = self.providers.choice(provider, name);
+        let end = choice.retirement;
         let told = told.iter().find(|model| model.name == name);
         let window = told.and_then(|model| model.context_window);
         let output = told.and_then(|model| model.max_output);
@@ -187,10 +175,8 @@ impl ModelLister<'_> {
             context_window: configured.or(window).or(choice.context_window),
             max_output: choice.max_output.or(output),
             price: choice.price,
-            retires: choice.retirement.as_ref().map(|end| end.day.to_string()),
-            successor: choice
-                .retirement
-                .and_then(|end| Some(end.successor?.to_string())),
+            retires: end.as_ref().map(|end| end.day.to_string()),
+            successor: end.and_then(|end| Some(end.successor?.to_string())),
             choice: self.place(provider, name),
         }
     }

@@ -244,13 +244,11 @@ pub(super) fn with_system<T>(
     work: impl AsyncFnOnce(&Oracle, &dyn Journal) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     on_runtime(Box::pin(async {
-        let (builder, stored) = match storage {
-            Some(storage) => {
-                let stored = storage.open().await?;
-                (builder.journal(stored.journal()), Some(stored))
-            }
-            None => (builder, None),
-        };
+        let (mut builder, mut stored) = (builder, None);
+        if let Some(storage) = storage {
+            let opened = stored.insert(storage.open().await?);
+            builder = builder.journal(opened.journal());
+        }
         let journal = Arc::clone(&builder.journal);
         let system = builder.short_lived().start().await?;
         let done = work(system.oracle(), &*journal).await;

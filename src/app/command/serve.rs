@@ -15,7 +15,7 @@ use crate::{
         Args, CliError, Environment, Interrupts, Signals,
         serve::{report_reload, started},
     },
-    config::{Config, Setting},
+    config::{Config, Problem, Setting},
     control::socket::Socket,
     http::{AuthMode, BindError, Host, HostParts, Listener, LocalServer, Server},
 };
@@ -140,13 +140,11 @@ fn reading(
         // The keyring refreshes itself; a reload only reports that the keys cannot be read.
         let keys = KeyFile::within(&folder).read().err();
         let keys = keys.map(|error| error.to_string());
-        match (loaded, keys) {
-            (Ok(loaded), None) => Ok(loaded.config),
-            (Ok(_), Some(keys)) => Err(vec![keys]),
-            (Err(problems), keys) => {
-                let problems = problems.iter().map(ToString::to_string);
-                Err(problems.chain(keys).collect())
-            }
+        let invalid = loaded.as_ref().err().into_iter().flatten();
+        let problems: Vec<String> = invalid.map(Problem::to_string).chain(keys).collect();
+        match loaded {
+            Ok(loaded) if problems.is_empty() => Ok(loaded.config),
+            _ => Err(problems),
         }
     }
 }

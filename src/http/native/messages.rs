@@ -74,26 +74,22 @@ pub(super) async fn submit(
         Role::User => LimitsRequest::User,
     };
     let submission = Submission {
-        text: message.text,
         busy: message.busy,
         idempotency_key: key(&headers)?,
         limits: message.limits.map(request),
-        import: None,
-        options: None,
+        ..Submission::new(message.text)
     };
     let room = host.reserve_message(session.key()).await?;
     let submitted = session.accept(submission).await;
     room.settle(&submitted);
     let submitted = submitted.map_err(|error| Problem::from_ask_error(error, "text"))?;
     let query = submitted.query;
-    let seq = match submitted.seq {
-        Some(seq) => Some(seq),
-        // The message is durable, so a failed lookup must not make the client send it again.
-        None => {
-            let account = session.account(query).await.ok().flatten();
-            account.map(|account| account.seq)
-        }
-    };
+    let mut seq = submitted.seq;
+    // The message is durable, so a failed lookup must not make the client send it again.
+    if seq.is_none() {
+        let account = session.account(query).await.ok().flatten();
+        seq = account.map(|account| account.seq);
+    }
     let accepted = Accepted {
         session: session.key().name.clone(),
         query,

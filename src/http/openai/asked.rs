@@ -54,13 +54,10 @@ impl Asked {
     /// Returns the question, for a new session with the conversation before it.
     pub(super) fn submission(&self, is_new: bool) -> Result<Submission, AskError> {
         let asked = &self.conversation;
+        let past: &[ImportedMessage] = if is_new { &asked.past } else { &[] };
         let import = Import {
             instructions: self.instructions.clone(),
-            messages: if is_new {
-                asked.past.clone()
-            } else {
-                Vec::new()
-            },
+            messages: past.to_vec(),
         };
         let options = AnswerOptions {
             images: asked.images.clone(),

@@ -70,14 +70,13 @@ impl Query {
                 self.notes.clear();
                 self.sent = started.token_estimate;
                 self.estimate = started.token_estimate.unwrap_or_default();
-                self.begin_call();
                 self.refusals = RefusalStreak::default();
                 self.final_mark = false;
-                self.step = Step::Calling {
+                self.begin_call(Step::Calling {
                     attempt: started.attempt,
                     tries: 1,
                     pause: None,
-                };
+                });
             }
             TurnFact::Restarted(restarted) => {
                 let tries = match restarted.cause {
@@ -89,12 +88,11 @@ impl Query {
                     TurnRestartCause::Fault { .. } => 1,
                 };
                 self.set_model(&restarted.model);
-                self.begin_call();
-                self.step = Step::Calling {
+                self.begin_call(Step::Calling {
                     attempt: restarted.attempt,
                     tries,
                     pause: None,
-                };
+                });
             }
             TurnFact::Replied(replied) => self.evolve_replied(replied),
         }
@@ -242,8 +240,7 @@ impl Query {
                 self.compaction_attempt = fact.attempt;
                 self.notes.clone_from(&fact.guidance);
                 let (what, pause) = (Arc::new(fact.clone()), None);
-                self.begin_call();
-                self.step = Step::Compacting { what, tries, pause };
+                self.begin_call(Step::Compacting { what, tries, pause });
             }
             BudgetFact::ContextCompacted(fact) => {
                 self.usage += fact.usage;
@@ -341,8 +338,9 @@ impl Query {
         }
     }
 
-    const fn begin_call(&mut self) {
+    fn begin_call(&mut self, step: Step) {
         (self.in_flight, self.waits) = (true, false);
+        self.step = step;
     }
 
     fn set_model(&mut self, name: &str) {

@@ -10,7 +10,7 @@ use super::blocks::{BlockDelta, Blocks};
 use crate::{
     llm::{
         Delta,
-        decode::{Context, Decode, Flow, Kind, Tokens},
+        decode::{Decode, Draft, Flow, Kind, Tokens},
         fault,
         lenient::{Count, Few, Members, Object, Text, parse, parse_object},
     },
@@ -52,23 +52,17 @@ struct AnthropicUsage {
 }
 
 pub(in crate::llm) struct AnthropicDecoder {
-    context: Context,
+    draft: Draft,
     blocks: Blocks,
-    begun: bool,
-    stop: String,
     used: AnthropicUsage,
-    marked: bool,
 }
 
 impl AnthropicDecoder {
-    pub(in crate::llm) fn new(context: Context) -> Self {
+    pub(in crate::llm) fn new(draft: Draft) -> Self {
         Self {
-            context,
+            draft,
             blocks: Blocks::default(),
-            begun: false,
-            stop: String::new(),
             used: AnthropicUsage::default(),
-            marked: false,
         }
     }
 
@@ -83,18 +77,18 @@ impl AnthropicDecoder {
         }
         match &*event.kind.0 {
             "message_start" => {
-                self.begun = true;
+                self.draft.begun = true;
                 let used = event.message.0.and_then(|message| message.usage.0);
                 self.used(used.unwrap_or_default(), out);
             }
             "content_block_start" => {
-                self.begun = true;
+                self.draft.begun = true;
                 if let Some(raw) = event.content_block {
                     self.start(event.index.0, raw, out)?;
                 }
             }
             "content_block_delta" => {
-                self.begun = true;
+                self.draft.begun = true;
                 if let Some(piece) = event.delta.0 {
                     out.extend(self.blocks.piece(event.index.0, &piece)?);
                 }
@@ -106,7 +100,7 @@ impl AnthropicDecoder {
                 }
             }
             "message_stop" => {
-                self.marked = true;
+                self.draft.marked = true;
                 return Ok(Flow::End);
             }
             "error" => {
@@ -131,22 +125,17 @@ impl AnthropicDecoder {
     }
 
     fn used(&mut self, told: AnthropicUsage, out: &mut Vec<Delta>) {
-        let before = self.used.tokens();
         self.used.update(told);
-        let now = self.used.tokens();
-        if now != before {
-            out.extend(now.so_far());
-        }
+        self.draft.count(self.used.tokens(), out);
     }
 
     fn stopped(&mut self, reason: &Text<'_>) {
         if !reason.is_empty() {
-            self.stop = reason.0.to_string();
+            self.draft.stop = reason.0.to_string();
         }
     }
 
     fn parts(&mut self) -> (Vec<Part>, bool) {
-        let mut ids = self.context.ids();
         let mut calls = false;
         let blocks = std::mem::take(&mut self.blocks.0).into_iter();
         let parts = blocks.filter_map(|block| match block.kind {
@@ -157,19 +146,20 @@ impl AnthropicDecoder {
                     true => block.kept,
                     false => block.text,
                 };
-                Some(ids.call(&block.call_id, block.name, arguments))
+                let call = self.draft.call(&block.call_id, block.name, arguments);
+                Some(Part::ToolCall(call))
             }
             // The provider rejects thinking without its signature.
             Kind::Thought | Kind::Other if block.kept.is_empty() => None,
             Kind::Thought => {
                 let (text, signature) = (Value::from(block.text), Value::from(block.kept));
-                Some(self.context.opaque(format!(
+                Some(self.draft.opaque(format!(
                     "{{\"type\":\"thinking\",\"thinking\":{text},\"signature\":{signature}}}"
                 )))
             }
             Kind::Other => {
                 let body = with_input(&block.kept, &block.text);
-                Some(self.context.opaque(body.unwrap_or(block.kept)))
+                Some(self.draft.opaque(body.unwrap_or(block.kept)))
             }
         });
         (parts.collect(), calls)
@@ -230,7 +220,7 @@ impl Decode for AnthropicDecoder {
         let mut space = String::new();
         match parse_object(data, &mut space) {
             // The reply is complete, and a broken event after it does not undo it.
-            Err(_) if !self.stop.is_empty() => Ok(Flow::More),
+            Err(_) if !self.draft.stop.is_empty() => Ok(Flow::More),
             event => self.take(event?, data, out),
         }
     }
@@ -249,7 +239,7 @@ impl Decode for AnthropicDecoder {
         };
         let mut space = String::new();
         let blocks: Few<&RawValue> = parse(&blocks, &mut space)?;
-        self.begun = message.kind.0 == "message" || !blocks.0.is_empty();
+        self.draft.begun = message.kind.0 == "message" || !blocks.0.is_empty();
         for raw in &blocks.0 {
             self.start(None, raw, out)?;
         }
@@ -257,19 +247,13 @@ impl Decode for AnthropicDecoder {
         if let Some(used) = message.usage.0 {
             self.used(used, out);
         }
-        self.marked = true;
+        self.draft.marked = true;
         Ok(())
     }
 
     fn reply(&mut self) -> Result<Reply, Fault> {
-        if !self.marked && self.stop.is_empty() {
-            return Err(fault::cut());
-        }
-        if !self.begun {
-            return Err(fault::empty_reply());
-        }
         let (parts, calls) = self.parts();
-        let stop = match &*self.stop {
+        let stop = match &*self.draft.stop {
             "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
             "refusal" => StopReason::Refusal,
             // `end_turn`, `tool_use`, `stop_sequence` and unknown reasons.
@@ -277,12 +261,12 @@ impl Decode for AnthropicDecoder {
             "pause_turn" => StopReason::Paused,
             _ => StopReason::EndTurn,
         };
-        Ok(self.context.finish(parts, stop, self.used.tokens()))
+        self.draft.finish(parts, stop)
     }
 
     #[cfg(test)]
     fn held(&self) -> usize {
-        self.stop.len() + crate::llm::decode::held(&self.blocks.0)
+        self.draft.stop.len() + crate::llm::decode::held(&self.blocks.0)
     }
 }
 

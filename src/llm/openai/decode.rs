@@ -13,11 +13,11 @@ use super::{
 use crate::{
     llm::{
         Delta,
-        decode::{Context, Decode, Flow, Tokens},
+        decode::{Decode, Draft, Flow, Tokens},
         fault,
         lenient::{Count, Few, Object, Text, parse, parse_object},
     },
-    model::{Fault, FaultCode, Part, Reply, StopReason, ToolCall},
+    model::{Fault, FaultCode, Part, Reply, StopReason},
 };
 
 #[derive(Default, Deserialize)]
@@ -68,32 +68,24 @@ struct PromptDetails {
 }
 
 pub(in crate::llm) struct OpenAiDecoder {
-    context: Context,
+    draft: Draft,
     text: String,
     thoughts: Thoughts,
     /// Bytes of reasoning.
     reasoned: u64,
     calls: Calls,
-    chosen: bool,
     refused: bool,
-    finish: String,
-    tokens: Tokens,
-    marked: bool,
 }
 
 impl OpenAiDecoder {
-    pub(in crate::llm) fn new(context: Context) -> Self {
+    pub(in crate::llm) fn new(draft: Draft) -> Self {
         Self {
-            context,
+            draft,
             text: String::new(),
             thoughts: Thoughts::default(),
             reasoned: 0,
             calls: Calls::default(),
-            chosen: false,
             refused: false,
-            finish: String::new(),
-            tokens: Tokens::default(),
-            marked: false,
         }
     }
 
@@ -109,15 +101,15 @@ impl OpenAiDecoder {
         let Some(choice) = choices.find_map(|choice| choice.0) else {
             return Ok(());
         };
-        self.chosen = true;
+        self.draft.begun = true;
         fault::check(choice.error)?;
         if let Some(said) = choice.delta.0.or(choice.message.0) {
             self.read_message(said, out)?;
         }
         if !choice.finish_reason.is_empty() {
-            self.finish = choice.finish_reason.0.to_ascii_lowercase();
+            self.draft.stop = choice.finish_reason.0.to_ascii_lowercase();
         }
-        if self.finish == "error" {
+        if self.draft.stop == "error" {
             let detail = "the provider ended its reply with an unspecified error";
             return Err(Fault::retryable(FaultCode::ServerError, detail));
         }
@@ -158,25 +150,20 @@ impl OpenAiDecoder {
         let rest = rest.map(|(total, sent)| total.saturating_sub(sent));
         let details = used.prompt_tokens_details.0.as_ref();
         let cached = details.and_then(|details| details.cached_tokens.0);
-        let before = self.tokens;
-        self.tokens = Tokens {
-            input: used.prompt_tokens.0.or(self.tokens.input),
-            cached: cached
-                .or(used.prompt_cache_hit_tokens.0)
-                .or(self.tokens.cached),
-            kept: details
-                .and_then(|details| details.cache_write_tokens.0)
-                .or(self.tokens.kept),
+        let written = details.and_then(|details| details.cache_write_tokens.0);
+        let before = self.draft.tokens;
+        let told = Tokens {
+            input: used.prompt_tokens.0.or(before.input),
+            cached: cached.or(used.prompt_cache_hit_tokens.0).or(before.cached),
+            kept: written.or(before.kept),
             // `None` is less than any number.
-            output: used.completion_tokens.0.max(rest).or(self.tokens.output),
+            output: used.completion_tokens.0.max(rest).or(before.output),
         };
-        if self.tokens != before {
-            out.extend(self.tokens.so_far());
-        }
+        self.draft.count(told, out);
     }
 
     fn stop(&self) -> StopReason {
-        match &*self.finish {
+        match &*self.draft.stop {
             "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,
             "content_filter" => StopReason::ContentFilter,
             "refusal" => StopReason::Refusal,
@@ -191,26 +178,21 @@ impl OpenAiDecoder {
         let mut parts = Vec::new();
         if let Some(details) = self.thoughts.take() {
             // Signatures are only valid for the same model.
-            let model = serde_json::Value::from(&*self.context.request.model);
+            let model = serde_json::Value::from(&*self.draft.request.model);
             let body = format!("{{\"model\":{model},\"reasoning_details\":{details}}}");
-            parts.push(self.context.opaque(body));
+            parts.push(self.draft.opaque(body));
         }
         if !self.text.is_empty() {
             parts.push(Part::text(std::mem::take(&mut self.text)));
         }
-        let mut ids = self.context.ids();
-        for call in self.calls.take() {
-            let id = ids.take(&call.id);
-            let extra = call.extra.map(|extra| {
-                let call = serde_json::Value::from(&*id.0);
-                let body = format!("{{\"call\":{call},\"extra_content\":{extra}}}");
-                self.context.opaque(body)
+        for told in self.calls.take() {
+            let call = self.draft.call(&told.id, told.name, told.arguments);
+            let extra = told.extra.map(|extra| {
+                let id = serde_json::Value::from(&*call.id.0);
+                let body = format!("{{\"call\":{id},\"extra_content\":{extra}}}");
+                self.draft.opaque(body)
             });
-            parts.push(Part::ToolCall(ToolCall {
-                id,
-                name: call.name,
-                arguments: call.arguments,
-            }));
+            parts.push(Part::ToolCall(call));
             parts.extend(extra);
         }
         parts
@@ -220,14 +202,14 @@ impl OpenAiDecoder {
 impl Decode for OpenAiDecoder {
     fn data(&mut self, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
         if data == "[DONE]" {
-            self.marked = true;
+            self.draft.marked = true;
             return Ok(Flow::End);
         }
         let mut space = String::new();
         match parse_object(data, &mut space) {
             Ok(chunk) => self.chunk(chunk, data, out)?,
             // The reply is complete, and a broken frame after it does not undo it.
-            Err(_) if !self.finish.is_empty() => {}
+            Err(_) if !self.draft.stop.is_empty() => {}
             Err(fault) => return Err(fault),
         }
         Ok(Flow::More)
@@ -244,28 +226,23 @@ impl Decode for OpenAiDecoder {
             parse_object(body, &mut space)?
         };
         self.chunk(chunk, body, out)?;
-        self.marked = true;
+        self.draft.marked = true;
         Ok(())
     }
 
     fn reply(&mut self) -> Result<Reply, Fault> {
-        if !self.marked && self.finish.is_empty() {
-            return Err(fault::cut());
-        }
-        if !self.chosen {
-            return Err(fault::empty_reply());
-        }
         let stop = self.stop();
         let parts = self.parts();
         if parts.is_empty() && self.reasoned > 0 {
-            self.tokens.output.get_or_insert(self.reasoned / 4 + 1);
+            let estimated = self.reasoned / 4 + 1;
+            self.draft.tokens.output.get_or_insert(estimated);
         }
-        Ok(self.context.finish(parts, stop, self.tokens))
+        self.draft.finish(parts, stop)
     }
 
     #[cfg(test)]
     fn held(&self) -> usize {
-        self.text.len() + self.finish.len() + self.calls.held()
+        self.text.len() + self.draft.stop.len() + self.calls.held()
     }
 }
 

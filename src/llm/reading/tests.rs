@@ -6,7 +6,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::{
-    llm::{Dialect, decode::tests::context},
+    llm::{Dialect, decode::tests::draft},
     model::{Message, Part, Role},
     testkit::llm_conformance::Scenario,
 };
@@ -14,7 +14,7 @@ use crate::{
 type Read = (Vec<Delta>, Result<Reply, Fault>);
 
 fn decoder(dialect: Dialect) -> Box<dyn Decode> {
-    (dialect.protocol().decoder)(context(Scenario::Results))
+    (dialect.protocol().decoder)(draft(Scenario::Results))
 }
 
 fn read<'a>(dialect: Dialect, chunks: impl IntoIterator<Item = &'a [u8]>, bounds: Bounds) -> Read {
@@ -246,8 +246,8 @@ fn check(bytes: &[u8], (deltas, reply): &Read) {
     assert_eq!(message.texts().collect::<String>(), said);
     let ids: BTreeSet<_> = message.calls().map(|call| call.id.clone()).collect();
     assert_eq!(ids.len(), message.calls().count(), "ids are unique");
-    let context = context(Scenario::Results);
-    let before = context
+    let draft = draft(Scenario::Results);
+    let before = draft
         .request
         .messages
         .iter()

@@ -17,7 +17,7 @@ use crate::{
         estimate_usage, fault,
         forms::Forms,
         pieces::DeltaResult,
-        reading::{Bounds, Reading},
+        reading::{Bounds, Reading, is_content},
     },
     model::{Fault, FaultClass, FaultCode},
 };
@@ -75,7 +75,7 @@ impl Exchange {
     async fn next(&mut self) -> Option<DeltaResult> {
         loop {
             if let Some(item) = self.ready.pop_front() {
-                self.sent.take_if(|_| is_content(&item));
+                self.sent.take_if(|_| item.as_ref().is_ok_and(is_content));
                 return Some(item);
             }
             let stepped = match mem::replace(&mut self.phase, Phase::Over) {
@@ -98,7 +98,7 @@ impl Exchange {
 
     /// The call to be sent again, if its refusal, by status or in a body, taught another form.
     fn in_another_form(&mut self, fault: &Fault) -> Option<Request> {
-        let has_begun = self.ready.iter().any(is_content);
+        let has_begun = self.ready.iter().flatten().any(is_content);
         let (request, forms) = self.sent.take().filter(|_| !has_begun)?;
         let (shared, model) = (&self.shared, &request.model);
         let has_other = shared.other.is_some();
@@ -195,11 +195,6 @@ impl Exchange {
         self.ready.push_back(Ok(Delta::Done(reply)));
         Ok(Phase::Over)
     }
-}
-
-fn is_content(item: &DeltaResult) -> bool {
-    use Delta::{Progress, Reasoning, Text};
-    matches!(item, Ok(Text(_) | Reasoning(_) | Progress(_)))
 }
 
 /// Names listed models that resemble one that the server does not have.

@@ -10,7 +10,7 @@ use super::items::{Items, Place};
 use crate::{
     llm::{
         Delta,
-        decode::{Context, Decode, Flow, Kind, Tokens},
+        decode::{Decode, Draft, Flow, Kind, Tokens},
         fault,
         lenient::{Count, Few, Object, Text, parse_object},
     },
@@ -65,24 +65,14 @@ struct InputDetails {
 }
 
 pub(super) struct ResponsesDecoder {
-    context: Context,
+    draft: Draft,
     items: Items,
-    tokens: Tokens,
-    begun: bool,
-    ended: bool,
-    incomplete: String,
 }
 
 impl ResponsesDecoder {
-    pub(super) fn new(context: Context) -> Self {
-        Self {
-            context,
-            items: Items::default(),
-            tokens: Tokens::default(),
-            begun: false,
-            ended: false,
-            incomplete: String::new(),
-        }
+    pub(super) fn new(draft: Draft) -> Self {
+        let items = Items::default();
+        Self { draft, items }
     }
 
     fn take(
@@ -98,7 +88,7 @@ impl ResponsesDecoder {
             // Keep-alives and future events.
             return fault::check(event.error).map(|()| Flow::More);
         };
-        self.begun = true;
+        self.draft.begun = true;
         let place = Place {
             index: event.output_index,
             id: &event.item_id.0,
@@ -128,7 +118,7 @@ impl ResponsesDecoder {
                 if matches!(kind, "failed" | "cancelled") {
                     return Err(fault::in_reply(json));
                 }
-                self.ended = true;
+                self.draft.marked = true;
                 return Ok(Flow::End);
             }
             _ => {}
@@ -164,18 +154,18 @@ impl ResponsesDecoder {
         }
         if let Some(told) = &response.usage.0 {
             let details = told.input_tokens_details.0.as_ref();
-            self.tokens = Tokens {
+            let told = Tokens {
                 input: told.input_tokens.0,
                 cached: details.and_then(|details| details.cached_tokens.0),
                 kept: details.and_then(|details| details.cache_write_tokens.0),
                 output: told.output_tokens.0,
             };
-            out.extend(self.tokens.so_far());
+            self.draft.count(told, out);
         }
         if response.status.0 == "incomplete" {
             let why = response.incomplete_details.0.as_ref();
             let why = why.map_or("", |why| &*why.reason.0);
-            self.incomplete = match why {
+            self.draft.stop = match why {
                 "" => "max_output_tokens",
                 why => why,
             }
@@ -186,7 +176,6 @@ impl ResponsesDecoder {
 
     fn parts(&mut self) -> (Vec<Part>, bool, bool) {
         let (mut parts, mut calls, mut refused) = (Vec::new(), false, false);
-        let mut ids = self.context.ids();
         for item in std::mem::take(&mut self.items.0) {
             refused |= item.refused;
             match item.kind {
@@ -195,7 +184,7 @@ impl ResponsesDecoder {
                     if !item.kept.is_empty() {
                         let phase = Value::from(item.kept);
                         let mark = format!("{{\"type\":\"message\",\"phase\":{phase}}}");
-                        parts.push(self.context.opaque(mark));
+                        parts.push(self.draft.opaque(mark));
                     }
                     parts.push(Part::text(item.text));
                 }
@@ -203,10 +192,11 @@ impl ResponsesDecoder {
                 Kind::Call if item.name.is_empty() && !item.closed => {}
                 Kind::Call => {
                     calls = true;
-                    parts.push(ids.call(&item.call_id, item.name, item.text));
+                    let call = self.draft.call(&item.call_id, item.name, item.text);
+                    parts.push(Part::ToolCall(call));
                 }
                 Kind::Thought if !item.kept.is_empty() => {
-                    parts.push(self.context.opaque(item.kept));
+                    parts.push(self.draft.opaque(item.kept));
                 }
                 Kind::Thought | Kind::Other => {}
             }
@@ -218,7 +208,7 @@ impl ResponsesDecoder {
 impl Decode for ResponsesDecoder {
     fn data(&mut self, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
         if data == "[DONE]" {
-            self.ended |= self.items.is_complete();
+            self.draft.marked |= self.items.is_complete();
             return Ok(Flow::End);
         }
         let mut space = String::new();
@@ -227,7 +217,7 @@ impl Decode for ResponsesDecoder {
         let is_broken = |fault: &Fault| matches!(fault.code, FaultCode::BadStream | FaultCode::Cut);
         if taken.as_ref().is_err_and(is_broken) && self.items.is_complete() {
             // The reply is complete, and a broken frame after it does not undo it.
-            self.ended = true;
+            self.draft.marked = true;
             return Ok(Flow::More);
         }
         taken
@@ -236,37 +226,31 @@ impl Decode for ResponsesDecoder {
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
         let mut space = String::new();
         let response: Response<'_> = parse_object(body, &mut space)?;
-        self.begun = response.object.0 == "response" || !response.output.0.is_empty();
+        self.draft.begun = response.object.0 == "response" || !response.output.0.is_empty();
         self.response(&response, body, out)?;
         if matches!(&*response.status.0, "queued" | "in_progress") {
             let detail = "the server works on the reply in the background, which is not supported";
             return Err(Fault::permanent(FaultCode::EmptyReply, detail));
         }
-        self.ended = true;
+        self.draft.marked = true;
         Ok(())
     }
 
     fn reply(&mut self) -> Result<Reply, Fault> {
-        if !self.ended {
-            return Err(fault::cut());
-        }
-        if !self.begun {
-            return Err(fault::empty_reply());
-        }
         let (parts, calls, refused) = self.parts();
-        let stop = match &*self.incomplete {
+        let stop = match &*self.draft.stop {
             "" if refused => StopReason::Refusal,
             "" if calls => StopReason::ToolCalls,
             "" => StopReason::EndTurn,
             "content_filter" => StopReason::ContentFilter,
             _ => StopReason::MaxTokens,
         };
-        Ok(self.context.finish(parts, stop, self.tokens))
+        self.draft.finish(parts, stop)
     }
 
     #[cfg(test)]
     fn held(&self) -> usize {
-        self.incomplete.len() + crate::llm::decode::held(&self.items.0)
+        self.draft.stop.len() + crate::llm::decode::held(&self.items.0)
     }
 }
 

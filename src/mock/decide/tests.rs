@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::mock::{Settings, fault::FaultKind};
+use crate::{
+    llm::Dialect,
+    mock::{Settings, dialect::row, fault::FaultKind},
+};
 
 /// Further steps are counted but not shown.
 const SHOWN: usize = 24;
@@ -52,7 +55,7 @@ fn decide(server: &Server, dialect: Dialect, body: &str, fault: Option<&str>) ->
         headers.insert(FAULT, fault.parse().unwrap());
     }
     let call = MockRequest {
-        dialect,
+        dialect: row(dialect),
         number: 1,
         in_flight: 1,
         headers: &headers,
@@ -298,7 +301,7 @@ fn mock_refusals_follow_a_fixed_order() {
             }
         }
         let answer = MockRequest {
-            dialect: Dialect::OpenAi,
+            dialect: row(Dialect::OpenAi),
             number: 1,
             in_flight: 1,
             headers: &headers,

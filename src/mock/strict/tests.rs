@@ -12,6 +12,7 @@ use crate::{
     mock::{
         Settings,
         decide::{MockRequest, Sent},
+        dialect::row,
         server::Server,
     },
 };
@@ -33,7 +34,7 @@ fn send(server: &Server, dialect: Dialect, body: &Value, version: bool) -> (u16,
         headers.insert("anthropic-version", "2023-06-01".parse().unwrap());
     }
     let request = MockRequest {
-        dialect,
+        dialect: row(dialect),
         number: 1,
         in_flight: 1,
         headers: &headers,

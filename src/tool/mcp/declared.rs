@@ -92,11 +92,8 @@ fn model_name(server: &str, tool: &str) -> String {
         true => c,
         false => '_',
     };
-    let start: String = name
-        .chars()
-        .map(good)
-        .take(MAX_TOOL_NAME - HASH - 1)
-        .collect();
+    let start = name.chars().map(good).take(MAX_TOOL_NAME - HASH - 1);
+    let start: String = start.collect();
     let hash = hex(&Sha256::digest(&name));
     format!("{start}_{}", hash.get(..HASH).unwrap_or_default())
 }

@@ -45,9 +45,8 @@ pub(super) async fn call(
     let reply = loop {
         match timeout_at(began + longest, stream.next()).await {
             Ok(Some(Ok(Delta::Text(_) | Delta::Reasoning(_)))) => pieces += 1,
-            Ok(Some(Ok(Delta::Progress(_) | Delta::Alive | Delta::Used(_) | Delta::Limits(_)))) => {
-            }
             Ok(Some(Ok(Delta::Done(reply)))) => break Ok(reply),
+            Ok(Some(Ok(_))) => {}
             Ok(Some(Err(fault))) => break Err(fault),
             Ok(None) => {
                 let detail = "the reply ended prematurely";

@@ -1,12 +1,12 @@
 use super::*;
 use crate::{
-    llm::decode::tests::{context, render},
+    llm::decode::tests::{draft, render},
     testkit::llm_conformance::Scenario,
 };
 
 /// Reads events, written as `type {other fields}`.
 fn stream(events: &[&str]) -> String {
-    let mut decoder = AnthropicDecoder::new(context(Scenario::Question));
+    let mut decoder = AnthropicDecoder::new(draft(Scenario::Question));
     let mut deltas = Vec::new();
     for event in events {
         let (kind, fields) = event.split_once(' ').unwrap_or((event, "{}"));
@@ -26,7 +26,7 @@ fn stream(events: &[&str]) -> String {
 }
 
 fn whole(body: &str) -> String {
-    let mut decoder = AnthropicDecoder::new(context(Scenario::Question));
+    let mut decoder = AnthropicDecoder::new(draft(Scenario::Question));
     let mut deltas = Vec::new();
     let read = decoder.whole(body, &mut deltas);
     let reply = read.and_then(|()| decoder.reply());
@@ -498,7 +498,7 @@ fn anthropic_replies_without_streaming_decode() {
 
 #[test]
 fn anthropic_cache_writes_are_counted_apart() {
-    let mut decoder = AnthropicDecoder::new(context(Scenario::Question));
+    let mut decoder = AnthropicDecoder::new(draft(Scenario::Question));
     let body = r#"{"type":"message","content":[],"stop_reason":"end_turn","usage":{"input_tokens":9,"cache_read_input_tokens":4,"cache_creation_input_tokens":2,"output_tokens":1}}"#;
     decoder.whole(body, &mut Vec::new()).unwrap();
     let used = decoder.reply().unwrap().usage;

@@ -1,11 +1,11 @@
 use super::*;
 use crate::{
-    llm::decode::tests::{context, render},
+    llm::decode::tests::{draft, render},
     testkit::llm_conformance::Scenario,
 };
 
 fn stream(events: &[&str]) -> String {
-    let mut decoder = OpenAiDecoder::new(context(Scenario::Question));
+    let mut decoder = OpenAiDecoder::new(draft(Scenario::Question));
     let mut deltas = Vec::new();
     for data in events {
         let (name, data) = data
@@ -23,7 +23,7 @@ fn stream(events: &[&str]) -> String {
 }
 
 fn whole(body: &str) -> String {
-    let mut decoder = OpenAiDecoder::new(context(Scenario::Question));
+    let mut decoder = OpenAiDecoder::new(draft(Scenario::Question));
     let mut deltas = Vec::new();
     let read = decoder.whole(body, &mut deltas);
     let reply = read.and_then(|()| decoder.reply());

@@ -4,14 +4,14 @@ use super::*;
 use crate::{
     llm::{
         Dialect, Request,
-        decode::tests::{context, render},
+        decode::tests::{draft, render},
         reading,
     },
     testkit::llm_conformance::{self as conformance, Scenario},
 };
 
 fn read(events: &[Value]) -> String {
-    let mut decoder = ResponsesDecoder::new(context(Scenario::Question));
+    let mut decoder = ResponsesDecoder::new(draft(Scenario::Question));
     let mut out = Vec::new();
     for event in events {
         match decoder.event("", &event.to_string(), &mut out) {
@@ -25,7 +25,7 @@ fn read(events: &[Value]) -> String {
 }
 
 fn whole(body: &Value) -> String {
-    let mut decoder = ResponsesDecoder::new(context(Scenario::Question));
+    let mut decoder = ResponsesDecoder::new(draft(Scenario::Question));
     let mut out = Vec::new();
     let read = decoder.whole(&body.to_string(), &mut out);
     let reply = read.and_then(|()| decoder.reply());
@@ -198,7 +198,7 @@ fn a_broken_frame_undoes_no_complete_reply() {
     let incomplete = [added(0, message("Hi")), done(0, thought)];
     for (events, is_complete) in [(complete, true), (incomplete, false)] {
         for event in events {
-            let mut decoder = ResponsesDecoder::new(context(Scenario::Question));
+            let mut decoder = ResponsesDecoder::new(draft(Scenario::Question));
             let mut out = Vec::new();
             let begun = decoder.event("", &event.to_string(), &mut out);
             assert_eq!(begun, Ok(Flow::More), "{event}");
@@ -211,7 +211,7 @@ fn a_broken_frame_undoes_no_complete_reply() {
 
 #[test]
 fn end_mark_of_chat_completions_ends_a_complete_reply() {
-    let mut decoder = ResponsesDecoder::new(context(Scenario::Question));
+    let mut decoder = ResponsesDecoder::new(draft(Scenario::Question));
     let mut out = Vec::new();
     let event = done(0, message("Hi")).to_string();
     assert_eq!(decoder.event("", &event, &mut out), Ok(Flow::More));

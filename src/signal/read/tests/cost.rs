@@ -1,7 +1,7 @@
 //! The cost of reading is linear in the reply, even for adversarial replies.
 
 use super::*;
-use crate::signal::view::{STEPS, WindowEnd};
+use crate::signal::view::STEPS;
 
 const SIZE: usize = 1 << 20;
 /// Maximum number of visits per byte.
@@ -201,7 +201,7 @@ fn streaming_in_small_chunks_stays_linear() {
         let mut end = 0;
         while end < reply.len() {
             end = (end + 20).min(reply.len());
-            let view = View::whole(&reply).until(end, WindowEnd::MayGrow);
+            let view = View::whole(&reply).until(end, false);
             filter.feed(view, &mut shown);
         }
         filter.feed(View::whole(&reply), &mut shown);
