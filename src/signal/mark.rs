@@ -20,9 +20,9 @@ const THOUGHTS: [[&str; 2]; 8] = [
     ["◁think▷", "◁/think▷"],
 ];
 /// Parts of the names of tags that begin a call.
-const CALL_TAGS: &str = "tool_ _tool toolcall function invoke dsml";
+const CALL_TAGS: [&str; 6] = ["tool_", "_tool", "toolcall", "function", "invoke", "dsml"];
 /// Parts of those with results, which some models invent.
-const RESULT_TAGS: &str = "result response output";
+const RESULT_TAGS: [&str; 3] = ["result", "response", "output"];
 /// What else begins one. The first one is of harmony without its marks, the last ones of Gemma.
 const CALLS: &str = "assistantcommentary functools[ Action: <|tool_call> <start_function_call>";
 /// Tokens besides `<|…|>`.
@@ -165,9 +165,11 @@ fn tag(text: &str) -> (Mark, usize) {
 
 /// Whether a tag's name is that of a call.
 pub(super) fn of_call(name: &str) -> bool {
-    let name = name.to_lowercase();
-    let has = |parts: &str| parts.split(' ').any(|part| name.contains(part));
-    has(CALL_TAGS) && !has(RESULT_TAGS)
+    let has = |part: &&str| {
+        let mut pieces = name.as_bytes().windows(part.len());
+        pieces.any(|piece| piece.eq_ignore_ascii_case(part.as_bytes()))
+    };
+    CALL_TAGS.iter().any(has) && !RESULT_TAGS.iter().any(has)
 }
 
 /// Whether a text begins with this; `None` if it may with more text.
