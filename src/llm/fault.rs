@@ -128,6 +128,8 @@ const fn code_of_status(status: u16) -> Code {
 }
 
 const MINUTE_MS: u64 = 60_000;
+/// Bytes of a server's words that an error quotes.
+const LONGEST: usize = 8 << 10;
 
 /// Whether the code in the body is more precise than the status.
 fn overrides(code: &Code, status: u16) -> bool {
@@ -153,7 +155,8 @@ fn fault(code: Code, what: &str, message: &Message, after_ms: Option<u64>) -> Fa
     };
     let mut detail = what.to_owned();
     if !message.text.is_empty() {
-        let _ = write!(detail, ": {}", message.text);
+        let text = &message.text[..message.text.floor_char_boundary(LONGEST)];
+        let _ = write!(detail, ": {text}");
     }
     if let Some(name) = message.name().filter(|name| !message.text.contains(name)) {
         let _ = write!(detail, " ({name})");

@@ -239,6 +239,7 @@ mod tests {
                     ..NONE
                 },
             ),
+            ("bad_request", "The vector store is not supported", NONE),
             (
                 "bad_request",
                 "Unknown parameter: 'store'",

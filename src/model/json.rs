@@ -38,11 +38,15 @@ pub(crate) fn arguments(text: &str) -> Option<(String, usize)> {
     Some((json, text.len() - reader.0.len()))
 }
 
-/// The one object that a text means: itself, in a list or a fence, or followed by what is none or
-/// by the same once more. An empty object counts only if no other one follows.
+/// The one object that a text means: itself, in a list or a fence, or followed by the same once more
+/// or by what holds no text, such as a token or brackets. What holds one may be the rest of the
+/// object. An empty object counts only if no other one follows.
 pub(crate) fn object(text: &str) -> Option<String> {
     let (mut rest, mut found) = (text, String::new());
     while let Some(start) = rest.find('{') {
+        if rest[..start].contains(['"', '\'']) {
+            return None;
+        }
         let (json, length) = value(&rest[start..])?;
         if !matches!(&*found, "" | "{}") && json != "{}" && json != found {
             return None;
@@ -54,7 +58,8 @@ pub(crate) fn object(text: &str) -> Option<String> {
     }
     let before = text.split('{').next()?.trim_start_matches("```").trim();
     let is_alone = matches!(before.trim_end_matches('['), "" | "json");
-    (is_alone && !found.is_empty()).then_some(found)
+    let is_whole = is_alone && !rest.contains(['"', '\'']);
+    (is_whole && !found.is_empty()).then_some(found)
 }
 
 struct Reader<'a>(&'a str);

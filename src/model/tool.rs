@@ -187,13 +187,14 @@ impl ToolCall {
 
     /// Replaces arguments that are [nearly an object](json::object), or a JSON text of one.
     pub(crate) fn mend(&mut self) {
+        if self.parsed().is_ok() {
+            return;
+        }
         let mut text = self.arguments.clone();
         while let Ok(inner) = serde_json::from_str(&text) {
             text = inner;
         }
-        if self.parsed().is_err()
-            && let Some(mended) = json::object(&text)
-        {
+        if let Some(mended) = json::object(&text) {
             self.arguments = mended;
         }
     }

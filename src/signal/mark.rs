@@ -23,13 +23,15 @@ const THOUGHTS: [[&str; 2]; 8] = [
 const CALL_TAGS: [&str; 6] = ["tool_", "_tool", "toolcall", "function", "invoke", "dsml"];
 /// Parts of those with results, which some models invent.
 const RESULT_TAGS: [&str; 3] = ["result", "response", "output"];
-/// What else begins one. The first one is of harmony without its marks, the last ones of Gemma.
-const CALLS: &str = "assistantcommentary functools[ Action: <|tool_call> <start_function_call>";
+/// What else begins one: in harmony without its marks, and in Gemma's templates.
+const CALLS: &str = "assistantcommentary <|tool_call> <start_function_call>";
 /// Tokens besides `<|…|>`.
 const TOKENS: &str = "<<SYS>> <</SYS>> <start_of_turn> <end_of_turn> [INST] [/INST] \
                       [SYSTEM_PROMPT] [/SYSTEM_PROMPT] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] \
                       [TOOL_CALLS] [/TOOL_CALLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CONTENT] \
-                      <pad> <bos> <eos> [EOS] [e~[ <turn|> <channel|> <tool_call|>";
+                      [e~[ <turn|> <channel|> <tool_call|>";
+/// Those that texts about models mention, so that they end nothing.
+const MENTIONED: &str = "<pad> <bos> <eos> [EOS]";
 
 /// DeepSeek's templates have full-width bars.
 const BARS: [char; 2] = ['|', '\u{ff5c}'];
@@ -97,9 +99,10 @@ static LITERALS: LazyLock<ByHead> = LazyLock::new(|| {
     let calls = calls.map(|call| (call, Mark::CallTag));
     let tokens = TOKENS.split_ascii_whitespace();
     let tokens = tokens.map(|token| (token, meaning(token)));
+    let mentioned = MENTIONED.split(' ').map(|token| (token, Mark::Other));
     let literals = thoughts.into_iter().flatten().chain(others);
     let mut by_head = ByHead::new();
-    for literal in literals.chain(calls).chain(tokens) {
+    for literal in literals.chain(calls).chain(tokens).chain(mentioned) {
         let head = head(literal.0).unwrap_or_default();
         by_head.entry(head).or_default().push(literal);
     }

@@ -104,7 +104,8 @@ pub(super) struct Scanner {
     begun: bool,
     /// Whether an opening tag of reasoning was in mid-line.
     mentioned: bool,
-    struck: bool,
+    /// Whether text precedes the open `<s>`.
+    struck: Option<bool>,
 }
 
 impl Scanner {
@@ -255,13 +256,22 @@ impl Scanner {
             Mark::Head if self.begun => self.over(end),
             Mark::Head | Mark::Other => Tag::Token(TokenKind::Hidden, end),
             Mark::End => self.end(end, view),
-            Mark::Strike if !self.begun => Tag::Token(TokenKind::Hidden, end),
             Mark::Strike => {
-                self.struck = true;
-                Tag::Text
+                self.struck = Some(self.begun);
+                match self.begun {
+                    true => Tag::Text,
+                    false => Tag::Token(TokenKind::Hidden, end),
+                }
             }
-            Mark::StrikeEnd if std::mem::take(&mut self.struck) => Tag::Text,
-            Mark::StrikeEnd => self.over(end),
+            Mark::StrikeEnd => match self.struck {
+                // The token that begins a reply has its counterpart at the end.
+                Some(false) if view.end() == end && !view.is_last() => Tag::Undecided,
+                Some(begun) if begun || view.end() != end => {
+                    self.struck = None;
+                    Tag::Text
+                }
+                _ => self.over(end),
+            },
         }
     }
 
@@ -334,7 +344,8 @@ impl Scanner {
         let text = view.text_from(self.at);
         let has_tools = !self.offer.tools.is_empty();
         // A first letter alone is not held back.
-        if (text.starts_with(['A', 'f']) || !self.begun && text.starts_with('a'))
+        if !self.begun
+            && text.starts_with('a')
             && (has_tools || text.len() > 1)
             && let tag @ (Tag::Token(..) | Tag::Undecided) = self.mark(view)
         {
@@ -385,8 +396,9 @@ impl Scanner {
         let span = Span::new(self.at, self.at + length);
         self.written.push(Written {
             span,
-            // Nothing is before JSON that is all of a reply.
-            is_marked: is_marked || !self.begun,
+            // JSON that a reply begins with is no example.
+            is_marked: is_marked
+                || !self.begun && matches!(view.byte(span.start), Some(b'{' | b'[')),
             calls,
         });
         Tag::Token(TokenKind::Call, span.end)

@@ -19,8 +19,10 @@ const HEAD_WORDS: usize = 6;
 const BODIES: [&str; 5] = ["{", "<parameter", "parameter name=", "<arg_key", "</"];
 /// How JSON with a call begins, in lists or not.
 const JSON: &str = r#"{"name" {"tool {"function {"action {"arg {"param {"input" {"type" {"id""#;
-/// How calls in Python begin, besides the names of tools.
-const PYTHON: &str = "print(default_api. default_api.";
+/// How other calls begin, besides the names of tools.
+const STARTS: &str = "print(default_api. default_api. functools[ Action:";
+/// What may follow a tool's name, besides numbers: the words of marks, and a method.
+const TAILS: &str = "call channel commentary constrain final json message";
 /// Keys of the tool's name, and of its arguments, in JSON.
 const NAMES: &str = "name tool tool_name function function_name action";
 const ARGUMENTS: &str = "arguments parameters input args params tool_input action_input";
@@ -38,7 +40,7 @@ pub(super) struct Written {
 }
 
 /// The offered tool that a model means: exactly this one, else the only one whose name is the last
-/// such word, without namespace, letter case, `-` and `_`.
+/// word before numbers and words of marks, without namespace, letter case, `-` and `_`.
 pub fn meant<'a>(asked: &str, tools: &'a [ToolSpec]) -> Option<&'a ToolSpec> {
     if let Some(spec) = tools.iter().find(|spec| spec.name == asked) {
         return Some(spec);
@@ -51,14 +53,19 @@ pub fn meant<'a>(asked: &str, tools: &'a [ToolSpec]) -> Option<&'a ToolSpec> {
         fitting.next().is_none().then_some(first)
     };
     let mut words = asked.rsplit(|c| !is_word(c));
-    words.find_map(|word| only(word).or_else(|| only(word.rsplit("__").next()?)))
+    let is_tail = |word: &str| {
+        let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+        is_number || TAILS.split(' ').any(|tail| tail == word)
+    };
+    let word = words.find(|word| only(word).is_some() || !is_tail(word))?;
+    only(word).or_else(|| only(word.rsplit("__").next()?))
 }
 
 /// Whether a text begins like a call without a mark: with JSON whose first key is that of a call, or
 /// with the name of a tool and its arguments; `None` if it may with more text.
 pub(super) fn begins_call(text: &str, tools: &[ToolSpec]) -> Option<bool> {
     let names = tools.iter().map(|spec| &*spec.name);
-    let mut starts = names.chain(["[", "{"]).chain(PYTHON.split(' '));
+    let mut starts = names.chain(["[", "{"]).chain(STARTS.split(' '));
     // Most lines begin with another letter.
     if starts.all(|start| begins(&text[..text.ceil_char_boundary(1)], start) == Some(false)) {
         return Some(false);
@@ -71,8 +78,8 @@ pub(super) fn begins_call(text: &str, tools: &[ToolSpec]) -> Option<bool> {
         Some(true) => begins(&inside[spec.name.len()..], "("),
         other => other,
     });
-    let spaces = PYTHON.split(' ').map(|start| begins(inside, start));
-    let mut fits = json.chain(named).chain(spaces);
+    let others = STARTS.split(' ').map(|start| begins(inside, start));
+    let mut fits = json.chain(named).chain(others);
     let may_fit = fits.clone().any(|fits| fits.is_none());
     match fits.any(|fits| fits == Some(true)) {
         false if may_fit && head.len() == text.len() => None,

@@ -456,6 +456,13 @@ fn malformed_replies_are_classified() {
 }
 
 #[test]
+fn an_error_quotes_a_part_of_a_long_text() {
+    let text = "no ".repeat(1 << 20);
+    let fault = read(Dialect::OpenAi, [text.as_bytes()], Bounds::default()).1;
+    assert!(fault.unwrap_err().detail.len() < 9_000);
+}
+
+#[test]
 fn an_error_in_a_stream_has_the_policy_of_its_status_until_content_arrives() {
     const BUSY: &str = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
     const START: &str = "data: {\"type\":\"message_start\",\"message\":{\"role\":\"assistant\",\"usage\":{\"input_tokens\":5}}}\n\n";

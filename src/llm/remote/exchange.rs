@@ -138,8 +138,10 @@ impl Exchange {
         let limits = fault::limits(response.headers());
         self.ready.extend(limits.map(Delta::Limits).map(Ok));
         if !response.status().is_success() {
+            // The sum of what is sent and received; other vendors' headers limit each by itself.
+            let limit = response.headers().get("x-ratelimit-limit-tokens");
+            let limit = limit.and_then(|told| told.to_str().ok()?.parse::<u64>().ok());
             let mut fault = refusal(response, shared).await;
-            let limit = limits.and_then(|limits| limits.tokens.limit);
             let input = estimate_usage(&request, &[]).input_tokens;
             if fault.code == FaultCode::RateLimited
                 && let Some(limit) = limit.filter(|limit| *limit < input)

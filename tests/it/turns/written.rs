@@ -325,6 +325,8 @@ fn odd_calls_are_mended_before_they_are_recorded() {
         ("search", r#"{"n":5}{"n":6}"#),
         ("search", r#""five""#),
         ("search_all", "{}"),
+        ("search.delete", "{}"),
+        ("search", r#"{"n":5}, "m":6}"#),
         ("sea rch", "{}"),
     ] {
         let mut play = Play::asked(policy());

@@ -107,6 +107,11 @@ async fn a_request_larger_than_the_limit_does_not_wait() {
             "{fault}"
         );
     }
+    // A limit on what is received says nothing about what is sent.
+    let headers = "anthropic-ratelimit-output-tokens-limit: 9\r\n";
+    let server = Server::new(&[Answer::of(429, headers, &["slow down"])]);
+    let fault = end(&remote(Dialect::Anthropic, &server)).await;
+    assert_eq!(fault.unwrap_err().code.as_str(), "rate_limited");
 }
 
 #[tokio::test]

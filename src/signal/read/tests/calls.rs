@@ -212,6 +212,18 @@ fn an_answer_may_show_a_call() {
             format!("{fenced}\nor\n{fenced}\nThat is all."),
         ),
         (
+            "a line of advice",
+            "Next.\nAction: use code_search.".to_owned(),
+        ),
+        (
+            "a function that is named",
+            "code_search(query=\"x\") finds it.".to_owned(),
+        ),
+        (
+            "an invented result",
+            format!("<tool_response>{BARE}</tool_response>"),
+        ),
+        (
             "bare, of no offered tool",
             BARE.replace("code_search", "Bern"),
         ),

@@ -60,6 +60,30 @@ fn tokens_of_chat_templates_are_no_text() {
         ),
         ("its beginning first", "<|begin_of_text|>Done.", "Done."),
         ("the user's turn first", "<|im_start|>user\nAnd?", ""),
+        ("at both ends", "<s>Done.</s>", "Done."),
+        ("struck at the beginning", "<s>Old</s> new.", "Old</s> new."),
+        (
+            "struck at the end",
+            "New, not <s>old</s>",
+            "New, not <s>old</s>",
+        ),
+        ("padding", "Done.<pad><pad><eos>", "Done."),
+        (
+            "mentioned",
+            "An <eos> ends it. So be it.",
+            "An  ends it. So be it.",
+        ),
+        ("MiniMax's", "Done.[e~[\n]~b]user\nAnd?", "Done."),
+        (
+            "a thought of Gemma 4",
+            "<|channel>thought\nhm <channel|>Done.<turn|>",
+            "Done.",
+        ),
+        (
+            "a thought of Seed",
+            "<seed:think>hm</seed:think>Done.",
+            "Done.",
+        ),
         (
             "around the answer",
             "<|begin_of_box|>42<|end_of_box|> it is.",
