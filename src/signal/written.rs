@@ -22,7 +22,7 @@ const JSON: &str = r#"{"name" {"tool {"function {"action {"arg {"param {"input" 
 /// How other calls begin, besides the names of tools.
 const STARTS: &str = "print(default_api. default_api. functools[ Action:";
 /// What may follow a tool's name, besides numbers: the words of marks, and a method.
-const TAILS: &str = "call channel commentary constrain final json message";
+const TAILS: &str = "analysis call channel commentary constrain final json message";
 /// Keys of the tool's name, and of its arguments, in JSON.
 const NAMES: &str = "name tool tool_name function function_name action";
 const ARGUMENTS: &str = "arguments parameters input args params tool_input action_input";

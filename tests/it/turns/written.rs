@@ -303,6 +303,7 @@ fn odd_calls_are_mended_before_they_are_recorded() {
         ("Gemini's", "default_api.search", "{}", "{}"),
         ("a number", "functions.search:0", "{}", "{}"),
         ("harmony's marks", "search<|channel|>commentary", "{}", "{}"),
+        ("its reasoning", "search<|channel|>analysis", "{}", "{}"),
     ] {
         let mut play = Play::asked(policy());
         play.calls("", vec![call_with("c", asked, arguments)]);
