@@ -80,7 +80,7 @@ fn plan(draft: &Draft<'_>, before: AmountBudget, model: &str) -> Option<Compacti
     if query.compactions >= MOST || failed_just_now || guard::spent(draft).is_some() {
         return None;
     }
-    let (part, messages) = choose(&draft.transcript(), sizes(draft, before, model))?;
+    let (part, messages) = choose(&draft.transcript, sizes(draft, before, model))?;
     Some(Compacting {
         number: query.compactions + 1,
         attempt: query.compaction_attempt.next(),
@@ -106,13 +106,12 @@ fn sizes(draft: &Draft<'_>, used: AmountBudget, model: &str) -> Sizes {
 }
 
 pub(super) fn begin(mut draft: Draft<'_>, what: Compacting) -> Decision {
-    let transcript = draft.transcript();
     let Sizes { window, summary } = sizes(&draft, what.before, &what.model);
     // Leaves room for the instruction, the frame and the reply, and more after a wrong estimate.
     let share = if what.turn_attempt.is_some() { 2 } else { 3 };
     let room = window / 4 * share;
     let room = room.saturating_sub(summary + rendering::INSTRUCTION.len());
-    let part = transcript.range(what.messages);
+    let part = draft.transcript.range(what.messages);
     let text = rendering::rendered(part, summary, room);
     let model = what.model.as_str().into();
     let token = draft.next_turn_token(what.attempt);

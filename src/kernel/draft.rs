@@ -3,7 +3,7 @@
 //! Every flow takes the draft by value and returns the [`Decision`], so nothing can be decided
 //! after the end of the query.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     calls,
@@ -25,6 +25,8 @@ pub(super) struct Draft<'a> {
     pub session: &'a Session,
     pub now: DecisionContext,
     pub query: Query,
+    /// As the records leave it.
+    pub transcript: Transcript,
     pub records: Vec<Record>,
     effects: Vec<Effect>,
     /// Tools that the records add to the session's list.
@@ -37,6 +39,7 @@ impl<'a> Draft<'a> {
             session,
             now,
             query: query.clone(),
+            transcript: session.transcript().clone(),
             records: Vec::new(),
             effects: Vec::new(),
             added: Vec::new(),
@@ -66,24 +69,15 @@ impl<'a> Draft<'a> {
 
     pub(super) fn emit_in(&mut self, turn: Option<Turn>, fact: impl Into<Fact>) {
         let record = Record::new(self.now.at, Some(self.query.id), turn, fact);
-        self.query.evolve(&record);
+        self.transcript.evolve(&mut self.query, &record);
         self.records.push(record);
     }
 
-    /// The transcript after this decision.
-    pub(super) fn transcript(&self) -> Transcript {
-        let mut then = Cow::Borrowed(self.session);
-        for record in &self.records {
-            then.to_mut().evolve(record);
-        }
-        then.transcript().clone()
-    }
-
-    /// Characters of [`Self::transcript`] and of pending steering.
+    /// Characters of the transcript and of pending steering.
     pub(super) fn transcript_chars(&self) -> usize {
         let steers = self.query.steers.iter();
         let steers = steers.map(|steer| steer.text.chars().count());
-        self.transcript().chars() + steers.sum::<usize>()
+        self.transcript.chars() + steers.sum::<usize>()
     }
 
     pub(super) fn token(&self, attempt: Attempt) -> CallToken {

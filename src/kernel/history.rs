@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     model::{
-        AnswerOptions, ImportedMessage, Message, Outcome, Part, Role, Speaker, ToolResult,
+        AnswerOptions, ImportedMessage, Message, Outcome, Part, Record, Role, Speaker, ToolResult,
         ToolStatus, ToolTrust,
         command::Author,
-        record::{MessageRange, Replied, Steered},
+        record::{BudgetFact, Fact, LlmFact, MessageRange, Replied, Steered, TurnFact},
     },
     signal::escape,
 };
 
-use super::{guidance, phase::ToolSlot};
+use super::{guidance, phase::ToolSlot, query::Query};
 
 /// The messages so far. Clones share them until the next change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,28 @@ pub struct Transcript {
 }
 
 impl Transcript {
+    /// Both change together: what a record means to one depends on the other.
+    pub(super) fn evolve(&mut self, query: &mut Query, record: &Record) {
+        match &record.fact {
+            Fact::Turn(TurnFact::Started(started)) => {
+                query.steers.iter().for_each(|steered| self.steer(steered));
+                started.guidance.iter().for_each(|text| self.guide(text));
+            }
+            Fact::Turn(TurnFact::Replied(replied)) => self.reply(replied),
+            Fact::Llm(LlmFact::PrefixBroken(broken)) => self.drop_opaque(broken.messages),
+            Fact::Budget(BudgetFact::ContextCompacted(compacted)) => {
+                self.compact(compacted.messages, &compacted.summary);
+            }
+            _ => {}
+        }
+        query.evolve(record);
+        if let Fact::Tool(_) = record.fact
+            && query.calls_complete()
+        {
+            self.results(query.step.slots());
+        }
+    }
+
     /// Messages, oldest first.
     pub fn messages(&self) -> &Arc<Vec<Arc<Message>>> {
         &self.messages
@@ -53,7 +75,7 @@ impl Transcript {
     }
 
     /// Replaces messages, which must all precede the running query or all follow its question.
-    pub(super) fn compact(&mut self, range: MessageRange, summary: &str) {
+    fn compact(&mut self, range: MessageRange, summary: &str) {
         let MessageRange { from, to } = range;
         if range.is_empty() || to > self.messages.len() {
             return;
@@ -80,7 +102,7 @@ impl Transcript {
     }
 
     /// Drops the opaque parts of the first messages.
-    pub(super) fn drop_opaque(&mut self, count: usize) {
+    fn drop_opaque(&mut self, count: usize) {
         let first = Arc::make_mut(&mut self.messages).iter_mut().take(count);
         for message in first.filter(|message| message.parts.iter().any(is_opaque)) {
             self.chars -= chars(&message.parts);
@@ -149,7 +171,7 @@ impl Transcript {
         }
     }
 
-    pub(super) fn steer(&mut self, steered: &Steered) {
+    fn steer(&mut self, steered: &Steered) {
         let role = match steered.author {
             Author::User => Role::User,
             Author::Operator => Role::Guidance,
@@ -158,11 +180,11 @@ impl Transcript {
     }
 
     /// The caller has already quoted foreign words in `text`.
-    pub(super) fn guide(&mut self, text: &str) {
+    fn guide(&mut self, text: &str) {
         self.push(Message::text(Role::Guidance, text));
     }
 
-    pub(super) fn reply(&mut self, replied: &Replied) {
+    fn reply(&mut self, replied: &Replied) {
         self.share(Arc::clone(&replied.message));
     }
 
@@ -175,7 +197,7 @@ impl Transcript {
         }
     }
 
-    pub(super) fn results(&mut self, slots: &[ToolSlot]) {
+    fn results(&mut self, slots: &[ToolSlot]) {
         let parts = slots.iter().filter_map(|slot| {
             let result = slot.result()?;
             Some(Part::ToolResult(ToolResult {

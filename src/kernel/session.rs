@@ -31,8 +31,8 @@ use crate::model::{
     AnswerOptions, By, FaultCode, Import, Outcome, ProfileName, QueryId, Record, SessionKey,
     SignalType, Timestamp, ToolCall, Turn, Usage,
     record::{
-        Accepted, AddedTool, AgentFact, BudgetFact, ControlFact, Ending, Fact, InboxPosition,
-        LlmFact, Noted, Opened, QueryFact, SessionFact, Steered, TurnFact, TurnMode,
+        Accepted, AddedTool, AgentFact, ControlFact, Ending, Fact, InboxPosition, LlmFact, Noted,
+        Opened, QueryFact, SessionFact, Steered, TurnFact, TurnMode,
     },
 };
 
@@ -402,39 +402,18 @@ impl Session {
         let Phase::Running(query) = &mut self.phase else {
             return;
         };
-        if let Fact::Turn(TurnFact::Started(started)) = &record.fact {
-            for steered in &query.steers {
-                self.transcript.steer(steered);
-            }
-            for text in &started.guidance {
-                self.transcript.guide(text);
-            }
-        }
-        if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact {
-            // Valid until the reply is part of the conversation.
-            if let Some(sent) = query.sent.filter(|_| !replied.estimated) {
-                self.calibration.learn(sent, replied.usage.input_tokens);
-            }
-            self.transcript.reply(replied);
-        }
-        if let Fact::Llm(LlmFact::PrefixBroken(broken)) = &record.fact {
-            self.transcript.drop_opaque(broken.messages);
-        }
-        if let Fact::Budget(BudgetFact::ContextCompacted(compacted)) = &record.fact {
-            let transcript = &mut self.transcript;
-            transcript.compact(compacted.messages, &compacted.summary);
+        // Valid until the reply is part of the conversation.
+        if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact
+            && let Some(sent) = query.sent.filter(|_| !replied.estimated)
+        {
+            self.calibration.learn(sent, replied.usage.input_tokens);
         }
         if let Fact::Control(ControlFact::Steered(steered)) = &record.fact
             && let Some(key) = &steered.idempotency_key
         {
             self.keys.remember(key, query.id, &steered.text, None);
         }
-        query.evolve(record);
-        if let Fact::Tool(_) = record.fact
-            && query.calls_complete()
-        {
-            self.transcript.results(query.step.slots());
-        }
+        self.transcript.evolve(query, record);
     }
 
     fn accept(&mut self, query: Option<QueryId>, accepted: Arc<Accepted>, at: Timestamp) {
