@@ -119,7 +119,7 @@ impl KeyFile {
         }
     }
 
-    /// Applies `change` to the keys under the lock, and writes them unless it fails. Creates the
+    /// Applies `change` to the keys under the lock, and writes them unless `change` fails. Creates the
     /// directory if necessary.
     ///
     /// # Errors
@@ -137,7 +137,7 @@ impl KeyFile {
         Ok(changed)
     }
 
-    /// Reads the key for operators' requests to a server without keys, from `admin.key` in the data
+    /// Reads the key that operators use while the server has no keys, from `admin.key` in the data
     /// directory. Creates it if necessary.
     ///
     /// # Errors
@@ -178,14 +178,14 @@ impl KeyFile {
     /// Opens the file if it exists and only the user of this process and root can have written it.
     fn open(&self) -> Result<Option<File>, FileError> {
         match File::open(&self.path) {
-            Ok(file) => self.check_owner(&file).map(|()| Some(file)),
+            Ok(file) => self.check_access(&file).map(|()| Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.error_with(error)),
         }
     }
 
     /// Checks that only the user of this process and root can have written the file.
-    fn check_owner(&self, file: &File) -> Result<(), FileError> {
+    fn check_access(&self, file: &File) -> Result<(), FileError> {
         let directory = fs::metadata(&self.directory);
         // In a sticky directory another user can only add files of their own, and the check of the
         // file's owner refuses those.

@@ -337,7 +337,7 @@ impl Meter {
             }
             _ => return,
         };
-        // The kinds of a family of facts without its name.
+        // `tool.started` counts as `started` of its family.
         family.add(kind.split_once('.').map_or(kind, |(_, kind)| kind), 1);
     }
 

@@ -10,7 +10,7 @@ use super::ProviderModel;
 use crate::model::{Day, NanoUsd, Price, Retirement};
 
 impl ProviderModel {
-    /// The price; `None` unless both `input` and `output` are set.
+    /// The price; `None` unless both `input` and `output` are set, here and in each tier.
     pub fn price(&self) -> Option<Price> {
         let price = |[input, cached, cache_write, output]: [Option<NanoUsd>; 4]| {
             Some(Price {
@@ -154,6 +154,7 @@ impl Prices {
     /// end in `*`, and that of its name without a date.
     pub fn entries(&self, model: &str) -> Vec<ProviderModel> {
         let undated = undated(model);
+        // 0: exactly this name; 1: by `*`; 2: the undated name.
         let rank = |name: &str| match name.strip_suffix('*') {
             _ if name == model => Some(0),
             Some(stem) => model.starts_with(stem).then_some(1),
@@ -191,7 +192,11 @@ fn check(entry: &ProviderModel) -> Result<(), String> {
     let rates = [entry.input, entry.cached, entry.cache_write, entry.output];
     let is_priced = rates.iter().any(Option::is_some) || !entry.tiers.is_empty();
     if is_priced && entry.price().is_none() {
-        let missing = entry.input.map_or("input", |_| "output");
+        let missing = match (entry.input, entry.output) {
+            (None, _) => "input",
+            (_, None) => "output",
+            _ => "input` or `output` of a tier",
+        };
         return Err(format!("is invalid: `{name}`: missing field `{missing}`"));
     }
     match &entry.retires {

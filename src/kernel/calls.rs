@@ -68,7 +68,8 @@ pub(super) fn mend(parts: &mut [Part], tools: &[ToolSpec]) {
     }
 }
 
-/// Cuts these ranges out of a reply's text, and the parts that are blank then.
+/// Cuts these ranges, sorted offsets into the joined text parts, out of a reply, and the parts that
+/// are blank then.
 pub(super) fn cut(parts: &mut Vec<Part>, cuts: &[Range<usize>]) {
     let mut at = 0;
     parts.retain_mut(|part| {

@@ -31,8 +31,6 @@ pub(super) fn finish_now(mut draft: Draft<'_>, by: By) -> Decision {
     end(draft, Ending::Finished)
 }
 
-/// Fails a query that exceeded its budget by the supervisor's count. A sub-agent may end first,
-/// because its usage counts; a second violation cuts that wait short.
 /// Ends the query, after its sub-agents if any run. A second call no longer waits for them.
 pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
     retry::count_cut_off(&mut draft);

@@ -155,7 +155,7 @@ fn cause(draft: &Draft<'_>) -> Option<FallbackCause> {
             Some(FallbackCause::LowConfidence)
         }
         Some(_) => None,
-        None if query.is_paused() || is_kept(query, policy) => None,
+        None if query.reply_goes_on() || is_kept(query, policy) => None,
         None => {
             let silent = query.signals.turns_without_signal();
             let silent = silent.saturating_sub(query.silence_mark);

@@ -60,7 +60,7 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     if mode == TurnMode::Last {
         notes.push(guidance::last_turn(max_turns));
     }
-    if notes.is_empty() && !draft.query.is_paused() && ends_with_the_assistant(&draft) {
+    if notes.is_empty() && !draft.query.reply_goes_on() && ends_with_the_assistant(&draft) {
         notes.push(guidance::CONTINUE.into());
     }
     let estimate = context::estimate(&draft, &notes);

@@ -91,7 +91,7 @@ impl Transcript {
 
     /// How many messages to send without their opaque parts, after the provider has refused some:
     /// those before the running query, or all if these have none. `None` if no message has any.
-    pub(super) fn refused(&self) -> Option<usize> {
+    pub(super) fn count_to_strip(&self) -> Option<usize> {
         let has = |message: &Arc<Message>| message.parts.iter().any(is_opaque);
         let (earlier, current) = self.messages.split_at(self.query_start);
         match (earlier.iter().any(has), current.iter().any(has)) {

@@ -158,7 +158,7 @@ pub(super) struct Inheritance {
 
 impl Query {
     /// Whether the reply goes on when it is sent back.
-    pub(super) fn is_paused(&self) -> bool {
+    pub(super) fn reply_goes_on(&self) -> bool {
         self.current.stop == Some(StopReason::Paused)
     }
 

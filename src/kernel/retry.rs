@@ -28,7 +28,7 @@ pub(super) fn failed(
 ) -> Decision {
     let usage = used(&draft, &fault, usage);
     if fault.code == FaultCode::ThinkingRefused
-        && let Some(messages) = draft.session.transcript().refused()
+        && let Some(messages) = draft.transcript.count_to_strip()
     {
         spent(&mut draft, token.attempt, fault.clone(), usage);
         draft.emit(LlmFact::PrefixBroken(PrefixBroken {

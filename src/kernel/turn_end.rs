@@ -38,13 +38,13 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         parts: reply.parts,
     };
     let tools = draft.query.tools(draft.policy());
-    // Beside calls of its own, a reply has none in its text.
-    let readable = match message.calls().next() {
+    // Calls in the text count only if the reply has no others.
+    let callable = match message.calls().next() {
         Some(_) => Arc::default(),
         None => Arc::clone(&tools),
     };
     let is_text = draft.query.options().format.is_text();
-    let read = signal::read_reply(&whole(&message), readable, is_text, draft.now.at);
+    let read = signal::read_reply(&whole(&message), callable, is_text, draft.now.at);
     if !read.cuts.is_empty() {
         calls::cut(&mut message.parts, &read.cuts);
     }
@@ -170,7 +170,7 @@ fn apply(
     let told_why = rejection.is_some();
     notes.extend(rejection.map(|told| told.to_string()));
     let verdict = match draft.query.options().is_task {
-        true if draft.query.is_paused() => verdict,
+        true if draft.query.reply_goes_on() => verdict,
         true if draft.query.texts.is_empty() => Verdict::EmptyAnswer,
         true => Verdict::Answered,
         false => verdict,
@@ -241,7 +241,7 @@ fn empty(draft: &Draft<'_>) -> &'static str {
 }
 
 /// Replaces a verdict by another turn: a paused reply goes on, a truncated one is no answer, nor is
-/// one with a call that was written as text, and pending steering precedes a missing signal. A
+/// one with a call that was written as text, while the model is still told so, and pending steering precedes a missing signal. A
 /// `TurnPolicy` cannot start a sub-agent beyond the limits.
 fn deferred(draft: &Draft<'_>, turn: &TurnEnd<'_>, verdict: Verdict) -> Verdict {
     let cut = draft.query.current.stop == Some(StopReason::MaxTokens);
@@ -250,12 +250,14 @@ fn deferred(draft: &Draft<'_>, turn: &TurnEnd<'_>, verdict: Verdict) -> Verdict 
     let steered = !draft.query.steers.is_empty();
     let current = &draft.query.current;
     let told = current.rejection.is_some() && draft.query.rejections <= REJECTION_NOTES;
-    let missed = told && current.missed_call;
+    let told_of_missed_call = told && current.missed_call;
     match verdict {
-        _ if draft.query.is_paused() && normal => Verdict::Next,
-        Verdict::Answered if draft.query.is_paused() => Verdict::ForcedByBudget,
-        Verdict::Answered if (cut || missed) && normal => Verdict::Next,
-        Verdict::AskForSignal if missed || cut || steered => Verdict::Next,
+        _ if draft.query.reply_goes_on() && normal => Verdict::Next,
+        Verdict::Answered if draft.query.reply_goes_on() && turn.mode != TurnMode::Signal => {
+            Verdict::ForcedByBudget
+        }
+        Verdict::Answered if (cut || told_of_missed_call) && normal => Verdict::Next,
+        Verdict::AskForSignal if told_of_missed_call || cut || steered => Verdict::Next,
         Verdict::Delegate if !(turn.delegation && delegates) => Verdict::NextWithoutDelegation,
         other => other,
     }

@@ -233,8 +233,8 @@ fn blocks(content: &Value) -> Vec<Value> {
     }
 }
 
-/// Checks that each thinking block is as it was, after what it was, and that none is missing
-/// between others. Returns what the next one is bound to. Blocks of other models are ignored.
+/// Checks that each thinking block is unchanged and follows the same conversation, and that none is
+/// missing between others. Returns what the next one is bound to. Blocks of other models are ignored.
 fn verify(body: &Value) -> Result<Bound, String> {
     let (mut bound, body) = Bound::begin(body, "system");
     let drops = body["thinking"]["block_binding"]["prefix_mismatch_behavior"] == "drop_block";

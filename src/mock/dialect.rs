@@ -43,7 +43,8 @@ pub(super) struct Facts {
     pub(super) filter_refuses: bool,
     /// Checks the id of a call.
     pub(super) id: fn(&mut Check, &str),
-    /// The vendor's words about a call without a result; `{at}` is its message, counted from 0.
+    /// The vendor's words about a call without a result; `{at}` is its message, counted from 0, and
+    /// `{id}` the call.
     pub(super) unanswered: &'static str,
     /// Those about a result without a call.
     pub(super) unasked: &'static str,

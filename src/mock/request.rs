@@ -126,7 +126,7 @@ pub(super) enum Part<'a> {
     Call {
         id: &'a str,
         name: &'a str,
-        /// Whether the arguments are.
+        /// Whether the arguments are JSON.
         is_valid: bool,
     },
     /// The result of a call with this id.

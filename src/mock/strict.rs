@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::request::text;
 use crate::model::hex;
 
-/// Fewest tokens that are cached.
+/// The shortest prompt that is cached, in tokens.
 const LEAST: usize = 1_024;
 /// OpenAI's cache counts in units of so many tokens.
 const UNIT: usize = 128;
@@ -17,8 +17,8 @@ const UNIT: usize = 128;
 const LOOKBACK: usize = 20;
 /// Prefixes to remember; then all are forgotten.
 const MOST: usize = 1 << 18;
-/// An estimate, as everywhere in this server.
-const BYTES: usize = 4;
+/// Bytes per token: an estimate, as everywhere in this server.
+const BYTES_PER_TOKEN: usize = 4;
 const MARKS: [&str; 2] = ["cache_control", "prompt_cache_breakpoint"];
 const PROMPT: [&str; 6] = [
     "model",
@@ -109,7 +109,7 @@ impl Cache {
                 part => prompt += &part.to_string(),
             }
         }
-        let units = prompt.as_bytes().chunks_exact(UNIT * BYTES);
+        let units = prompt.as_bytes().chunks_exact(UNIT * BYTES_PER_TOKEN);
         self.count(units.map(|unit| (unit.to_vec(), true)))
     }
 
@@ -137,10 +137,10 @@ impl Cache {
         for (part, is_marked) in parts {
             digest.update(&part);
             bytes += part.len();
-            if is_marked && bytes >= LEAST * BYTES {
+            if is_marked && bytes >= LEAST * BYTES_PER_TOKEN {
                 marks.push(prefixes.len());
             }
-            prefixes.push((digest.clone().finalize().into(), bytes / BYTES));
+            prefixes.push((digest.clone().finalize().into(), bytes / BYTES_PER_TOKEN));
         }
         let near = marks
             .iter()

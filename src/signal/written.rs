@@ -66,8 +66,8 @@ pub fn meant<'a>(asked: &str, tools: &'a [ToolSpec]) -> Option<&'a ToolSpec> {
 pub(super) fn begins_call(text: &str, tools: &[ToolSpec]) -> Option<bool> {
     let names = tools.iter().map(|spec| &*spec.name);
     let mut starts = names.chain(["[", "{"]).chain(STARTS.split(' '));
-    // Most lines begin with another letter.
-    if starts.all(|start| begins(&text[..text.ceil_char_boundary(1)], start) == Some(false)) {
+    // Most lines begin otherwise.
+    if starts.all(|start| begins(&text[..text.ceil_char_boundary(8)], start) == Some(false)) {
         return Some(false);
     }
     let head = &text[..text.floor_char_boundary(64)];

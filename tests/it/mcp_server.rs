@@ -540,11 +540,11 @@ async fn call_that_needs_approval_waits_on_a_server_and_is_refused_on_a_pipe() {
     let (client, ending, served) = piped(server.oracle()).await;
     let other = call("ask", json!({"question": "write it", "session": "other"}));
     assert_eq!(text(&client.call_tool(other).await.unwrap()), "Done.");
-    let texts = client.service().texts();
-    assert!(
-        texts.iter().any(|text| text.contains("was refused")),
-        "{texts:?}"
-    );
+    let is_told = |client: &Client| {
+        let texts = client.service().texts();
+        texts.iter().any(|text| text.contains("was refused"))
+    };
+    until("the refusal is told", async || is_told(&client)).await;
     assert_eq!(tool.started(), 1, "not called again");
     ending.cancel();
     served.await.unwrap();

@@ -227,10 +227,12 @@ impl CallTask {
                     } else {
                         "`model.first_token_deadline` and "
                     };
-                    let detail = format!(
-                        "the model's reply was not complete within {whole:?}; if it needs longer, \
-                         raise {first}`model.total_deadline`"
-                    );
+                    let mut detail = format!("the model's reply was not complete within {whole:?}");
+                    if whole == settings.total {
+                        let advice =
+                            format!("; if it needs longer, raise {first}`model.total_deadline`");
+                        detail.push_str(&advice);
+                    }
                     Err(Fault::permanent(FaultCode::TotalTimeout, detail))
                 }
                 None if begun => {

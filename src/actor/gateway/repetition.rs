@@ -12,8 +12,8 @@ const STRIDE: usize = 1 << 10;
 const BLOCK: usize = 2 << 10;
 /// Bytes that must recur before all of the text is compared.
 const NEEDLE: usize = 256;
-/// Bytes that a text may repeat itself; words on one line and blanks, which no table or file
-/// repeats, may do so less.
+/// For how many bytes a text may repeat itself. Words on one line, and blanks, get less: tables and
+/// files do not repeat them.
 const LONGEST: usize = 64 << 10;
 const LONGEST_WORDS: usize = 16 << 10;
 const LONGEST_BLANKS: usize = 4 << 10;
@@ -46,8 +46,8 @@ impl RepetitionDetector {
         let tail = &*self.tail;
         // The needle may overlap its earlier occurrence.
         let end = &tail[tail.len().checked_sub(NEEDLE + BLOCK)?..];
-        let before = memmem::rfind(&end[..end.len() - 1], &end[BLOCK..])?;
-        let block = BLOCK - before;
+        let earlier = memmem::rfind(&end[..end.len() - 1], &end[BLOCK..])?;
+        let block = BLOCK - earlier;
         let longest = allowed(&end[end.len() - block..]);
         let tail = &tail[tail.len().checked_sub(longest)?..];
         // Twice the block has all its words, wherever it begins.

@@ -113,10 +113,11 @@ impl Query {
         let opaque = |part: &Part| matches!(part, Part::Opaque(_));
         let thought = message.texts().next().is_some() || message.parts.iter().any(opaque);
         let spent = replied.usage.output_tokens >= REASONED;
-        let says_nothing = replied.text.is_empty() && self.current.calls == 0;
+        let says_nothing = replied.signal == SignalPresence::Absent
+            && replied.text.is_empty()
+            && self.current.calls == 0;
         self.current.reasoned = says_nothing && (thought || spent);
-        let silent = replied.signal == SignalPresence::Absent && self.mode != TurnMode::Signal;
-        let empty = silent && replied.text.is_empty() && self.current.calls == 0;
+        let empty = says_nothing && self.mode != TurnMode::Signal;
         self.empty_replies = if empty { self.empty_replies + 1 } else { 0 };
         if !replied.text.is_empty() {
             let text = Arc::clone(&replied.text);

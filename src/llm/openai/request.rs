@@ -121,7 +121,7 @@ pub(in crate::llm) fn conversation(
     let prompt = match &*request.system {
         "" => String::new(),
         prompt => {
-            let prompt = Value::from(prompt);
+            let prompt = serde_json::to_string(prompt)?;
             format!("{{\"role\":\"{role}\",\"content\":{prompt}}},")
         }
     };
