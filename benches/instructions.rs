@@ -73,43 +73,43 @@ const fn case(
 
 /// Instructions per turn, unless the name says what else.
 const CASES: &[Case] = &[
-    case("memory, whole", 139_000, QUERIES, |n| {
+    case("memory, whole", 169_000, QUERIES, |n| {
         queries(Stored::Memory, Seen::Answer, n)
     }),
-    case("memory, streamed", 245_000, QUERIES, |n| {
+    case("memory, streamed", 326_000, QUERIES, |n| {
         queries(Stored::Memory, Seen::All, n)
     }),
     case("sqlite, whole", 590_000, QUERIES, |n| {
         queries(Stored::Sqlite, Seen::Answer, n)
     }),
-    case("sqlite, streamed", 699_000, QUERIES, |n| {
+    case("sqlite, streamed", 770_000, QUERIES, |n| {
         queries(Stored::Sqlite, Seen::All, n)
     }),
-    case("openai, after 1 KB", 314_000, (20, 1), |n| {
+    case("openai, after 1 KB", 439_000, (20, 1), |n| {
         history(Dialect::OpenAi, 1 << 10, n)
     }),
-    case("openai, after 10 KB", 334_000, (20, 1), |n| {
+    case("openai, after 10 KB", 456_000, (20, 1), |n| {
         history(Dialect::OpenAi, 10 << 10, n)
     }),
-    case("openai, after 100 KB", 493_000, (20, 1), |n| {
+    case("openai, after 100 KB", 625_000, (20, 1), |n| {
         history(Dialect::OpenAi, 100 << 10, n)
     }),
-    case("openai, after 1 MB", 2_200_000, (20, 1), |n| {
+    case("openai, after 1 MB", 2_440_000, (20, 1), |n| {
         history(Dialect::OpenAi, 1 << 20, n)
     }),
-    case("anthropic, after 1 KB", 337_000, (20, 1), |n| {
+    case("anthropic, after 1 KB", 453_000, (20, 1), |n| {
         history(Dialect::Anthropic, 1 << 10, n)
     }),
-    case("anthropic, after 1 MB", 2_350_000, (20, 1), |n| {
+    case("anthropic, after 1 MB", 2_590_000, (20, 1), |n| {
         history(Dialect::Anthropic, 1 << 20, n)
     }),
-    case("session's turn 10", 342_000, (20, 1), |n| later(10, n)),
-    case("session's turn 100", 410_000, (20, 1), |n| later(100, n)),
+    case("session's turn 10", 464_000, (20, 1), |n| later(10, n)),
+    case("session's turn 100", 532_000, (20, 1), |n| later(100, n)),
     case("session's turn 1,000", 1_150_000, (20, 1), |n| {
         later(1_000, n)
     }),
-    case("kernel: a reply", 45_100, (100, 1), kernel),
-    case("signal of a reply", 20_700, (100, 1), signals),
+    case("kernel: a reply", 67_100, (100, 1), kernel),
+    case("signal of a reply", 40_400, (100, 1), signals),
     case("classification", 132_000, (100, 1), classification),
     case(
         "encoding of a turn's records",

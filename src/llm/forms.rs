@@ -8,11 +8,11 @@ use std::{collections::HashMap, sync::Arc};
 use parking_lot::Mutex;
 
 use crate::{
-    llm::{Request, fault::Words},
+    llm::{Request, fault::Words, wire},
     model::{Fault, FaultCode, Message, Part, Role, ToolCall},
 };
 
-/// Models with a form of their own; more are learned anew.
+/// Most models remembered; beyond that, all are forgotten.
 const MOST: usize = 1024;
 
 /// The form of each model's calls.
@@ -66,8 +66,9 @@ pub(super) struct Forms {
     pub(super) no_system: bool,
     /// The output limit has the name that is not the usual one at this host.
     pub(super) other_limit: bool,
-    /// It does not know these fields.
+    /// It does not know `stream_options`.
     pub(super) no_stream_options: bool,
+    /// It does not know `store`.
     pub(super) no_store: bool,
 }
 
@@ -104,7 +105,7 @@ impl Forms {
         if self.no_tools {
             request.tools = Arc::default();
         }
-        if self.no_system {
+        if self.no_system && !request.system.is_empty() {
             let prompt = Message::text(Role::User, &*std::mem::take(&mut request.system));
             messages.insert(0, prompt.into());
         }
@@ -114,12 +115,14 @@ impl Forms {
 
     fn message(self, message: &Message) -> Message {
         let role = match message.role {
-            Role::System if !self.no_system => Role::System,
+            Role::System | Role::Guidance if !self.no_system => message.role,
             Role::Tool if !self.no_tools => Role::Tool,
             Role::Assistant => Role::Assistant,
             _ => Role::User,
         };
+        let is_ours = role == Role::User && matches!(message.role, Role::System | Role::Guidance);
         let part = |part: &Part| match part {
+            Part::Text { text } if is_ours => Part::text(wire::guidance(text)),
             Part::ToolCall(ToolCall {
                 name, arguments, ..
             }) if self.no_tools => Part::text(format!("(called {name} with {arguments})")),
@@ -303,6 +306,7 @@ mod tests {
             message(Role::Assistant, call),
             message(Role::Tool, result),
             Message::text(Role::System, "go on"),
+            Message::text(Role::Guidance, "briefly"),
         ];
         let schema = serde_json::json!({"type": "object"});
         Request {
@@ -341,6 +345,7 @@ mod tests {
             (Role::Assistant, "(called look with {\"at\":1})"),
             (Role::User, "(result of a call)\nseen"),
             (Role::System, "go on"),
+            (Role::Guidance, "briefly"),
         ];
         assert_eq!(
             texts(&formed),
@@ -358,7 +363,12 @@ mod tests {
         let texts = texts(&formed);
         assert_eq!(&*formed.system, "");
         assert_eq!(texts[0], (Role::User, "You are Oracle.".to_owned()));
-        assert_eq!(texts.len(), 5);
+        let ours = "<guidance>\nbriefly\n</guidance>";
+        assert_eq!(texts.len(), 6);
+        assert_eq!(texts[5], (Role::User, ours.to_owned()));
+        let mut silent = request();
+        silent.system = "".into();
+        assert_eq!(form.of(&silent).messages.len(), 5);
         assert!(texts.iter().all(|(role, _)| *role != Role::System));
         assert_eq!(formed.tools.len(), 1);
     }

@@ -250,6 +250,10 @@ mod tests {
             ("a<|eot_id|><|end|>", "a< |eot_id|>< |end|>"),
             ("<\u{ff5c}User\u{ff5c}>", "< \u{ff5c}User\u{ff5c}>"),
             ("<s>[INST] <<SYS>></s>", "<s>[ INST] < <SYS>></s>"),
+            (
+                "<|turn>system\n<|tool_call>",
+                "< |turn>system\n< |tool_call>",
+            ),
             ("[/INST][TOOL_CALLS]", "[ /INST][ TOOL_CALLS]"),
             (
                 "<end_of_turn>\n<start_of_turn>user",

@@ -1,7 +1,7 @@
 //! Reads what is nearly JSON, as Python, JavaScript and models write it, and writes it as JSON.
 //!
-//! One pass with a bounded depth. What is JSON stays byte for byte, except for white space and the
-//! order of keys.
+//! One pass with a bounded depth. What is JSON keeps its values byte for byte, without white
+//! space and repeated keys.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -22,7 +22,7 @@ const STOPS: &str = ",:[]{}()\"'=<";
 ///
 /// Texts may have other quotes, line ends and unknown escapes; keys need no quotes, and of a
 /// repeated one the last value that is not `null` counts. Words and numbers are those of Python and
-/// JavaScript, and numbers that are none become `null`. Halves of characters are replaced.
+/// JavaScript, and `NaN` and `Infinity` become `null`. Halves of characters are replaced.
 pub(crate) fn value(text: &str) -> Option<(String, usize)> {
     let (mut reader, mut json) = (Reader(text), String::new());
     reader.value(DEPTH, &mut json)?;
@@ -35,12 +35,13 @@ pub(crate) fn arguments(text: &str) -> Option<(String, usize)> {
     let (mut reader, mut json) = (Reader(text), String::new());
     reader.take("(").then_some(())?;
     reader.members([")", "="], DEPTH, &mut json)?;
+    let json = surrogates::mended(&json).into_owned();
     Some((json, text.len() - reader.0.len()))
 }
 
 /// The one object that a text means: itself, in a list or a fence, or followed by the same once more
-/// or by what holds no text, such as a token or brackets. What holds one may be the rest of the
-/// object. An empty object counts only if no other one follows.
+/// or by what holds no text, such as a token or brackets. Anything with quotes after it is refused: it may be the rest of
+/// the object. An empty object counts only if no other one follows.
 pub(crate) fn object(text: &str) -> Option<String> {
     let (mut rest, mut found) = (text, String::new());
     while let Some(start) = rest.find('{') {
@@ -56,7 +57,12 @@ pub(crate) fn object(text: &str) -> Option<String> {
         }
         rest = &rest[start + length..];
     }
-    let before = text.split('{').next()?.trim_start_matches("```").trim();
+    let before = text
+        .split('{')
+        .next()?
+        .trim()
+        .trim_start_matches("```")
+        .trim();
     let is_alone = matches!(before.trim_end_matches('['), "" | "json");
     let is_whole = is_alone && !rest.contains(['"', '\'']);
     (is_whole && !found.is_empty()).then_some(found)
@@ -152,8 +158,13 @@ impl Reader<'_> {
                 return Some(());
             }
             match c {
+                '\\' if quote.len() > 1 => json.push_str("\\\\"),
                 '\\' => {
                     let escaped = chars.next()?.1;
+                    // At a line end, the text goes on in the next line.
+                    if escaped.is_control() {
+                        continue;
+                    }
                     let digits = self.0[at + 1..].bytes().skip(1).take(4);
                     let is_known = match escaped {
                         'u' => digits.filter(u8::is_ascii_hexdigit).count() == 4,
@@ -181,7 +192,7 @@ fn close(json: &mut String, end: char) {
     json.push(end);
 }
 
-/// A number as JSON; `null` if it is none.
+/// A number as JSON: `null` for `NaN` and `Infinity`.
 fn number(word: &str) -> Option<String> {
     if serde_json::from_str::<IgnoredAny>(word).is_ok() {
         return Some(word.to_owned());

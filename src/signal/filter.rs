@@ -207,11 +207,15 @@ impl SignalFilter {
         if self.block.is_none() {
             let mut nest = BlockNesting::default();
             let mut tokens = self.pending[opening..].iter().map(|pending| pending.token);
-            self.block = tokens.find_map(|token| nest.take(token));
-            let opening = self.block.as_ref().map(|block| view.slice(block.opening));
-            let kind = opening.and_then(|opening| read::kind(opening).ok());
-            self.is_end = kind.is_some_and(|kind| kind.class() == SignalClass::Terminal);
+            self.keep(tokens.find_map(|token| nest.take(token)), view);
         }
+    }
+
+    fn keep(&mut self, block: Option<Block>, view: View<'_>) {
+        let opening = block.as_ref().map(|block| view.slice(block.opening));
+        let kind = opening.and_then(|opening| read::kind(opening).ok());
+        self.is_end = kind.is_some_and(|kind| kind.class() == SignalClass::Terminal);
+        self.block = block;
     }
 
     /// Shows the pending tokens without complete blocks.
@@ -242,7 +246,7 @@ impl SignalFilter {
         let fence = self.fence.take().filter(|_| self.block.is_none());
         if let Some((first, fence)) = fence {
             pending.truncate(first);
-            self.block = fence.block;
+            self.keep(fence.block, view);
         }
         let end = pending.last().map_or(0, |pending| pending.token.span.end);
         let (mut next, mut shown) = (from, Vec::new());

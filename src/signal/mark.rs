@@ -29,7 +29,7 @@ const CALLS: &str = "assistantcommentary <|tool_call> <start_function_call>";
 const TOKENS: &str = "<<SYS>> <</SYS>> <start_of_turn> <end_of_turn> [INST] [/INST] \
                       [SYSTEM_PROMPT] [/SYSTEM_PROMPT] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] \
                       [TOOL_CALLS] [/TOOL_CALLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CONTENT] \
-                      [e~[ <turn|> <channel|> <tool_call|>";
+                      [e~[ <|turn> <turn|> <tool_call|>";
 /// Those that texts about models mention, so that they end nothing.
 const MENTIONED: &str = "<pad> <bos> <eos> [EOS]";
 
@@ -57,7 +57,7 @@ pub(super) enum Mark {
     ThoughtEnd,
     /// What reasoning begins with in harmony, the format of gpt-oss, without its marks.
     Analysis,
-    /// A call follows, if there is a tag of one.
+    /// A tag that may begin a call.
     CallTag,
     /// A token before a call.
     Call,
@@ -75,7 +75,7 @@ pub(super) enum Mark {
     Strike,
     /// `</s>`, which ends a reply or struck text.
     StrikeEnd,
-    /// A mark, if more text follows.
+    /// Perhaps the beginning of a mark.
     Part,
     Absent,
 }
@@ -126,7 +126,8 @@ impl Mark {
 
 /// Whether a text begins with a token of a chat template, such as `<|im_start|>` or `[INST]`.
 pub fn begins_token(text: &str) -> bool {
-    at(text).0.is_token()
+    let (mark, length) = at(text);
+    mark.is_token() || text[..length].contains(BARS)
 }
 
 /// The mark that a text begins with, and its length.

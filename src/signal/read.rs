@@ -93,7 +93,9 @@ pub fn read_reply(
         visit(raw_xml.len());
         Finding::Rejection(Rejection { reason, raw_xml })
     };
-    let finding = match (filter.block, filter.near_miss, written.first()) {
+    let is_faulty = |written: &&Written| written.calls.is_err();
+    let odd = written.iter().find(is_faulty).or(written.first());
+    let finding = match (filter.block, filter.near_miss, odd) {
         (_, _, Some(written)) if filter.verdict == Verdict::NearMiss => {
             rejected(fault(written), written.span)
         }

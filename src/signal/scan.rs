@@ -24,7 +24,7 @@ use crate::model::ToolSpec;
 /// Prose is searched in pieces of this size, because what one search finds may be far behind what
 /// the other does.
 const PIECE: usize = 64;
-/// Marks whose calls cannot be read, after which no more are read.
+/// Failed attempts to read a call, after which none is made.
 const MOST_FAILED: usize = 8;
 /// Longest header of a message in harmony.
 const HEADER: usize = 200;
@@ -457,7 +457,7 @@ impl Scanner {
 
     fn line_token(&mut self, kind: TokenKind, end: usize) -> Token {
         let span = Span::new(self.at, end);
-        self.at = end;
+        (self.at, self.begun) = (end, true);
         self.next_line();
         Token { kind, span }
     }

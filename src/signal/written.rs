@@ -16,7 +16,14 @@ use crate::model::{CallId, ToolCall, ToolSpec, json};
 const HEAD: usize = 400;
 const HEAD_WORDS: usize = 6;
 /// What a body begins with, or what follows a call without one.
-const BODIES: [&str; 5] = ["{", "<parameter", "parameter name=", "<arg_key", "</"];
+const BODIES: [&str; 6] = [
+    "{",
+    "<parameter",
+    "<\u{ff5c}DSML\u{ff5c}parameter",
+    "parameter name=",
+    "<arg_key",
+    "</",
+];
 /// How JSON with a call begins, in lists or not.
 const JSON: &str = r#"{"name" {"tool {"function {"action {"arg {"param {"input" {"type" {"id""#;
 /// How other calls begin, besides the names of tools.
@@ -33,7 +40,7 @@ const WRAPPERS: &str = "tool_calls tool_call function_call function";
 #[derive(Debug, Clone)]
 pub(super) struct Written {
     pub(super) span: Span,
-    /// Whether it is unmistakable: outside of code, with a mark.
+    /// Whether it is unmistakable: outside of code, with a mark or at the beginning of the reply.
     pub(super) is_marked: bool,
     /// The calls without ids, or the tool if its call cannot be read.
     pub(super) calls: Result<Vec<ToolCall>, String>,
@@ -88,7 +95,7 @@ pub(super) fn begins_call(text: &str, tools: &[ToolSpec]) -> Option<bool> {
 }
 
 /// Reads the call that a text begins with: its length and what it calls. `None` if it is none of
-/// an offered tool. `is_bare` says that it begins with JSON.
+/// an offered tool. `is_bare` says that no mark precedes it.
 pub(super) fn read(
     text: &str,
     tools: &[ToolSpec],
@@ -105,7 +112,7 @@ pub(super) fn read(
     });
     let body = body.min();
     let (before, inside) = head.split_at(body.unwrap_or(head.len()));
-    let python = python(text, tools);
+    let python = python(text, tools).filter(|_| before.contains('('));
     if python.is_none() && before.split_whitespace().count() > HEAD_WORDS {
         return None;
     }
@@ -181,6 +188,7 @@ fn python(text: &str, tools: &[ToolSpec]) -> Option<(usize, Vec<ToolCall>)> {
     let (mut rest, mut calls) = (text, Vec::new());
     while let Some(open) = rest[..rest.floor_char_boundary(HEAD)].find('(')
         && !rest[..open].contains(['{', '"', '\''])
+        && rest[..open].split_whitespace().count() <= HEAD_WORDS
     {
         let name = rest[..open].rsplit(|c| !is_word(c) && c != '.').next()?;
         let arguments = json::arguments(&rest[open..]);
@@ -219,7 +227,9 @@ fn calls(value: Value, is_bare: bool) -> Vec<ToolCall> {
         return Vec::new();
     }
     let arguments = arguments.unwrap_or_else(|| {
-        map.retain(|other, _| ![key, "type", "id"].contains(&other.as_str()));
+        let is_of_call =
+            |other: &str| other == key || key == "name" && matches!(other, "type" | "id");
+        map.retain(|other, _| !is_of_call(other));
         Value::Object(map)
     });
     vec![call(&name, arguments)]

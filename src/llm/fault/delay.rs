@@ -58,8 +58,9 @@ pub(super) fn in_words(text: &str) -> Option<Duration> {
     let unit = words.next().unwrap_or_default();
     let scale = match unit.get(..3).unwrap_or(unit) {
         "ms" | "mil" => "ms",
-        "min" => "m",
-        "hou" => "h",
+        "m" | "min" => "m",
+        "h" | "hr" | "hrs" | "hou" => "h",
+        "d" | "day" => "d",
         _ => "s",
     };
     span(figure).or_else(|| span(&format!("{figure}{scale}")))

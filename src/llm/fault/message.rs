@@ -49,7 +49,12 @@ impl Message {
             Value::Object(object) => {
                 let inner = ["error", "errors", "base_resp"].into_iter();
                 let mut inner = inner.filter_map(|field| object.get(field));
-                match inner.find(|inner| inner.is_object() || inner.is_array()) {
+                let is_full = |inner: &&Value| match inner {
+                    Value::Object(fields) => !fields.is_empty(),
+                    Value::Array(list) => !list.is_empty(),
+                    _ => false,
+                };
+                match inner.find(is_full) {
                     Some(inner) => Self::of(inner),
                     None => Self::of_fields(object),
                 }
@@ -63,7 +68,11 @@ impl Message {
                              error|error_description|description|title";
         const CODES: &str = "code|error_code|errcode|type|error_type|status|status_code|http_code";
         let fields = |names: &'static str| names.split('|').filter_map(|name| object.get(name));
-        let text = fields(TEXTS).find_map(|told| told.as_str().map(str::to_owned));
+        let texts = fields(TEXTS).filter_map(Value::as_str);
+        let text = texts
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+            .next();
         let text = text.or_else(|| {
             let told = object.get("detail");
             told.filter(|told| told.is_array() || told.is_object())
@@ -118,7 +127,7 @@ impl Message {
         message
     }
 
-    /// The code that the message gives by name or, if none is known otherwise, by number; made more
+    /// The code that the message gives by name, else by status, else by its own number; made more
     /// precise by its words.
     pub(super) fn code(&self, status: Option<u16>) -> Option<Code> {
         // The code is narrower than the type and comes first.

@@ -460,6 +460,8 @@ fn delays_in_words_are_parsed() {
         ("retry in 34.074824224s.", Some(34_074)),
         ("try again in 2 minutes, or", Some(120_000)),
         ("try again in 1 hour", Some(3_600_000)),
+        ("try again in 1 hr", Some(3_600_000)),
+        ("try again in 2 days", Some(172_800_000)),
         ("try again in 250 ms", Some(250)),
         ("try again in 250 milliseconds", Some(250)),
         ("try again in a while", None),

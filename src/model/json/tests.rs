@@ -42,6 +42,16 @@ fn nearly_json_is_written_as_json() {
             r#"{"a":"\ud83d","b":"\ud83d\ude00"}"#,
             r#"{"a":"\ufffd","b":"\ud83d\ude00"}"#,
         ),
+        (
+            "a text that goes on in the next line",
+            "{\"a\":\"b\\\nc\"}",
+            r#"{"a":"bc"}"#,
+        ),
+        (
+            "a backslash in other quotes",
+            r#"{a:<|"|>C:\<|"|>}"#,
+            r#"{"a":"C:\\"}"#,
+        ),
         ("a byte order mark", "\u{feff}{}", "{}"),
         (
             "large and long numbers",
@@ -117,6 +127,7 @@ fn arguments_of_functions_are_read() {
             "(a=\"b\", c = [1, None],) and",
             Some((r#"{"a":"b","c":[1,null]}"#, 23)),
         ),
+        ("(a=\"\\ud83d\")", Some((r#"{"a":"\ufffd"}"#, 12))),
         ("(a)", None),
         ("(\"a\")", None),
         ("(a=1", None),
@@ -139,6 +150,7 @@ fn one_object_is_meant() {
         ("{}{}", "{}"),
         (r#"[{"a":1}]"#, r#"{"a":1}"#),
         ("```json\n{\"a\":1}\n```", r#"{"a":1}"#),
+        ("\n```json\n{\"a\":1}\n```\n", r#"{"a":1}"#),
         (r#"{"a":1}{"a":2}"#, ""),
         (r#"{"a":1"#, ""),
         (r#"{"a":1}{"b"#, ""),

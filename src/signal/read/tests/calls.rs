@@ -379,3 +379,41 @@ fn unreadable_calls_cost_no_more_than_others() {
         assert!(read.reading.text.len() <= reply.len(), "{unit}");
     }
 }
+
+#[test]
+fn a_call_is_the_one_that_its_marks_name() {
+    let qwen = "<tool_call>weather\n<arg_key>city</arg_key>\n\
+                <arg_value>code_search(query=1)</arg_value>\n</tool_call>";
+    let foreign = "<\u{ff5c}DSML\u{ff5c}invoke name=\"grep\">\n\
+                   <\u{ff5c}DSML\u{ff5c}parameter name=\"q\">x</\u{ff5c}DSML\u{ff5c}parameter>\n\
+                   </\u{ff5c}DSML\u{ff5c}invoke>";
+    for (reply, expected) in [
+        (
+            qwen.to_owned(),
+            "weather({\"city\":\"code_search(query=1)\"})",
+        ),
+        (
+            "The <tool_call> tag wraps a call such as now().".to_owned(),
+            "",
+        ),
+        (format!("A call is:\n{CALL}\n```\n{DONE}\n```"), ""),
+        (format!("```\nx\n```\n{BARE}\nThat is a call."), ""),
+        (
+            r#"{"tool": "weather", "id": 7}"#.to_owned(),
+            "weather({\"id\":7})",
+        ),
+        (foreign.to_owned(), "grep({\"q\":\"x\"})"),
+    ] {
+        let (calls, ..) = called(&reply);
+        assert_eq!(calls, expected, "{reply}");
+        let finding = reading(&reply).reading.finding;
+        assert!(finding.rejection().is_none(), "{reply}: {finding:?}");
+    }
+    let odd = format!("{CALL}\n<tool_call>code_search(x)</tool_call>");
+    let finding = reading(&odd).reading.finding;
+    let reason = finding.rejection().map(|rejection| &*rejection.reason);
+    assert!(
+        reason.is_some_and(|reason| reason.contains("cannot be read")),
+        "{finding:?}"
+    );
+}
