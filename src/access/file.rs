@@ -119,8 +119,8 @@ impl KeyFile {
         }
     }
 
-    /// Applies `change` to the keys under the lock, and writes them unless `change` fails. Creates the
-    /// directory if necessary.
+    /// Applies `change` to the keys under the lock, and writes them unless `change` fails. Creates
+    /// the directory if necessary.
     ///
     /// # Errors
     /// When the file cannot be locked, read, trusted or written, and any error of `change`.

@@ -266,7 +266,8 @@ impl Conflicts<'_> {
                 && model.price().is_none()
                 && rates.iter().all(|(rate, _)| (self.origin)(rate).is_some())
             {
-                let allowed = "no price unless both `input` and `output` are set";
+                let allowed =
+                    "no price unless both `input` and `output` are set, here and in each tier";
                 self.add(rate, &usd::dollars(set), allowed);
             }
         }

@@ -60,7 +60,9 @@ pub(super) fn mend(parts: &mut [Part], tools: &[ToolSpec]) {
             if let Ok(odd) = call.parsed() {
                 let mut arguments = odd.clone();
                 schema::mend(&spec.schema, &mut arguments);
-                if arguments != odd {
+                let fits = |given| problem_of_arguments(&spec.schema, given).is_none();
+                // What one alternative asks for may break another, which fits as it is.
+                if arguments != odd && (fits(&arguments) || !fits(&odd)) {
                     call.arguments = arguments.to_string();
                 }
             }

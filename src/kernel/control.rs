@@ -77,7 +77,7 @@ pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, 
     }
     let query = draft.query.id;
     draft.emit_query(ControlFact::Steered(steered));
-    // What was said may make the wait for a tool pointless.
+    // New words may make the wait for a tool pointless.
     let decision = match draft.query.step {
         Step::AwaitingGrant(_) => capability::proceed(draft),
         _ => draft.wait(),

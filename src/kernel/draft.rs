@@ -27,6 +27,7 @@ pub(super) struct Draft<'a> {
     pub query: Query,
     /// As the records leave it.
     pub transcript: Transcript,
+    /// Those of other queries are pushed; [`Self::emit_in`] takes those of this one.
     pub records: Vec<Record>,
     effects: Vec<Effect>,
     /// Tools that the records add to the session's list.

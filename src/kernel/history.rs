@@ -29,7 +29,8 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Both change together: what a record means to one depends on the other.
+    /// Takes in a record of the running query, and so does the query: what each makes of it depends on
+    /// the other.
     pub(super) fn evolve(&mut self, query: &mut Query, record: &Record) {
         match &record.fact {
             Fact::Turn(TurnFact::Started(started)) => {

@@ -39,7 +39,7 @@ pub(super) struct CurrentTurn {
     pub calls: usize,
     pub text: Option<Arc<str>>,
     pub signal: Option<Arc<Signal>>,
-    /// What the model is told about the turn's rejected signal or call.
+    /// The words for the model about the turn's rejected signal or call.
     pub rejection: Option<Arc<str>>,
     /// Whether it was a call that was written as text.
     pub missed_call: bool,

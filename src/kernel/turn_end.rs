@@ -24,7 +24,7 @@ use crate::{
     signal::{self, Finding, TextLimit},
 };
 
-/// Rejected signals of a query for which the model is told the reason.
+/// Rejected signals of a query whose reason the model learns.
 const REJECTION_NOTES: u32 = 2;
 
 /// Adds the cost by the model's price, unless the provider reported it.
@@ -241,8 +241,8 @@ fn empty(draft: &Draft<'_>) -> &'static str {
 }
 
 /// Replaces a verdict by another turn: a paused reply goes on, a truncated one is no answer, nor is
-/// one with a call that was written as text, while the model is still told so, and pending steering precedes a missing signal. A
-/// `TurnPolicy` cannot start a sub-agent beyond the limits.
+/// one with a call that was written as text, as long as the model learns of that, and pending steering
+/// precedes a missing signal. A `TurnPolicy` cannot start a sub-agent beyond the limits.
 fn deferred(draft: &Draft<'_>, turn: &TurnEnd<'_>, verdict: Verdict) -> Verdict {
     let cut = draft.query.current.stop == Some(StopReason::MaxTokens);
     let normal = turn.mode == TurnMode::Normal;
@@ -250,14 +250,14 @@ fn deferred(draft: &Draft<'_>, turn: &TurnEnd<'_>, verdict: Verdict) -> Verdict 
     let steered = !draft.query.steers.is_empty();
     let current = &draft.query.current;
     let told = current.rejection.is_some() && draft.query.rejections <= REJECTION_NOTES;
-    let told_of_missed_call = told && current.missed_call;
+    let learns_of_missed_call = told && current.missed_call;
     match verdict {
         _ if draft.query.reply_goes_on() && normal => Verdict::Next,
         Verdict::Answered if draft.query.reply_goes_on() && turn.mode != TurnMode::Signal => {
             Verdict::ForcedByBudget
         }
-        Verdict::Answered if (cut || told_of_missed_call) && normal => Verdict::Next,
-        Verdict::AskForSignal if told_of_missed_call || cut || steered => Verdict::Next,
+        Verdict::Answered if (cut || learns_of_missed_call) && normal => Verdict::Next,
+        Verdict::AskForSignal if learns_of_missed_call || cut || steered => Verdict::Next,
         Verdict::Delegate if !(turn.delegation && delegates) => Verdict::NextWithoutDelegation,
         other => other,
     }

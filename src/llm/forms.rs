@@ -73,7 +73,7 @@ pub(super) struct Forms {
 }
 
 impl Forms {
-    /// What is known after this refusal.
+    /// Learns from this refusal.
     fn after(mut self, fault: &Fault, has_other: bool) -> Self {
         let words = Words::new(&fault.detail);
         let has = |features: &str| features.split(' ').all(|feature| words.has(feature));
@@ -93,7 +93,7 @@ impl Forms {
         self
     }
 
-    /// The same request in the form that the server takes.
+    /// The request in the form that the server takes.
     pub(super) fn of(self, request: &Request) -> Request {
         let mut request = request.clone();
         if !self.no_tools && !self.no_system {

@@ -141,7 +141,8 @@ fn is_thought(item: &Value) -> bool {
 }
 
 /// Checks that each reasoning item is unchanged, follows the same conversation, and precedes the
-/// item it was made for. Returns what the next one is bound to. Reasoning of earlier turns may be left out as a whole.
+/// item it was made for. Returns what the next one is bound to. Reasoning of earlier turns may be
+/// left out as a whole.
 fn verify(body: &Value) -> Result<Bound, Problem> {
     let (mut bound, body) = Bound::begin(body, "instructions");
     let text_alone = [body["input"].clone()];

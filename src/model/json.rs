@@ -12,7 +12,7 @@ use super::surrogates;
 
 /// Bound on the depth, that of `serde_json`.
 const DEPTH: usize = 128;
-/// What texts stand in: the last two are of Gemma's templates.
+/// The quotes of texts: the last two are of Gemma's templates.
 const QUOTES: [&str; 4] = ["\"", "'", "<|\"|>", "<escape>"];
 /// Where a word ends, besides white space.
 const STOPS: &str = ",:[]{}()\"'=<";
@@ -40,8 +40,8 @@ pub(crate) fn arguments(text: &str) -> Option<(String, usize)> {
 }
 
 /// The one object that a text means: itself, in a list or a fence, or followed by the same once more
-/// or by what holds no text, such as a token or brackets. Anything with quotes after it is refused: it may be the rest of
-/// the object. An empty object counts only if no other one follows.
+/// or by what holds no text, such as a token or brackets. Anything with quotes after it is refused:
+/// it may be the rest of the object. An empty object counts only if no other one follows.
 pub(crate) fn object(text: &str) -> Option<String> {
     let (mut rest, mut found) = (text, String::new());
     while let Some(start) = rest.find('{') {
@@ -57,12 +57,8 @@ pub(crate) fn object(text: &str) -> Option<String> {
         }
         rest = &rest[start + length..];
     }
-    let before = text
-        .split('{')
-        .next()?
-        .trim()
-        .trim_start_matches("```")
-        .trim();
+    let before = text.split('{').next()?.trim();
+    let before = before.trim_start_matches("```").trim();
     let is_alone = matches!(before.trim_end_matches('['), "" | "json");
     let is_whole = is_alone && !rest.contains(['"', '\'']);
     (is_whole && !found.is_empty()).then_some(found)
@@ -158,13 +154,15 @@ impl Reader<'_> {
                 return Some(());
             }
             match c {
-                '\\' if quote.len() > 1 => json.push_str("\\\\"),
+                // The text goes on in the next line.
+                '\\' if quote.len() == 1 && self.0[at + 1..].starts_with(['\r', '\n']) => {
+                    chars.next();
+                }
+                '\\' if quote.len() > 1 || self.0[at + 1..].starts_with(char::is_control) => {
+                    json.push_str("\\\\");
+                }
                 '\\' => {
                     let escaped = chars.next()?.1;
-                    // At a line end, the text goes on in the next line.
-                    if escaped.is_control() {
-                        continue;
-                    }
                     let digits = self.0[at + 1..].bytes().skip(1).take(4);
                     let is_known = match escaped {
                         'u' => digits.filter(u8::is_ascii_hexdigit).count() == 4,

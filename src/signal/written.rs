@@ -1,7 +1,7 @@
 //! Calls of tools that a model writes as text, in the forms of its chat template.
 //!
 //! A call names a tool and has a body: JSON, elements with one argument each, or the arguments of a
-//! function in Python. The name stands in the JSON, or in the marks before the body. Without a mark,
+//! function in Python. The name is in the JSON, or in the marks before the body. Without a mark,
 //! only the names of offered tools count.
 
 use serde_json::{Map, Value};
@@ -144,7 +144,7 @@ pub(super) fn read(
         return Some((length, Err(tool.name.clone())));
     };
     let mut offered = calls.iter().map(|call| meant(&call.name, tools).is_some());
-    // What has a mark is a call of any tool: the model is told which there are.
+    // What has a mark is a call of any tool: the model learns which there are.
     let is_call = !calls.is_empty() && (!is_bare || offered.all(|is_offered| is_offered));
     is_call.then(|| (end + closing(&text[end..]), Ok(calls)))
 }

@@ -304,6 +304,13 @@ fn newer_table_comes_before_the_built_in_one() {
             "missing field `output`",
         ),
         (
+            table(
+                "2999-01-01",
+                "  { model = \"a/b\", input = 1, output = 2, tiers = [{ above = 9, output = 3 }] },\n",
+            ),
+            "missing field `input` or `output` of a tier",
+        ),
+        (
             table("2999-01-01", "  { model = \"a/b\", retires = \"soon\" },\n"),
             "`a/b`: `soon` is not a date",
         ),

@@ -69,10 +69,7 @@ impl Message {
         const CODES: &str = "code|error_code|errcode|type|error_type|status|status_code|http_code";
         let fields = |names: &'static str| names.split('|').filter_map(|name| object.get(name));
         let texts = fields(TEXTS).filter_map(Value::as_str);
-        let text = texts
-            .filter(|text| !text.is_empty())
-            .map(str::to_owned)
-            .next();
+        let text = texts.map(str::to_owned).find(|text| !text.is_empty());
         let text = text.or_else(|| {
             let told = object.get("detail");
             told.filter(|told| told.is_array() || told.is_object())

@@ -48,6 +48,11 @@ fn nearly_json_is_written_as_json() {
             r#"{"a":"bc"}"#,
         ),
         (
+            "an escaped tab",
+            "{\"a\":\"b\\\tc\"}",
+            r#"{"a":"b\\\u0009c"}"#,
+        ),
+        (
             "a backslash in other quotes",
             r#"{a:<|"|>C:\<|"|>}"#,
             r#"{"a":"C:\\"}"#,

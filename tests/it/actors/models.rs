@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use oracle_agent::{
+    kernel::OnMissingSignal,
     llm::{Backend, DeltaStream, Request, Scripted, script::Script, scripted::ScriptedReply},
     model::{Fault, FaultClass, Outcome, Seq},
     testkit::{Panics, Probe, SilentBackend, TestOracle},
@@ -267,6 +268,25 @@ async fn late_reply_is_not_asked_for_again() {
     assert_eq!(code.as_str(), "total_timeout");
     assert!(detail.contains("`model.total_deadline`"), "{detail}");
     assert_eq!(script.requests().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_for_the_signal_has_a_deadline_that_no_setting_raises() {
+    let script = Scripted::new()
+        .reply("It is in a.rs.")
+        .play(ScriptedReply::chunks(["word "; 1_000]))
+        .slowly(Duration::from_secs(20));
+    let oracle = TestOracle::new(script).policy(|policy| {
+        policy.on_missing_signal = OnMissingSignal::Auto;
+    });
+    let oracle = oracle.start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    let answer = session.ask("where is it?").await.unwrap();
+    assert_eq!(end(&answer), answered("It is in a.rs."));
+    let failed = last(&session, "llm.failed").await;
+    assert_eq!(failed["fault"]["code"], "total_timeout");
+    let detail = failed["fault"]["detail"].as_str().unwrap();
+    assert!(!detail.contains("raise"), "{detail}");
 }
 
 struct Local(SilentBackend<Scripted>);

@@ -230,7 +230,7 @@ fn problems_name_line_key_value_and_what_is_allowed() {
             "half a price",
             model("input = 1"),
             "oracle.toml:7: `providers.models.input` is `1`, expected no price unless both \
-             `input` and `output` are set",
+             `input` and `output` are set, here and in each tier",
         ),
         (
             "a key of a model almost right",

@@ -25,7 +25,7 @@ fn signal_turn() -> Play {
 #[test]
 fn kept_reply_is_the_answer_however_the_signal_turn_ends() {
     type Ends = fn(&mut Play);
-    let cases: [(&str, Ends); 6] = [
+    let cases: [(&str, Ends); 7] = [
         ("nothing", |play| {
             play.says("");
         }),
@@ -34,6 +34,10 @@ fn kept_reply_is_the_answer_however_the_signal_turn_ends() {
         }),
         ("a call instead", |play| {
             play.calls("", vec![call("s", "search")]);
+        }),
+        ("a pause", |play| {
+            let paused = reply("", Vec::new());
+            play.replies(stopped(StopReason::Paused, paused));
         }),
         ("a fault that may pass", |play| {
             play.fails(Fault::retryable("stall", "silence"));

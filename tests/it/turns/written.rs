@@ -195,6 +195,10 @@ fn odd_calls_are_mended_before_they_are_recorded() {
             "any": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
             "list": {"type": "array", "items": {"type": "integer"}},
             "deep": {"$ref": "#/$defs/deep"},
+            "one": {"oneOf": [
+                {"properties": {"is": {"const": "text"}, "v": {"type": "string"}}},
+                {"properties": {"is": {"const": "number"}, "v": {"type": "integer"}}},
+            ]},
         },
         "$defs": {"deep": {"type": "object", "properties": {"n": {"type": "integer"}}}},
     });
@@ -252,6 +256,18 @@ fn odd_calls_are_mended_before_they_are_recorded() {
             r#"{"deep":{"n":1}}"#,
         ),
         ("nothing odd", "search", r#"{ "n": 5 }"#, r#"{ "n": 5 }"#),
+        (
+            "what fits one alternative",
+            "search",
+            r#"{"one":{"is":"text","v":"5"}}"#,
+            r#"{"one":{"is":"text","v":"5"}}"#,
+        ),
+        (
+            "what fits the other one when mended",
+            "search",
+            r#"{"one":{"is":"number","v":"5"}}"#,
+            r#"{"one":{"is":"number","v":5}}"#,
+        ),
         (
             "half a number",
             "search",
@@ -404,4 +420,25 @@ fn empty_answer_names_its_cause() {
         let detail = empty(output, stop, parts);
         assert!(detail.contains(words), "{name}: {detail}");
     }
+}
+
+#[test]
+fn a_signal_alone_is_no_reasoning() {
+    let mut play = Play::new(policy());
+    let options = AnswerOptions {
+        is_task: true,
+        ..AnswerOptions::default()
+    };
+    let submission = Submission {
+        options: Some(Arc::new(options)),
+        ..Submission::new(QUESTION)
+    };
+    play.submit(submission).unwrap();
+    play.prepare(QueryType::Conversational);
+    play.says(&done());
+    let Outcome::Failed { code, detail } = play.outcome() else {
+        panic!("{:?}", play.outcome());
+    };
+    assert_eq!(code.as_str(), "empty_answer");
+    assert!(detail.contains("the model returned no text"), "{detail}");
 }

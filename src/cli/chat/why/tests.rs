@@ -16,9 +16,9 @@ use crate::model::{
     record::{
         Act, AgentFact, AmountBudget, ApprovalAnswered, ApprovalVerdict, BudgetFact, CallStarted,
         Failed, FallbackAction, FallbackCause, FallbackTriggered, IterationWarning, LlmFact,
-        LoopDetected, LoopKind, RefusedWhy, Replied, RestartCause, Restarted, Retried, SignalFact,
-        SignalPresence, Steered, ToolFact, ToolFinished, ToolRefused, ToolRequested, TurnFact,
-        TurnMode, TurnRestartCause, TurnRestarted, TurnStarted,
+        LoopDetected, LoopKind, PrefixBroken, RefusedWhy, Replied, RestartCause, Restarted,
+        Retried, SignalFact, SignalPresence, Steered, ToolFact, ToolFinished, ToolRefused,
+        ToolRequested, TurnFact, TurnMode, TurnRestartCause, TurnRestarted, TurnStarted,
     },
     signal::NeedTurn,
 };
@@ -232,6 +232,12 @@ fn why_lists_failures_in_order() {
         fault: fault(),
         usage: Usage::default(),
     };
+    let broken = PrefixBroken {
+        attempt: Attempt(2),
+        model: "p/m".to_owned(),
+        fault: Fault::permanent("thinking_refused", "the thinking has changed"),
+        messages: 2,
+    };
     let refused = ToolRefused {
         call: call("3", "shell"),
         why: RefusedWhy::UnknownTool,
@@ -288,6 +294,7 @@ fn why_lists_failures_in_order() {
         (first, BudgetFact::IterationWarning(warning).into()),
         (first, BudgetFact::TokensExceeded(spent).into()),
         (first, AgentFact::LoopDetected(found).into()),
+        (first, LlmFact::PrefixBroken(broken).into()),
         (first, LlmFact::Failed(failed).into()),
         (first, ControlFact::Cancelled(Act::from(By::local())).into()),
         (None, finished(Outcome::Cancelled)),
