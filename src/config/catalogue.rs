@@ -193,11 +193,11 @@ fn check(entry: &ProviderModel) -> Result<(), String> {
     let is_priced = rates.iter().any(Option::is_some) || !entry.tiers.is_empty();
     if is_priced && entry.price().is_none() {
         let missing = match (entry.input, entry.output) {
-            (None, _) => "input",
-            (_, None) => "output",
-            _ => "input` or `output` of a tier",
+            (None, _) => "`input`",
+            (_, None) => "`output`",
+            _ => "`input` or `output` of a tier",
         };
-        return Err(format!("is invalid: `{name}`: missing field `{missing}`"));
+        return Err(format!("is invalid: `{name}`: missing field {missing}"));
     }
     match &entry.retires {
         Some(day) if Day::parse(day).is_none() => {

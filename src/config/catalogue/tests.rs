@@ -320,6 +320,7 @@ fn newer_table_comes_before_the_built_in_one() {
             .to_string();
         assert!(error.starts_with("price list `new.toml` "), "{error}");
         assert!(error.contains(said), "{text}: {error}");
+        assert_eq!(error.matches('`').count() % 2, 0, "{error}");
     }
 }
 
