@@ -31,6 +31,8 @@ enum Mode {
 
 /// Rows that run concurrently; most of them wait.
 const AT_A_TIME: usize = 24;
+/// With a permanent fault: long enough for a second attempt on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(5);
 const MODES: [Mode; 4] = [Mode::Once, Mode::Whole, Mode::Ever, Mode::Spare];
 const DIALECTS: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
 
@@ -208,6 +210,9 @@ async fn come(fault: &str, dialect: Dialect, mode: Mode) -> Came {
     }
     played.address = address;
     played.deadlines = deadlines(fault);
+    if mode == Mode::Ever {
+        played.patience = PATIENCE;
+    }
     played.spare = mode == Mode::Spare;
     played.tls = fault == "tls";
     play(&name(fault, dialect, mode), &played).await

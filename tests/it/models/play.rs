@@ -74,6 +74,8 @@ pub(super) struct Play {
     /// Whether the client expects TLS of the mock, which has none.
     pub(super) tls: bool,
     pub(super) deadlines: Deadlines,
+    /// How long a model that is away, or limits the rate, is asked again.
+    pub(super) patience: Duration,
     pub(super) says: Says,
     /// Whether the chain has a second model without faults.
     pub(super) spare: bool,
@@ -90,6 +92,7 @@ impl Play {
             address: None,
             tls: false,
             deadlines: Deadlines::FAR,
+            patience: Deadlines::FAR.total,
             says: Says::Question,
             spare: false,
             strict: false,
@@ -162,6 +165,7 @@ pub(super) async fn play(name: &str, play: &Play) -> Came {
     } else {
         &["first/a"]
     };
+    let patience = play.patience;
     let oracle = TestOracle::new(play.remote("first", &address))
         .backend(play.remote("second", second.url()))
         .models(names)
@@ -175,11 +179,11 @@ pub(super) async fn play(name: &str, play: &Play) -> Came {
                 ..GatewaySettings::default()
             };
         })
-        .policy(|policy| {
+        .policy(move |policy| {
             policy.retry.attempts = TRIES;
             policy.retry.base = Duration::from_millis(1);
-            policy.retry.patience = Duration::from_millis(1_500);
-            policy.retry.outage = Duration::from_millis(1_500);
+            policy.retry.patience = patience;
+            policy.retry.outage = patience;
             policy.limits.max_turns = 3;
         });
     let oracle = oracle.start().await.unwrap();
