@@ -85,7 +85,7 @@ use utoipa::{
 pub use crate::config::{Server as Settings, StreamText};
 pub use accept::{AuthMode, BindError, Listener};
 pub use auth::{Admin, Caller};
-pub use cluster::Cluster;
+pub use cluster::{Cluster, ClusterKey};
 pub use host::{DrainSignal, Host, HostParts};
 #[cfg(feature = "page")]
 pub use page::report;

@@ -25,7 +25,7 @@
 
 use std::{cmp::Reverse, ops::RangeInclusive, sync::Arc, time::Duration};
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 
 use crate::model::{
     Charge, Day, DayUsage, Epoch, Event, Owner, Payer, Record, Seq, SessionKey, SessionName, Sid,
@@ -322,6 +322,9 @@ fn opened_below(after: Seq, records: &[Arc<Record>]) -> Option<(&SessionName, &S
     Some((&opened.key.name, parent))
 }
 
+/// The end of the erasure of deleted sessions.
+pub type Erasure = BoxFuture<'static, Result<(), Error>>;
+
 /// What a call to a journal returns: a future of its answer.
 pub(crate) type JournalFuture<'a, T> = BoxFuture<'a, Result<T, Error>>;
 
@@ -457,6 +460,15 @@ pub trait Journal: Send + Sync + 'static {
     /// Deletes a session and those of its sub-agents in one step. Returns their last states, the
     /// session first. Refused if `only` fails for one of them, or another live process owns it.
     fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>>;
+
+    /// Like [`delete`](Self::delete), but returns as soon as nothing finds the sessions any more, which
+    /// may be long before their content is erased, and what waits for that.
+    fn forget(&self, sid: Sid, only: Only) -> JournalFuture<'_, (Vec<Known>, Erasure)> {
+        Box::pin(async move {
+            let gone = self.delete(sid, only).await?;
+            Ok((gone, Box::pin(ready(Ok(()))) as Erasure))
+        })
+    }
 
     /// Finds up to `limit` records of a tenant whose text ([`Record::text`]) has all of these
     /// words, latest first. A word is a run of letters and digits, matched as a whole in any letter

@@ -18,6 +18,9 @@ use oracle_agent::tool::mcp;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // Programs of the same user, such as MCP servers, cannot read its environment and memory.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     #[cfg(feature = "mcp")]
     let mut args = env::args_os().skip(1);
     #[cfg(feature = "mcp")]

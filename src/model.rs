@@ -79,6 +79,7 @@ pub(crate) mod surrogates;
 pub mod time;
 pub mod tool;
 pub mod usage;
+pub mod visible;
 
 pub use access::{By, Principal};
 pub use budget::{Allowance, BudgetUnit, Charge, Day, DayUsage, Payer, Period, PeriodBudget};

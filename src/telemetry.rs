@@ -15,6 +15,8 @@ use tracing_subscriber::{
     EnvFilter, Layer as _, fmt::writer::BoxMakeWriter, layer::SubscriberExt as _,
 };
 
+use crate::model::visible;
+
 #[cfg(feature = "otel")]
 mod otel;
 
@@ -53,8 +55,8 @@ pub fn start(verbosity: u8, filter: Option<&OsStr>, writer: LogWriter) -> LogGua
     #[cfg(feature = "otel")]
     let filter = format!("{filter},{}=off", crate::actor::trace::CONTENT);
     let writer = match writer {
-        LogWriter::Background => BoxMakeWriter::new(background(io::stderr())),
-        LogWriter::Blocking => BoxMakeWriter::new(io::stderr),
+        LogWriter::Background => BoxMakeWriter::new(background(Readable(io::stderr()))),
+        LogWriter::Blocking => BoxMakeWriter::new(|| Readable(io::stderr())),
     };
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(writer)
@@ -78,6 +80,21 @@ impl Drop for LogGuard {
         #[cfg(feature = "otel")]
         drop(self.export.take());
         finish(None);
+    }
+}
+
+/// Writes lines whose hidden characters are escaped.
+struct Readable<W>(W);
+
+impl<W: Write> Write for Readable<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0
+            .write_all(visible::escaped(&String::from_utf8_lossy(line)).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 
@@ -116,7 +133,8 @@ fn finish(last: Option<&str>) -> bool {
 
 fn directives(verbosity: u8, filter: Option<&str>, writer: LogWriter) -> String {
     if let Some(filter) = filter.filter(|filter| !filter.trim().is_empty()) {
-        return filter.to_owned();
+        // The URL of an MCP server may contain a secret, and rmcp logs it.
+        return format!("rmcp=off,{filter}");
     }
     let level = match verbosity {
         // `ask` and `chat` show waits for a model in their status line.
@@ -143,7 +161,8 @@ mod tests {
             (u8::MAX, None, "trace,ractor=warn,rmcp=off"),
             (0, Some(""), "warn,ractor=warn,rmcp=off"),
             (1, Some(" "), "info,ractor=warn,rmcp=off"),
-            (2, Some("ractor=trace"), "ractor=trace"),
+            (2, Some("ractor=trace"), "rmcp=off,ractor=trace"),
+            (0, Some("rmcp=trace"), "rmcp=off,rmcp=trace"),
         ] {
             let found = directives(verbosity, filter, LogWriter::Background);
             assert_eq!(found, want, "{verbosity} {filter:?}");
@@ -154,6 +173,15 @@ mod tests {
             directives(1, None, LogWriter::Blocking),
             "info,ractor=warn,rmcp=off"
         );
+    }
+
+    #[test]
+    fn hidden_characters_of_a_line_are_escaped() {
+        let mut written = Vec::new();
+        let line = "\x1b[2mwarn\x1b[0m said=\u{202e}a\u{9b}\n";
+        Readable(&mut written).write_all(line.as_bytes()).unwrap();
+        let shown = "\x1b[2mwarn\x1b[0m said=\\u202ea\\u009b\n";
+        assert_eq!(String::from_utf8(written).unwrap(), shown);
     }
 
     /// There is one background writer per process, so these cases share a test.

@@ -1,5 +1,5 @@
 //! Limits of a tenant: requests and tokens per minute, concurrent requests and queries, pending
-//! messages, sessions; and the budgets of tenants and keys, which sessions apply.
+//! messages, sessions, memory; and the budgets of tenants and keys, which sessions apply.
 //!
 //! The server asks before it does anything for a tenant; sessions report running queries, pending
 //! messages and the tokens that their models used.
@@ -8,7 +8,7 @@
 //! concurrent requests get no more than the same requests in sequence.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -31,6 +31,14 @@ const MAX_COUNT_AGE: Duration = Duration::from_secs(60);
 /// Time until a recount after an opening without a known outcome.
 const RECOUNT_AFTER_UNKNOWN: Duration = Duration::from_secs(30);
 const PRUNE_FROM: usize = 1_024;
+/// Bytes of one tenant's live sessions, unless its limits say otherwise.
+const LIVE_BYTES: usize = 256 << 20;
+/// A tenant that holds this share of all bytes is refused more when they are full.
+const MUCH: usize = 32;
+/// Bytes that a tenant stores, unless its limits say otherwise.
+const STORED_BYTES: u64 = 10 << 30;
+/// Age of a count of stored bytes that is within the limit.
+const STORED_AGE: Duration = Duration::from_secs(5);
 /// Retry hint for limits that do not depend on time.
 const RETRY_HINT: Duration = Duration::from_secs(1);
 
@@ -54,6 +62,12 @@ pub struct Limits {
     /// Pending messages.
     #[serde(rename = "max_queued")]
     pub queued: Option<usize>,
+    /// Bytes of live sessions and of requests in flight; 256 MiB if not set.
+    #[serde(rename = "max_live_bytes")]
+    pub live_bytes: Option<usize>,
+    /// Stored bytes, of all records; 10 GiB if not set.
+    #[serde(rename = "max_stored_bytes")]
+    pub stored_bytes: Option<u64>,
     /// Budgets per day and month.
     #[serde(flatten)]
     pub budgets: Budgets,
@@ -70,12 +84,14 @@ impl Limits {
             tokens_per_minute: self.tokens_per_minute.or(other.tokens_per_minute),
             sessions: self.sessions.or(other.sessions),
             queued: self.queued.or(other.queued),
+            live_bytes: self.live_bytes.or(other.live_bytes),
+            stored_bytes: self.stored_bytes.or(other.stored_bytes),
             budgets: self.budgets.or(other.budgets),
         }
     }
 
     /// One node's share of the limits, at least 1 of each. Stored sessions and budgets are counted
-    /// in the journal, so all nodes see the same numbers.
+    /// in the journal, so all nodes see the same numbers; memory is each node's own.
     fn divided(self, nodes: usize) -> Self {
         let rate = |limit: Option<u64>| limit.map(|limit| (limit / nodes as u64).max(1));
         let many = |limit: Option<usize>| limit.map(|limit| (limit / nodes).max(1));
@@ -123,6 +139,7 @@ impl TenantLimits {
                 let mut keys = self.keys.iter();
                 *keys.find(|(name, _)| name.as_str() == key.as_str())?.1
             }
+            Payer::Stored(_) => return None,
         };
         (budgets != Budgets::default()).then_some(budgets)
     }
@@ -180,6 +197,12 @@ pub enum LimitReached {
         /// The limit.
         limit: usize,
     },
+    /// Too many stored bytes.
+    #[error("your tenant stores as much as it may ({limit} bytes): delete sessions first")]
+    Stored {
+        /// The limit.
+        limit: u64,
+    },
 }
 
 impl LimitReached {
@@ -191,6 +214,7 @@ impl LimitReached {
             Self::Queries { .. } => "too_many_queries",
             Self::Sessions { .. } => "too_many_sessions",
             Self::Queued { .. } => "too_many_queued",
+            Self::Stored { .. } => "too_much_stored",
         }
     }
 
@@ -213,6 +237,8 @@ struct Inner {
     limits: RwLock<TenantLimits>,
     /// Nodes that share the limits.
     nodes: AtomicUsize,
+    /// About how many bytes live sessions and requests in flight take, and their limit.
+    all_live: (Arc<AtomicUsize>, usize),
     began: Instant,
     accounts: DashMap<TenantId, Account>,
     /// Number of accounts at which unused ones are forgotten.
@@ -220,11 +246,12 @@ struct Inner {
 }
 
 impl Tenants {
-    /// No accounts yet, with these limits.
-    pub fn new(limits: TenantLimits) -> Self {
+    /// No accounts yet, with these limits and memory for all.
+    pub fn new(limits: TenantLimits, max_live: usize) -> Self {
         Self(Arc::new(Inner {
             limits: RwLock::new(limits),
             nodes: AtomicUsize::new(1),
+            all_live: (Arc::default(), max_live),
             began: Instant::now(),
             accounts: DashMap::new(),
             prune_at: AtomicUsize::new(PRUNE_FROM),
@@ -265,6 +292,11 @@ impl Tenants {
         applying.map(|(budgets, payer)| (payer, budgets)).collect()
     }
 
+    /// About how many bytes live sessions and requests in flight take.
+    pub fn live_bytes(&self) -> usize {
+        self.0.all_live.0.load(Relaxed)
+    }
+
     /// The account of a tenant.
     pub fn account(&self, tenant: &TenantId) -> Account {
         if let Some(account) = self.0.accounts.get(tenant) {
@@ -275,10 +307,22 @@ impl Tenants {
         let account = self.0.accounts.entry(tenant.clone());
         let account = account.or_insert_with(|| Account {
             began: self.0.began,
+            all_live: self.0.all_live.clone(),
             usage: Arc::new(Mutex::new(Usage::new(self.of(&all, tenant)))),
             counting: Arc::default(),
         });
         account.clone()
+    }
+
+    /// Bytes that the idle sessions of each of `shards` should give back: of all tenants, and of
+    /// each that holds too much. A quarter of each limit stays free, so that new work rarely waits.
+    pub fn excess(&self, shards: usize) -> (usize, HashMap<TenantId, usize>) {
+        let over =
+            |(held, limit): (usize, usize)| held.saturating_sub(limit - limit / 4).div_ceil(shards);
+        let accounts = self.0.accounts.iter();
+        let each = accounts.map(|account| (account.key().clone(), over(account.usage().live())));
+        let each = each.filter(|(_, excess)| *excess > 0).collect();
+        (over((self.live_bytes(), self.0.all_live.1)), each)
     }
 
     /// Forgets accounts that hold nothing once they may outnumber the others.
@@ -299,6 +343,8 @@ impl Tenants {
 #[derive(Debug, Clone)]
 pub struct Account {
     began: Instant,
+    /// Those of all tenants.
+    all_live: (Arc<AtomicUsize>, usize),
     usage: Arc<Mutex<Usage>>,
     counting: Arc<tokio::sync::Mutex<()>>,
 }
@@ -322,6 +368,19 @@ impl Account {
         Ok(SubmissionPermit(self.clone()))
     }
 
+    /// Who holds more memory than allowed, and the section of that limit; `None` if there is some
+    /// for new work.
+    pub fn full(&self) -> Option<(&'static str, &'static str)> {
+        let (theirs, (all, most)) = (self.usage().live(), &self.all_live);
+        // Those who hold little go on where others hold all.
+        let holds_much = theirs.0 > most / MUCH;
+        match (theirs.0 > theirs.1, all.load(Relaxed) > *most) {
+            (true, _) => Some(("your tenant", "tenants")),
+            (_, true) if holds_much => Some(("all tenants", "session")),
+            _ => None,
+        }
+    }
+
     /// Running queries and pending messages.
     pub fn load(&self) -> usize {
         let usage = self.usage();
@@ -339,6 +398,20 @@ impl Account {
     /// The limit on stored sessions.
     pub fn session_limit(&self) -> Option<usize> {
         self.usage().limits.sessions
+    }
+
+    /// Decides on more records by the stored bytes, as counted now or before; `None` if that is too
+    /// long ago.
+    pub fn storage(&self, counted: Option<u64>) -> Option<Result<(), LimitReached>> {
+        let (now, mut usage) = (self.now(), self.usage());
+        usage.stored = counted.map(|bytes| (now, bytes)).or(usage.stored);
+        let limit = usage.limits.stored_bytes.unwrap_or(STORED_BYTES);
+        let (at, bytes) = usage.stored?;
+        let (age, decided) = match bytes < limit {
+            true => (STORED_AGE, Ok(())),
+            false => (RECOUNT, Err(LimitReached::Stored { limit })),
+        };
+        (now < at + age).then_some(decided)
     }
 
     /// Decides on one more session by the last count; `None` if that is too old and a new count is
@@ -453,12 +526,13 @@ impl Drop for SessionReservation {
     }
 }
 
-/// Running query and pending messages of one live session.
+/// Running query, pending messages and memory of one live session; or memory alone, of something else.
 #[derive(Debug)]
 pub struct SessionUsage {
     account: Account,
     running: bool,
     pending: usize,
+    bytes: usize,
 }
 
 impl SessionUsage {
@@ -468,6 +542,7 @@ impl SessionUsage {
             account,
             running: false,
             pending: 0,
+            bytes: 0,
         }
     }
 
@@ -489,6 +564,17 @@ impl SessionUsage {
         }
     }
 
+    /// Sets about how many bytes it takes in memory.
+    pub fn weighs(&mut self, bytes: usize) {
+        if bytes != self.bytes {
+            let (mut usage, all) = (self.account.usage(), &self.account.all_live.0);
+            usage.live = usage.live - self.bytes + bytes;
+            all.fetch_add(bytes, Relaxed);
+            all.fetch_sub(self.bytes, Relaxed);
+            self.bytes = bytes;
+        }
+    }
+
     /// Charges tokens to the tenant.
     pub fn used(&self, tokens: u64) {
         if tokens > 0 {
@@ -501,6 +587,7 @@ impl Drop for SessionUsage {
     fn drop(&mut self) {
         self.runs(false);
         self.holds(0);
+        self.weighs(0);
     }
 }
 
@@ -515,6 +602,10 @@ struct Usage {
     running: usize,
     pending: usize,
     submitting: usize,
+    /// Bytes of live sessions and requests in flight.
+    live: usize,
+    /// Stored bytes, and when they were counted.
+    stored: Option<(Duration, u64)>,
     /// Stored sessions, once they were counted.
     sessions: Option<usize>,
     counted_at: Duration,
@@ -543,6 +634,11 @@ impl Usage {
             // Sessions that were opened meanwhile have not been counted.
             self.sessions = None;
         }
+    }
+
+    /// The bytes in memory, and their limit.
+    fn live(&self) -> (usize, usize) {
+        (self.live, self.limits.live_bytes.unwrap_or(LIVE_BYTES))
     }
 
     fn request(&mut self, now: Duration) -> Result<(), LimitReached> {

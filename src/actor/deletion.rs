@@ -1,7 +1,7 @@
 //! Deletion of a session with the sessions of its sub-agents.
 //!
-//! The journal removes all of them in one transaction, or none. The transaction fences their
-//! actors, which then end without another append.
+//! The journal makes all of them unknown in one transaction, or none, and then erases their content.
+//! The transaction fences their actors, which then end without another append.
 
 use std::{iter, time::Duration};
 
@@ -14,7 +14,7 @@ use super::{
     shard::ShardMsg,
 };
 use crate::{
-    journal::{Error, Journal, Known, Only},
+    journal::{Erasure, Error, Journal, Known, Only},
     model::{
         SessionKey,
         record::{ControlFact, Deleted},
@@ -23,6 +23,8 @@ use crate::{
 
 /// Deadline for one answer of the journal.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Deadline for a deletion, which is answered when all records are erased.
+const ERASED: Duration = Duration::from_secs(600);
 /// How long the actor of a deleted session may take to end.
 const LEAVE: Duration = Duration::from_secs(10);
 
@@ -46,19 +48,30 @@ pub async fn delete(
     key: &SessionKey,
     only: Only,
 ) -> Result<Deletion, AskError> {
+    let (deletion, erasure) = forget(journal, key, only).await?;
+    within(ERASED, erasure).await?;
+    Ok(deletion)
+}
+
+async fn forget(
+    journal: &dyn Journal,
+    key: &SessionKey,
+    only: Only,
+) -> Result<(Deletion, Erasure), AskError> {
     let unknown = || AskError::NoSession(key.name.clone());
     let known = within(PATIENCE, journal.find(key.clone())).await?;
     let sid = known.ok_or_else(unknown)?.sid;
-    let gone = match within(PATIENCE, journal.delete(sid, only)).await {
+    let (gone, erasure) = match within(PATIENCE, journal.forget(sid, only)).await {
         Err(Error::StatusConflict { .. }) => return Err(AskError::Unfinished(key.name.clone())),
         Err(Error::Unknown { .. }) => return Err(unknown()),
         gone => gone?,
     };
     let mut gone = gone.into_iter();
-    Ok(Deletion {
+    let deletion = Deletion {
         known: gone.next().ok_or_else(unknown)?,
         sub_agents: gone.collect(),
-    })
+    };
+    Ok((deletion, erasure))
 }
 
 impl Oracle {
@@ -74,7 +87,8 @@ impl Oracle {
         let (oracle, key) = (self.clone(), key.clone());
         // Runs to completion and is recorded even if the caller is dropped.
         let deleted = async move {
-            let deletion = delete(&*oracle.router().journal, &key, only).await?;
+            let (deletion, erasure) = forget(&*oracle.router().journal, &key, only).await?;
+            // Its name is free from now on: whoever takes it must not meet the actor of before.
             for gone in iter::once(&deletion.known).chain(&deletion.sub_agents) {
                 oracle.router().end_deleted(&gone.key).await;
             }
@@ -84,6 +98,7 @@ impl Oracle {
                 sub_agents: deletion.sub_agents.len(),
                 by: oracle.by.clone(),
             }));
+            within(ERASED, erasure).await?;
             Ok::<_, AskError>(deletion)
         };
         self.deletions.run(deleted).await?

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     journal::{
-        Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Memory, Only,
+        Append, Claim, Entry, Erasure, Error, Hit, Journal, JournalFuture, Known, Memory, Only,
         SessionStatus, Sids, Snapshot,
     },
     kernel::CallToken,
@@ -221,6 +221,10 @@ impl Journal for JournalRouter {
 
     fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {
         self.of(sid).delete(sid, only)
+    }
+
+    fn forget(&self, sid: Sid, only: Only) -> JournalFuture<'_, (Vec<Known>, Erasure)> {
+        self.of(sid).forget(sid, only)
     }
 
     fn search(&self, tenant: TenantId, words: String, limit: usize) -> JournalFuture<'_, Vec<Hit>> {

@@ -7,10 +7,10 @@
 //!   model for all sessions, and then lowers its concurrency.
 //! - [`queue`]: a bounded queue, fair over tenants and sessions; further calls are refused with a
 //!   retry hint.
-//! - [`breaker`]: circuit breakers for the provider and for each model. At an open circuit, a call
-//!   waits unless its session can fail over, and one probe at a time tests the server.
-//! - [`waiting`]: a call that waits for over a second is reported to its session, which records
-//!   that.
+//! - [`breaker`]: circuit breakers for the provider and for each model. At an open circuit, the call
+//!   of a query that has failed waits, unless its session can fail over; one probe at a time tests
+//!   the server, and so does each query that has not failed.
+//! - [`waiting`]: a call that waits is reported to its session, which records that.
 //! - [`call_task`]: each call runs in a task, which keeps the deadlines, cuts a reply that repeats
 //!   itself ([`repetition`]), shows the text as it arrives and reports the end. It ends when the
 //!   session no longer waits.
@@ -58,6 +58,7 @@ mod repetition;
 mod status;
 mod waiting;
 
+use breaker::Voice;
 use call_task::{CallEnd, TextPublisher};
 use dispatch::GatewayState;
 pub use status::{CircuitState, ModelState, ProviderState};
@@ -184,8 +185,9 @@ impl Default for GatewaySettings {
 /// When the circuit of a provider or model opens, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerSettings {
-    /// Consecutive failures that open the circuit.
-    pub failures: u32,
+    /// Queries that have to fail to open the circuit; also at least half of the queries that were
+    /// heard last, of up to four times as many. However often a query fails, it is one.
+    pub failures: usize,
     /// Time until the first probe; doubles with each failed probe.
     pub cool_down: Duration,
     /// Longest time between two probes.
@@ -308,6 +310,15 @@ impl Ticket {
 
     pub(super) fn refuse(self, fault: Fault) {
         self.caller.end(Err(fault.into()));
+    }
+
+    pub(super) fn voice(&self) -> Voice {
+        (self.sid, self.token.query)
+    }
+
+    /// The voice by which the call may be early at an open circuit.
+    pub(super) fn early(&self) -> Option<Voice> {
+        (self.failover == Failover::Impossible).then(|| self.voice())
     }
 
     fn report(&self, report: Report) {

@@ -36,6 +36,8 @@ pub(super) struct ProgressTracker {
     claimed: AtomicU64,
     /// Messages that the shard has sent and the session has not taken.
     handed: AtomicUsize,
+    /// About how many bytes of memory it takes.
+    bytes: AtomicUsize,
     /// Last model call, possibly of the previous actor.
     call_progress: Mutex<Arc<CallProgress>>,
 }
@@ -115,6 +117,14 @@ impl ProgressTracker {
         let less = |handed: usize| Some(handed.saturating_sub(1));
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
         let _ = self.handed.fetch_update(set, fetch, less);
+    }
+
+    pub(super) fn weighs(&self, bytes: usize) {
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     pub(super) fn stage(&self) -> Stage {

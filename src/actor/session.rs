@@ -3,6 +3,11 @@
 //! Supervised by its shard. **Order, always:** decide, append, evolve, publish, perform, answer. A
 //! failed append ends the actor, and the shard restarts it from the journal. Slow work runs in
 //! tasks that report by message.
+//!
+//! Checks of JSON by a caller's schema are part of a decision, and the kernel bounds their work
+//! (`kernel/schema.rs`): that ends them, on any thread. A decision about a report that needs more than
+//! a little of it is made again, by a copy of the session, on a thread for such work. The actor waits
+//! for that, but no other task does.
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 

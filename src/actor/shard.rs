@@ -154,6 +154,7 @@ impl Actor for ShardActor {
             ShardMsg::Sweep => {
                 state.me.cast_after(SWEEP, || ShardMsg::Sweep);
                 state.sweep();
+                state.revive_after_outage().await?;
             }
             ShardMsg::Passivate(few) => state.passivate(few),
             ShardMsg::Revive { key, rest } => state.revive(key, rest).await?,
@@ -229,7 +230,7 @@ impl ShardState {
                 }
                 return Ok(());
             }
-            // Only a message ends the pause early.
+            // A message ends the pause early.
             Some(Slot::BackingOff { start, .. }) => start.clone(),
             None => Start::new(request.opening(), activation, &self.ledger),
         };

@@ -145,7 +145,7 @@ impl SupervisorActor {
             signal_tracker: SignalTracker::default(),
             providers: Arc::new(providers().map(status).collect()),
             tool_deadline: settings.tool_deadline,
-            tenants: Tenants::new(settings.tenants.clone()),
+            tenants: Tenants::new(settings.tenants.clone(), settings.max_live_bytes),
             nodes: Arc::new(AtomicUsize::new(1)),
             project: args.project.clone(),
             failure: OnceLock::new(),

@@ -298,9 +298,10 @@ impl Builder {
             _ => &[],
         };
         let is_known = kind.is_null() || kind.as_str().is_some_and(|kind| kinds.contains(&kind));
-        if kinds.is_empty() || !is_known || !is_name(name) || name.len() > 32 {
-            let why = "it needs a name of 1 to 32 letters, digits, `-` and `_`, and a `command`, \
-                       or a `url` with the type `http`";
+        if kinds.is_empty() || !is_known || !is_name(name) || name.len() > 32 || name.contains("__")
+        {
+            let why = "it needs a name of 1 to 32 letters, digits, `-` and `_` without `__`, and \
+                       a `command`, or a `url` with the type `http`";
             return Err(why.to_owned());
         }
         let server = McpServer {

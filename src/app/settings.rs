@@ -41,6 +41,7 @@ pub(super) fn system(config: &Config) -> SystemSettings {
         stall_limit: config.supervisor.stall_limit,
         idle_timeout: config.session.idle_timeout,
         max_live: config.session.max_live,
+        max_live_bytes: config.session.max_live_bytes,
         recovery: Recovery::AtStart {
             concurrency: config.supervisor.recovery_concurrency,
         },

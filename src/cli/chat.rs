@@ -25,7 +25,9 @@ use crate::{
     config::ModelChain,
     control::{Code, Refused, question::QueryHandle},
     journal::{Journal, Known},
-    model::{AnswerOptions, LimitsRequest, PartialLimits, ProfileName, SessionName, Submission},
+    model::{
+        AnswerOptions, LimitsRequest, PartialLimits, ProfileName, SessionName, Submission, visible,
+    },
     tool::ProjectRoot,
 };
 
@@ -278,16 +280,8 @@ fn resume_command(options: &Options) -> String {
     ];
     let said = said
         .into_iter()
-        .filter_map(|(name, value)| Some(format!(" {name} {}", quoted(&value?))));
+        .filter_map(|(name, value)| Some(format!(" {name} {}", visible::shell_word(&value?))));
     format!("oracle chat{} --session", said.collect::<String>())
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-:,+@%=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 const fn continues_after(refused: &Refused) -> bool {

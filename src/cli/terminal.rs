@@ -15,6 +15,7 @@ use std::{
 use serde::Serialize;
 
 use super::{CliError, CliResult, Environment, text};
+use crate::model::visible;
 
 mod device;
 
@@ -281,6 +282,9 @@ impl OutputStream {
     /// Writes a result as one line of JSON.
     pub fn json(&mut self, result: &impl Serialize) -> CliResult {
         let mut line = serde_json::to_string(result).map_err(CliError::no_json)?;
+        if self.device.is_terminal() {
+            line = visible::escaped(&line);
+        }
         line.push('\n');
         Ok(self.write_all(line.as_bytes())?)
     }
@@ -293,8 +297,14 @@ impl OutputStream {
 }
 
 impl Write for OutputStream {
+    /// What a terminal gets has no hidden characters, whoever writes it.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes)
+        if !self.device.is_terminal() {
+            return self.writer.write(bytes);
+        }
+        let text = visible::readable(&String::from_utf8_lossy(bytes));
+        self.writer.write_all(text.as_bytes())?;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -303,12 +313,10 @@ impl Write for OutputStream {
 }
 
 /// Makes text of a model, a server or a file safe for a terminal: replaces control characters
-/// and characters that reorder text.
+/// and characters that reorder text, and leaves out what is hidden.
 pub(super) fn harmless(text: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let commands = |c: char| turns(c) || (c.is_control() && !matches!(c, '\n' | '\t'));
-    let safe = |c: char| if commands(c) { '\u{fffd}' } else { c };
-    text.chars().map(safe).collect()
+    let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    visible::readable(text).replace(commands, "\u{fffd}")
 }
 
 /// Harmless text on one line.

@@ -64,8 +64,8 @@ impl Rule {
     pub(super) fn keys(self) -> &'static [Key] {
         match self {
             Section(keys) | List(keys) => keys,
-            Tenants => &TENANTS[..10],
-            Keys => &TENANTS[6..10],
+            Tenants => &TENANTS[..12],
+            Keys => &TENANTS[8..12],
             _ => &[],
         }
     }
@@ -322,9 +322,10 @@ pub(super) const PROVIDER: Form = form(
     "lower-case letters, digits, `-` and `_`, but not \"offline\" or \"scripted\", which are built in",
     |text| is_provider(text) && text.len() <= 64 && !["offline", "scripted"].contains(&text),
 );
-pub(super) const MCP: Form = form("1 to 32 letters, digits, `-` and `_`", |text| {
-    text.len() <= 32 && is_of("-_", text)
-});
+pub(super) const MCP: Form = form(
+    "1 to 32 letters, digits, `-` and `_`, but no `__`, which separates it from the names of tools",
+    |text| text.len() <= 32 && is_of("-_", text) && !text.contains("__"),
+);
 pub(super) const MCP_TOOLS: Form = form("a list of distinct tool names", |text| {
     (1..=128).contains(&text.len()) && !text.contains(char::is_control)
 });

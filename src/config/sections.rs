@@ -35,6 +35,7 @@ const HOUR: u64 = 3_600 * SECOND;
 const DAY: u64 = 24 * HOUR;
 const TURNS: Rule = Whole(1, 100);
 const TOKENS: Rule = Whole(1, 4_000_000_000);
+const BYTES: Rule = Whole(1 << 20, 1 << 44);
 const PER_MINUTE: Rule = Whole(1, 10_000_000);
 const PER_PERIOD: Rule = Whole(1, 1_000_000_000_000);
 const SILENT: Rule = OneOf(&["auto", "remind", "finish"]);
@@ -286,6 +287,9 @@ tables! {
         idle_timeout: Duration = secs(300), Time(SECOND, DAY);
         /// Number of live sessions beyond which the longest idle ones are passivated.
         max_live: usize = 50_000, Whole(1, 10_000_000);
+        /// Bytes of live sessions beyond which the largest idle ones are passivated, and then new
+        /// messages refused.
+        max_live_bytes: usize = 1 << 30, BYTES;
     }
 
     /// `[supervisor]`: stalls, restarts and recovery.
@@ -596,6 +600,8 @@ pub(super) const TENANTS: &[Key] = &[
     ("tokens_per_minute", TOKENS),
     ("max_sessions", Whole(1, 100_000_000)),
     ("max_queued", PER_MINUTE),
+    ("max_live_bytes", BYTES),
+    ("max_stored_bytes", BYTES),
     ("tokens_per_day", PER_PERIOD),
     ("tokens_per_month", PER_PERIOD),
     ("cost_usd_per_day", Money),

@@ -15,6 +15,7 @@ use crate::{
     model::{
         ApprovalToken, QueryId, Submission, TenantId, ToolCall,
         record::{ApprovalFact, ApprovalVerdict, Fact, ToolFact},
+        visible::shell_word,
     },
 };
 
@@ -281,7 +282,7 @@ impl QueryHandle {
             return (why, refused);
         }
         self.waiting.retain(|waits| waits != waiting);
-        let token = &waiting.token.0;
+        let (id, token) = (shell_word(&id.0), &waiting.token.0);
         let key = self.session.key();
         let session = Subject {
             tenant: (key.tenant != TenantId::local()).then(|| key.tenant.clone()),

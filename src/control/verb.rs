@@ -15,7 +15,7 @@ use crate::{
     actor::SessionState,
     model::{
         ApprovalToken, CallId, PartialLimits, QueryId, Seq, SessionName, Severity, TenantId,
-        Timestamp, Turn, command::Author,
+        Timestamp, Turn, command::Author, json,
     },
 };
 
@@ -271,6 +271,7 @@ impl Verb {
     }
 
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
+        json::check(text).map_err(|error| error.to_string())?;
         // serde would also accept a list of values and the verb's number, which may change.
         let fields: HashMap<String, &RawValue> =
             serde_json::from_slice(text).map_err(|error| error.to_string())?;

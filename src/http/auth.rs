@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use super::{
     Host, Problem, Settings,
     access_log::{NotLogged, with_guard},
-    cluster::Forwarded,
+    cluster::{Forwarded, SIGNATURE},
     connection::Peer,
 };
 use crate::{
@@ -33,7 +33,6 @@ pub(super) mod origin;
 
 const LOOK: Duration = Duration::from_secs(1);
 
-const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 /// The header in which Anthropic's clients send their keys.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -55,11 +54,11 @@ impl AttemptLimiter {
         self.began.elapsed()
     }
 
-    fn count_failure(&self, from: Option<IpAddr>) -> Problem {
+    fn count_failure(&self, from: Option<IpAddr>, problem: Problem) -> Problem {
         let now = self.now();
         let mut attempts = self.attempts.lock();
         match from.map_or(Ok(()), |from| attempts.failed(from, now)) {
-            Ok(()) => Problem::no_key(),
+            Ok(()) => problem,
             Err(retry_after) => Problem::too_many_attempts(retry_after),
         }
     }
@@ -88,7 +87,9 @@ pub(super) async fn guard(
         }
     };
     request.extensions_mut().insert(principal.clone());
+    let forwarded = request.extensions().get::<Forwarded>().cloned();
     let mut response = next.run(request).await;
+    forwarded.map(|it| response.extensions_mut().insert(it));
     response.extensions_mut().insert(principal);
     let revocation = response.extensions_mut().remove::<RevocationEvent>();
     response.map(|body| {
@@ -113,19 +114,20 @@ fn authenticate(
 ) -> Result<Admitted, Problem> {
     let peer = request.extensions().get::<Peer>().copied();
     let from = peer.and_then(Peer::address).map(|address| address.ip());
-    if let Some(caller) = host.cluster().and_then(|it| it.caller(request.headers())) {
+    let at = host.oracle.clock().now();
+    let attempts = &host.shared.attempt_limiter;
+    let is_signed = request.headers().contains_key(SIGNATURE);
+    if let Some(cluster) = host.cluster().filter(|_| is_signed) {
+        let refused = |why| attempts.count_failure(from, Problem::invalid_signature(why));
+        let (caller, forwarded) = cluster.caller(request).map_err(refused)?;
         // The node that forwarded it has counted it.
-        request.extensions_mut().insert(Forwarded);
+        request.extensions_mut().insert(forwarded);
         return Ok((caller, None, None));
     }
     let headers = request.headers_mut();
-    let at = host.oracle.clock().now();
-    let attempt_limiter = &host.shared.attempt_limiter;
     let judged = match peer {
         Some(Peer::Owner) => Judgement::Open { is_admin: true },
-        _ => host
-            .keys
-            .judge(presented_key(headers), at, attempt_limiter.now()),
+        _ => host.keys.judge(presented_key(headers), at, attempts.now()),
     };
     for header in [AUTHORIZATION, API_KEY] {
         headers.remove(header);
@@ -134,7 +136,7 @@ fn authenticate(
         Judgement::Open { is_admin } => (principal_without_key(request, is_admin)?, None),
         Judgement::Known { principal, key } => (principal, Some(key)),
         Judgement::MissingKey => return Err(Problem::no_key()),
-        Judgement::InvalidKey => return Err(attempt_limiter.count_failure(from)),
+        Judgement::InvalidKey => return Err(attempts.count_failure(from, Problem::no_key())),
         Judgement::Unavailable => return Err(Problem::keys_unavailable()),
     };
     let operates = principal.role == Role::Admin && routes == RouteGroup::Operators;
@@ -166,10 +168,10 @@ fn principal_without_key(request: &Request, is_admin: bool) -> Result<Principal,
         Some(Peer::At(_)) | None => return Err(Problem::no_key()),
     }
     // A local proxy forwards requests of other machines.
-    let by_proxy = FORWARDED
-        .into_iter()
-        .find(|name| request.headers().contains_key(*name));
-    match by_proxy {
+    let mut names = request.headers().keys().map(HeaderName::as_str);
+    let is_of_proxy =
+        |name: &&str| *name == "via" || name.contains("forwarded") || name.ends_with("-ip");
+    match names.find(is_of_proxy) {
         Some(header) => Err(Problem::proxied_without_keys(header)),
         None if is_admin || request.uri().path() == "/metrics" => Ok(Principal::local()),
         // MCP clients end a session with DELETE; the route's 405 tells them that there are no sessions.

@@ -1,14 +1,16 @@
 //! Forwarding to the node that owns a session. Any node accepts any request; one that was forwarded
-//! is not forwarded again. It has the caller's identity in a header, which counts only beside the
-//! cluster's key; the client's own key has been removed by `auth`. Responses are passed on as they
-//! come, and a client that leaves cancels the request there.
+//! is not forwarded again. It has the caller's identity in a header, which counts only beside a
+//! signature by the cluster's key (`signature`); the client's own key has been removed by `auth`.
+//! Responses are passed on as they come, and a client that leaves cancels the request there.
 //!
 //! A watch of all sessions merges those of the nodes. The events of a session are in order, because
 //! one node has it; whenever a node joins or leaves, `lost` says that some may be missing.
 //!
-//! **Invariant:** a request gets an identity from its headers only with the cluster's key.
+//! **Invariant:** a request gets an identity from its headers only if a node has signed it for this
+//! one, and only once. The cluster's key is never sent.
 
 use std::{
+    collections::BTreeSet,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -19,23 +21,23 @@ use std::{
 use axum::{
     body::{Body, to_bytes},
     extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
+    http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header, request::Parts},
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
 use bytes::Bytes;
 use dashmap::DashMap;
 use futures_util::future::{join, join_all};
+use parking_lot::Mutex;
 use prometheus_client::{
     metrics::{counter::ConstCounter, gauge::ConstGauge},
     registry::{Registry, Unit},
 };
-use reqwest::Client;
-use secrecy::{ExposeSecret as _, SecretString};
+use reqwest::{Client, Url};
 use serde_json::Value;
-use subtle::ConstantTimeEq as _;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use super::{
     Caller, Host, Problem,
@@ -43,14 +45,18 @@ use super::{
     auth::RevocationEvent,
 };
 use crate::{
+    actor::Clock,
     journal::{Node, Nodes},
     llm::{cause, node_client},
     model::{Principal, SessionKey, SessionName},
 };
 
 mod merged;
+mod signature;
 
 pub(super) use merged::OtherNodes;
+pub use signature::ClusterKey;
+use signature::{Nonces, WRONG};
 
 /// The URL of the node that owns the session of a refused request.
 pub(super) const OWNER: HeaderName = HeaderName::from_static("x-oracle-owner");
@@ -58,7 +64,7 @@ pub(super) const OWNER: HeaderName = HeaderName::from_static("x-oracle-owner");
 const SESSION: HeaderName = HeaderName::from_static("x-oracle-session");
 /// The session of a client over MCP, whose calls it may cancel.
 pub(super) const MCP_SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const KEY: HeaderName = HeaderName::from_static("x-oracle-cluster-key");
+pub(super) const SIGNATURE: HeaderName = HeaderName::from_static("x-oracle-signature");
 const CALLER: HeaderName = HeaderName::from_static("x-oracle-caller");
 
 /// Attempts to reach the owner, which may change meanwhile, and the pause between.
@@ -84,7 +90,11 @@ const NOTICED: Duration = Duration::from_secs(5);
 /// How a server reaches the other nodes of its cluster.
 pub struct Cluster {
     nodes: Arc<dyn Nodes>,
-    key: SecretString,
+    key: ClusterKey,
+    /// Of this node, as the others know it.
+    url: String,
+    nonces: Mutex<Nonces>,
+    clock: Clock,
     clients: Vec<Client>,
     forwarded: AtomicU64,
     /// Where requests for sessions were forwarded to last.
@@ -93,19 +103,22 @@ pub struct Cluster {
     in_flight: TaskTracker,
 }
 
-/// Marks a request that another node has forwarded.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Forwarded;
+/// Marks a request that another node has forwarded, with the hash of the body that it signed.
+#[derive(Debug, Clone)]
+pub(super) struct Forwarded(String);
 
 impl Cluster {
-    /// A cluster, with the key that all of its nodes have.
+    /// A cluster, with the key that all of its nodes have, and the URL at which they reach this one.
     ///
     /// # Errors
     /// What is wrong with the certificate authorities of this machine.
-    pub fn new(nodes: Arc<dyn Nodes>, key: SecretString) -> Result<Self, String> {
+    pub fn new(nodes: Arc<dyn Nodes>, key: ClusterKey, url: String) -> Result<Self, String> {
         Ok(Self {
             nodes,
             key,
+            url,
+            nonces: Mutex::default(),
+            clock: Clock::system(),
             clients: (0..CONNECTIONS)
                 .map(|_| node_client())
                 .collect::<Result<_, _>>()?,
@@ -115,10 +128,22 @@ impl Cluster {
         })
     }
 
+    /// The other live nodes that have the key.
+    fn others(&self) -> Vec<Node> {
+        let others = self.nodes.others();
+        let trusted = others.iter().filter(|node| self.is_trusted(node));
+        trusted.cloned().collect()
+    }
+
+    /// Whether requests may go to a node: one without a server gets none anyway.
+    fn is_trusted(&self, node: &Node) -> bool {
+        node.url.iter().all(|row| self.key.of_row(row).is_some())
+    }
+
     /// Registers metrics of this node.
     pub(super) fn metrics(&self, registry: &mut Registry) {
         let figures = self.nodes.figures();
-        let nodes = ConstGauge::new(1 + self.nodes.others().len() as u64);
+        let nodes = ConstGauge::new(1 + self.others().len() as u64);
         registry.register("nodes", "Live nodes of the cluster", nodes);
         let help = "Time since the database answered a heartbeat of this node";
         let age = ConstGauge::new(figures.lease_age.as_secs_f64());
@@ -146,18 +171,18 @@ impl Cluster {
         self.nodes.figures().lease_age < OLDEST_HEARTBEAT
     }
 
-    /// The caller of a request from another node; `None` for other requests.
-    pub(super) fn caller(&self, headers: &HeaderMap) -> Option<Principal> {
-        if !self.is_node(headers) {
-            return None;
-        }
-        serde_json::from_slice(headers.get(CALLER)?.as_bytes()).ok()
-    }
-
-    pub(super) fn is_node(&self, headers: &HeaderMap) -> bool {
-        let key = self.key.expose_secret().as_bytes();
-        let sent = headers.get(KEY).map(HeaderValue::as_bytes);
-        sent.is_some_and(|sent| bool::from(sent.ct_eq(key)))
+    /// The caller of a signed request, which counts once; [`forward`] compares its body.
+    pub(super) fn caller(&self, request: &Request) -> Result<(Principal, Forwarded), String> {
+        let (method, headers) = (request.method().as_str(), request.headers());
+        let [signature, caller] = [SIGNATURE, CALLER]
+            .map(|name| headers.get(name).map_or(&b""[..], HeaderValue::as_bytes));
+        let url = url_at(&self.url, request.uri());
+        let signed = [method.as_bytes(), url.as_bytes(), caller];
+        let (at, nonce, body_hash) = self.key.verify(signed, signature).ok_or(WRONG)?;
+        let used = (at, nonce.to_owned());
+        self.nonces.lock().admit(used, self.clock.now())?;
+        let caller = serde_json::from_slice(caller).map_err(|_| WRONG)?;
+        Ok((caller, Forwarded(body_hash.to_owned())))
     }
 
     /// Where a message goes instead, because this node is ending, or because it is much busier and the
@@ -173,7 +198,7 @@ impl Cluster {
         if parts.method != Method::POST || !moves {
             return None;
         }
-        let others = self.nodes.others();
+        let others = self.others();
         let fit = others
             .iter()
             .filter(|node| !node.is_draining && node.url.is_some());
@@ -193,7 +218,7 @@ impl Cluster {
     /// longer has the session, it claims it or names the owner.
     fn last_owner(&self, key: &SessionKey) -> Option<String> {
         let url = self.owners.get(key)?.clone();
-        let others = self.nodes.others();
+        let others = self.others();
         let is_there = |node: &Node| !node.is_draining && node.url.as_ref() == Some(&url);
         let is_there = others.iter().any(is_there);
         if !is_there {
@@ -211,7 +236,7 @@ impl Cluster {
 
     /// Sends a request to all other nodes and ignores their answers.
     async fn tell_all(&self, parts: &Parts, body: &Bytes, caller: &Principal) {
-        let others = self.nodes.others();
+        let others = self.others();
         let urls = others.iter().filter_map(|node| node.url.as_deref());
         let sent =
             urls.map(|url| timeout(NODE_ANSWER, self.send(url, parts, body.clone(), caller)));
@@ -220,13 +245,11 @@ impl Cluster {
 
     async fn send(
         &self,
-        url: &str,
+        row: &str,
         parts: &Parts,
         body: Bytes,
         caller: &Principal,
     ) -> Result<Response, Problem> {
-        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        let url = format!("{}{path}", url.trim_end_matches('/'));
         let mut headers = parts.headers.clone();
         for own in [
             header::HOST,
@@ -235,25 +258,26 @@ impl Cluster {
             header::CONTENT_LENGTH,
             header::TRANSFER_ENCODING,
             header::UPGRADE,
+            SIGNATURE,
+            CALLER,
         ] {
             headers.remove(own);
         }
-        let secret = HeaderValue::from_str(self.key.expose_secret());
         let caller = serde_json::to_vec(caller).unwrap_or_default();
-        let caller = HeaderValue::from_bytes(&caller);
-        let (Ok(mut secret), Ok(caller)) = (secret, caller) else {
-            let what = "the cluster's key or the caller's name cannot be sent in a header";
-            return Err(Problem::new(StatusCode::BAD_GATEWAY, "not_forwarded", what));
-        };
-        secret.set_sensitive(true);
-        // In place of what a client may have sent under these names.
-        headers.insert(KEY, secret);
-        headers.insert(CALLER, caller);
+        let node = self.key.of_row(row).ok_or_else(|| {
+            let what = "the session is on a node without the cluster's key: see the log";
+            Problem::new(StatusCode::BAD_GATEWAY, "not_forwarded", what)
+        })?;
+        let url = url_at(node, &parts.uri);
+        let signed = [parts.method.as_str().as_bytes(), url.as_bytes(), &caller];
+        let (now, nonce) = (self.clock.now(), Uuid::now_v7().to_string());
+        let signature = self.key.sign(signed, now, &nonce, &signature::hash(&body));
         let in_flight = (parts.method != Method::GET).then(|| self.in_flight.token());
         let number = self.forwarded.fetch_add(1, Relaxed) as usize;
         let client = &self.clients[number % self.clients.len()];
-        let request = client.request(parts.method.clone(), &url);
-        let response = request.headers(headers).body(body).send().await;
+        let request = client.request(parts.method.clone(), &url).headers(headers);
+        let request = request.header(SIGNATURE, signature).header(CALLER, caller);
+        let response = request.body(body).send().await;
         let response = response.map_err(|error| {
             let what = format!(
                 "the session is on another node, which cannot be reached ({}): try again",
@@ -275,6 +299,14 @@ impl Cluster {
         }
         Ok(response)
     }
+}
+
+/// The URL of a request at a node, which its signature covers; written alike before and after an
+/// HTTP client has sent it.
+fn url_at(node: &str, uri: &Uri) -> String {
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let url = format!("{}{path}", node.trim_end_matches('/'));
+    Url::parse(&url).map_or(url, String::from)
 }
 
 /// Whether a new session is better off at a node that runs `other` queries than at one with `own`.
@@ -310,8 +342,7 @@ pub(super) async fn forward(
     request: Request,
     next: Next,
 ) -> Response {
-    let is_forwarded = request.extensions().get::<Forwarded>().is_some();
-    let Some(cluster) = host.cluster().filter(|_| !is_forwarded) else {
+    let Some(cluster) = host.cluster() else {
         return next.run(request).await;
     };
     let name = parameters.ok().and_then(|parameters| {
@@ -319,10 +350,14 @@ pub(super) async fn forward(
         SessionName::new(name).ok()
     });
     let (parts, body) = request.into_parts();
-    let Ok(body) = to_bytes(body, usize::MAX).await else {
-        let what = "the request body ended early: send it again";
-        return Problem::new(StatusCode::BAD_REQUEST, "broken_body", what).into_response();
-    };
+    // It is read already.
+    let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    if let Some(Forwarded(body_hash)) = parts.extensions.get() {
+        return match signature::hash(&body) == *body_hash {
+            true => next.run(Request::from_parts(parts, body.into())).await,
+            false => Problem::invalid_signature(WRONG).into_response(),
+        };
+    }
     let message = mcp_message(&parts, &body);
     let is_of_session = parts.headers.contains_key(MCP_SESSION);
     if is_of_session && message["method"] == "notifications/cancelled" {
@@ -396,10 +431,21 @@ pub(super) async fn watch(host: Host) {
     let Some(cluster) = host.cluster() else {
         return;
     };
+    let mut told = BTreeSet::new();
     loop {
         let queries = host.oracle.busy() as u64;
         cluster.nodes.report(host.is_draining(), queries);
-        let others = cluster.nodes.others();
+        for node in &*cluster.nodes.others() {
+            if !cluster.is_trusted(node) && told.insert(node.id) {
+                tracing::error!(
+                    id = node.id,
+                    url = node.url,
+                    "another node has a different cluster key and gets no requests: give it the \
+                     key of the others and restart it, or find out who writes to the database"
+                );
+            }
+        }
+        let others = cluster.others();
         let serving = others.iter().filter(|node| node.url.is_some()).count();
         host.oracle.divide_limits(1 + serving);
         sleep(LOOK).await;

@@ -31,7 +31,7 @@ use tokio::{
 };
 use tower::Service as _;
 
-use super::{Host, Settings};
+use super::{Host, Settings, cluster::Forwarded};
 
 /// Maximum length of a head, and size of a connection's send buffer.
 const BUFFER: usize = 64 << 10;
@@ -82,26 +82,24 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         activity: activity.clone(),
     });
     let served = {
-        let (activity, host) = (activity.clone(), host.clone());
+        let activity = activity.clone();
         service_fn(move |request: Request<Incoming>| {
             let version = request.version();
             let in_flight = activity.begin(version);
-            // Another node sees to its own clients; its other streams must not end with one of them.
-            let is_node = host
-                .cluster()
-                .is_some_and(|it| it.is_node(request.headers()));
-            // On HTTP/1 the socket shows whether the client reads.
-            let is_watched = version == Version::HTTP_2 && !is_node;
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(peer);
             let answer = router.clone().call(request);
             async move {
-                let sent = |body| Sent {
-                    body,
-                    in_flight,
-                    is_watched,
-                };
-                answer.await.map(|response: Response| response.map(sent))
+                answer.await.map(|response: Response| {
+                    // Another node sees to its own clients; its other streams must not end with one of
+                    // them. On HTTP/1 the socket shows whether the client reads.
+                    let is_of_node = response.extensions().get::<Forwarded>().is_some();
+                    response.map(|body| Sent {
+                        body,
+                        in_flight,
+                        is_watched: version == Version::HTTP_2 && !is_of_node,
+                    })
+                })
             }
         })
     };

@@ -14,6 +14,8 @@ use crate::{
 };
 
 const PATIENCE: Duration = Duration::from_secs(2);
+/// For how long a reply shows that its provider is available.
+const RECENT: Duration = Duration::from_secs(30);
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new()
@@ -78,7 +80,8 @@ impl From<ProviderState> for Provider {
 /// Reports whether the server accepts new messages and can answer them.
 ///
 /// It is ready if the journal is usable, not all providers called so far are unavailable, and it is
-/// not draining.
+/// not draining. A provider that replied within the last 30 seconds is available, whatever its
+/// circuits.
 #[utoipa::path(get, path = "/readyz", tag = "health", security(()), responses(
     (status = 200, body = Readiness),
     (status = 503, body = Readiness)
@@ -97,7 +100,9 @@ async fn readyz(State(host): State<Host>) -> (StatusCode, Json<Readiness>) {
         .peekable();
     let none_answers = asked.peek().is_some()
         && asked.all(|state| {
-            open(state.circuit) || state.models.iter().all(|model| open(model.circuit))
+            let answers = state.answered_at.is_some_and(|at| now.since(at) < RECENT);
+            !answers
+                && (open(state.circuit) || state.models.iter().all(|model| open(model.circuit)))
         });
     let providers = states.into_iter();
     let providers = providers.map(|state| (state.provider.clone(), Provider::from(state)));

@@ -57,6 +57,9 @@ async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     registry.register("tasks", "Tasks of the runtime", tasks);
     let connections = ConstGauge::new(host.shared.connections.len() as u64);
     registry.register("http_connections", "Open connections", connections);
+    let held = ConstGauge::new(host.oracle.tenants().live_bytes() as u64);
+    let help = "Estimated memory of live sessions and requests in flight";
+    registry.register("live_bytes", help, held);
     let requests = ConstGauge::new(host.shared.overload.requests.in_use() as u64);
     let help = "Requests in progress, including streams";
     registry.register("http_requests_in_work", help, requests);

@@ -16,8 +16,8 @@ use prometheus_client::metrics::{counter::Counter, family::Family};
 
 use super::{Caller, Host, Problem, Settings, access_log::with_guard};
 use crate::{
-    access::{NoShare, Share, Shares},
-    model::Principal,
+    access::{NoShare, SessionUsage, Share, Shares},
+    model::{Principal, json},
 };
 
 /// Memory for all bodies, in units of the largest body.
@@ -149,7 +149,12 @@ pub(super) async fn buffer_body(
             let what = "encoded bodies are not supported: send the body without `content-encoding`";
             Problem::unsupported_media(what, "content-encoding").into_response()
         }
-        Ok(Ok(bytes)) => next.run(Request::from_parts(parts, bytes.into())).await,
+        Ok(Ok(bytes)) => {
+            // What is made of it is not counted until its session has it.
+            let mut held = SessionUsage::new(host.oracle.tenants().account(&caller.tenant));
+            held.weighs(bytes.len());
+            next.run(Request::from_parts(parts, bytes.into())).await
+        }
         Ok(Err(problem)) => problem.into_response(),
         Err(_) => Problem::slow_body(within).into_response(),
     }
@@ -193,5 +198,6 @@ async fn whole(host: &Host, caller: &Principal, mut body: Body) -> Result<Bytes,
         })?;
         bytes.extend_from_slice(&data);
     }
+    json::check(&bytes).map_err(|error| Problem::bad("body", error.to_string()))?;
     Ok(Bytes::from_owner(BufferedBody { bytes, _room: room }))
 }

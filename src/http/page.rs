@@ -69,9 +69,14 @@ pub(super) fn routes() -> Router<Host> {
     let header = |name: HeaderName, value| {
         SetResponseHeaderLayer::overriding(name, HeaderValue::from_static(value))
     };
+    let isolated = |name| header(HeaderName::from_static(name), "same-origin");
     let layers = ServiceBuilder::new()
         .layer(header(header::CONTENT_SECURITY_POLICY, POLICY))
         .layer(header(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        // A foreign page cannot move a tab of this one to a link with another key, nor tell that
+        // there is a server by loading its files.
+        .layer(isolated("cross-origin-opener-policy"))
+        .layer(isolated("cross-origin-resource-policy"))
         .layer(header(header::REFERRER_POLICY, "no-referrer"))
         // A new version of the server has new files.
         .layer(header(header::CACHE_CONTROL, "no-cache"))

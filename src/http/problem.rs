@@ -182,6 +182,11 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "invalid_api_key", what)
     }
 
+    /// A request with the signature of a node is refused.
+    pub(super) fn invalid_signature(why: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "invalid_signature", why)
+    }
+
     /// The key lacks the role `admin`.
     pub fn admin_only() -> Self {
         let what = "this needs a key with the role `admin` (`oracle keys create --role admin`) or, \
@@ -196,13 +201,13 @@ impl Problem {
     }
 
     /// The server needs no key, so requests through a proxy would be unauthenticated.
-    pub(super) fn proxied_without_keys(header: &'static str) -> Self {
+    pub(super) fn proxied_without_keys(header: &str) -> Self {
         let what = format!(
             "the server has no keys and therefore accepts only local requests, but `{header}` \
              shows that a proxy forwards this one: create keys with `oracle keys create` before \
              you put a proxy in front"
         );
-        Self::new(StatusCode::FORBIDDEN, "no_keys_behind_proxy", what).of(header)
+        Self::new(StatusCode::FORBIDDEN, "no_keys_behind_proxy", what).of(header.to_owned())
     }
 
     pub(super) fn too_many_attempts(retry_after: Duration) -> Self {

@@ -1,10 +1,11 @@
-//! Tenant limits on pending messages and on sessions.
+//! Tenant limits on pending messages, on sessions, on memory and on what is stored.
 //!
 //! Checked before a message or a new session reaches an actor. A [`Reservation`] counts while it is held;
 //! after that the session or query itself is counted.
 
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{Host, Problem};
@@ -12,7 +13,7 @@ use crate::{
     access::{Account, SessionCount, SessionReservation, SubmissionPermit},
     actor::AskError,
     journal,
-    model::{SessionKey, TenantId},
+    model::{Day, Payer, SessionKey, TenantId},
 };
 
 const PAGE: usize = 1_024;
@@ -20,6 +21,10 @@ const PAGE_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a request waits for a count. A longer count continues, and the next request uses its
 /// result.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a request waits for idle sessions to leave memory, and the pause between looks. Shards
+/// look for such sessions every second.
+const UNTIL_ROOM: Duration = Duration::from_millis(2_500);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A reservation, held until the outcome is known. If it is dropped earlier, a new session stays
 /// counted until the next count.
@@ -65,6 +70,7 @@ impl Host {
     pub async fn reserve_message(&self, key: &SessionKey) -> Result<Reservation, Problem> {
         self.check_capacity(0)?;
         let account = self.oracle.tenants().account(&key.tenant);
+        self.check_bytes(&account, key).await?;
         let message = account.message()?;
         self.check_share(&account)?;
         let session = self.reserve_new_session(&account, key).await?;
@@ -90,12 +96,40 @@ impl Host {
     /// A [`Problem`] with a retry hint.
     pub async fn reserve_session(&self, key: &SessionKey) -> Result<Reservation, Problem> {
         let account = self.oracle.tenants().account(&key.tenant);
+        self.check_bytes(&account, key).await?;
         let session = self.reserve_new_session(&account, key).await?;
         Ok(Reservation {
             _submission: self.shared.submissions.token(),
             _message: None,
             session,
         })
+    }
+
+    /// Refuses new work if there is no memory for it after a while, and more records of a tenant
+    /// that stores too much. What was recorded since the last count is not known.
+    async fn check_bytes(&self, account: &Account, key: &SessionKey) -> Result<(), Problem> {
+        let since = Instant::now();
+        while let Some((whose, section)) = account.full() {
+            if since.elapsed() >= UNTIL_ROOM {
+                return Err(Problem::overloaded(format!(
+                    "the conversations of {whose} fill their memory (`{section}.max_live_bytes`): \
+                     try again when some have ended"
+                )));
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        if key.name.is_ephemeral() {
+            return Ok(());
+        }
+        if let Some(decided) = account.storage(None) {
+            return Ok(decided?);
+        }
+        let stored = Payer::Stored(key.tenant.clone());
+        let usage = tokio::time::timeout(PATIENCE, self.journal.usage(stored, Day(0))).await;
+        let usage = usage.map_err(|_| uncounted())??;
+        let bytes: i64 = usage.iter().map(|usage| usage.tokens).sum();
+        let decided = account.storage(u64::try_from(bytes).ok());
+        decided.unwrap_or(Ok(())).map_err(Problem::from)
     }
 
     async fn reserve_new_session(
@@ -157,7 +191,7 @@ impl Host {
 }
 
 fn uncounted() -> Problem {
-    Problem::overloaded("counting the sessions of your tenant took too long: try again")
+    Problem::overloaded("counting what your tenant stores took too long: try again")
 }
 
 impl From<journal::Error> for Problem {

@@ -23,8 +23,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// A journal whose usage can be copied.
 pub trait Usages: Journal {
-    /// Returns the usage of all payers on all days, in order. A payer is written as in
-    /// [`Payer`](crate::model::Payer)'s `Display`.
+    /// Returns the usage of all payers on all days, in order, without what tenants store, which each
+    /// journal counts itself. A payer is written as in [`Payer`](crate::model::Payer)'s `Display`.
     fn usages(&self) -> JournalFuture<'_, Vec<(String, DayUsage)>>;
 
     /// Replaces the usage of payers on days.

@@ -21,13 +21,11 @@ use tokio::{
     task::JoinSet,
     time::{Instant, sleep},
 };
-use tokio_postgres::NoTls;
-use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Append, Claim, Entry, Error, Hit, Journal, JournalFuture, Known, Node, NodeFigures, Nodes,
-    Only, Problem, SessionStatus, Sids, Snapshot, Stats,
+    Append, Claim, Entry, Erasure, Error, Hit, Journal, JournalFuture, Known, Node, NodeFigures,
+    Nodes, Only, Problem, SessionStatus, Sids, Snapshot, Stats,
     copy::Usages,
     row::{Batch, NEW},
     search::SearchQuery,
@@ -50,7 +48,7 @@ mod writer;
 pub use error::OpenError;
 pub use settings::Settings;
 
-use client::{INSIST, PAUSE};
+use client::{Connector, INSIST, PAUSE, doubts, settle, take};
 use error::{Failed, Recovery};
 use node::{MaybeBusy, Membership, Timing};
 use settings::Target;
@@ -223,10 +221,7 @@ fn pool(settings: &Settings, size: usize) -> Result<Pool, OpenError> {
     let recycling = ManagerConfig {
         recycling_method: RecyclingMethod::Fast,
     };
-    let manager = match tls {
-        Some(tls) => Manager::from_config(config, MakeRustlsConnect::new(tls), recycling),
-        None => Manager::from_config(config, NoTls, recycling),
-    };
+    let manager = Manager::from_connect(config, Connector(tls), recycling);
     let pool = Pool::builder(manager)
         .max_size(size)
         .runtime(Runtime::Tokio1)
@@ -429,7 +424,7 @@ impl Journal for Postgres {
     fn append(&self, append: Append) -> JournalFuture<'_, Seq> {
         Box::pin(async move {
             let (sid, epoch) = (append.sid, append.epoch);
-            let batch = Batch::of(append)?;
+            let batch = Batch::made(append).await?;
             let parent = self.inner.parent(None, sid, &batch).await?;
             let append = store::AppendWrite {
                 sid,
@@ -510,9 +505,17 @@ impl Journal for Postgres {
 
     fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {
         Box::pin(async move {
-            let mut client = self.pool().get().await.map_err(Failed::from)?;
-            let since = Instant::now();
-            let gone = loop {
+            let (gone, erased) = self.forget(sid, only).await?;
+            erased.await?;
+            Ok(gone)
+        })
+    }
+
+    fn forget(&self, sid: Sid, only: Only) -> JournalFuture<'_, (Vec<Known>, Erasure)> {
+        Box::pin(async move {
+            let mut client = take(self.pool()).await?;
+            let (since, doubts) = (Instant::now(), doubts());
+            let (gone, family) = loop {
                 match deletion::delete(&mut client, self.inner.node.id(), sid, only).await {
                     // Others lock the same sessions in another order.
                     Err(failed)
@@ -521,11 +524,19 @@ impl Journal for Postgres {
                     gone => break gone?,
                 }
             };
-            let mut own = self.inner.maybe_busy.lock();
-            for known in &gone {
-                own.remove(known.sid.0.cast_signed());
+            for Known { sid, .. } in &gone {
+                self.inner.maybe_busy.lock().remove(sid.0.cast_signed());
             }
-            Ok(gone)
+            settle(doubts, &*client).await?;
+            // What is left then, nodes erase in the background.
+            let erasure = async move {
+                while since.elapsed() < INSIST
+                    && let Ok(true) = deletion::erase(&*client, Some(&family)).await
+                {
+                }
+                Ok(())
+            };
+            Ok((gone, Box::pin(erasure) as Erasure))
         })
     }
 

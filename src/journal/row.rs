@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use sha2::{Digest, Sha256};
+use tokio::task::spawn_blocking;
 
 use super::{Append, Entry, Error, Known, SessionStatus, opened_below, search};
 use crate::model::{
@@ -69,8 +70,22 @@ pub(super) struct Row {
     pub(super) words: Option<String>,
 }
 
+/// Bytes of text that take milliseconds to encode and to index.
+const LONG: usize = 64 << 10;
+/// What a stored record takes beside its text; also in the SQL.
+pub(super) const BESIDE_TEXT: usize = 1_024;
+
 impl Batch {
-    /// Encodes in the caller's task, to relieve the writer.
+    /// Encodes in the caller's task, to relieve the writer; long texts on a thread for such work.
+    pub(super) async fn made(append: Append) -> Result<Self, Error> {
+        let texts = append.records.iter().filter_map(|record| record.text());
+        if texts.map(str::len).sum::<usize>() < LONG {
+            return Self::of(append);
+        }
+        let made = spawn_blocking(move || Self::of(append)).await;
+        made.unwrap_or_else(|error| Err(Error::Unavailable(error.to_string())))
+    }
+
     pub(super) fn of(append: Append) -> Result<Self, Error> {
         if append.records.is_empty() {
             return Err(Error::Empty);

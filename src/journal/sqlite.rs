@@ -6,16 +6,18 @@
 //! table, each with a checksum; damage affects only its session.
 //!
 //! - Opening blocks, and so does dropping the last handle, which first writes the queued requests.
-//! - Deleted content is overwritten in the files before the deletion is answered. If a reader still
-//!   sees the state before it, this happens once the reader is done, or when the journal is closed;
-//!   after a crash, at the next opening.
+//! - A deleted session is unknown at once. Its content is overwritten in the files, in slices between
+//!   the requests of others, before the deletion is answered. If a reader still sees the state before
+//!   it, this happens once the reader is done, or when the journal is closed; after a crash, the next
+//!   opening continues.
 
 use std::{fmt, io, path::Path, sync::Arc, time::Duration};
 
 use tokio::{task::spawn_blocking, time::sleep};
 
 use super::{
-    Append, Claim, Entry, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids, Snapshot,
+    Append, Claim, Entry, Erasure, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids,
+    Snapshot,
     copy::Usages,
     row::{Batch, NEW},
     search::SearchQuery,
@@ -28,6 +30,7 @@ mod connection;
 mod error;
 mod files;
 mod health;
+mod in_use;
 mod inspection;
 mod log;
 mod processes;
@@ -111,6 +114,8 @@ impl Sqlite {
         files.make_directory()?;
         let opening = files.lock()?;
         let connection = connection::open(&files, tuning.most_pages)?;
+        // A full disk does not prevent the opening.
+        let _ = files.identity().map(|it| in_use::mark(&connection, it));
         let process = Process::enter(directory);
         let process = process.map_err(|source| OpenError::file(directory, source))?;
         let (process, health) = (Arc::new(process), Arc::new(Health::new(on_broken)));
@@ -179,7 +184,7 @@ impl Journal for Sqlite {
                 epoch: Epoch::default(),
                 last: Seq(0),
             };
-            let batch = Batch::of(Append::new(new, records, leaves))?;
+            let batch = Batch::made(Append::new(new, records, leaves)).await?;
             let writer = &self.inner.writer;
             writer.ask(move |store| store.open(&key, &batch)).await
         })
@@ -193,7 +198,7 @@ impl Journal for Sqlite {
     fn append(&self, append: Append) -> JournalFuture<'_, Seq> {
         Box::pin(async move {
             let (sid, epoch) = (append.sid, append.epoch);
-            let batch = Batch::of(append)?;
+            let batch = Batch::made(append).await?;
             let writer = &self.inner.writer;
             writer
                 .ask(move |store| store.append(&batch, sid, epoch))
@@ -257,8 +262,15 @@ impl Journal for Sqlite {
     }
 
     fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {
-        let writer = &self.inner.writer;
-        writer.ask(move |store| store.delete(sid, only))
+        Box::pin(async move {
+            let (gone, erased) = self.inner.writer.forget(sid, only).await?;
+            erased.await?;
+            Ok(gone)
+        })
+    }
+
+    fn forget(&self, sid: Sid, only: Only) -> JournalFuture<'_, (Vec<Known>, Erasure)> {
+        self.inner.writer.forget(sid, only)
     }
 
     fn search(&self, tenant: TenantId, words: String, limit: usize) -> JournalFuture<'_, Vec<Hit>> {

@@ -9,7 +9,7 @@ use super::{
     input::{Refusal, ReturnedResult},
     offer,
     phase::{CallState, ToolSlot},
-    schema::{self, problem_of_arguments},
+    schema::{self, Work, check_arguments},
     turn_end,
 };
 use crate::{
@@ -50,7 +50,7 @@ pub(super) fn with_unique_ids(mut parts: Vec<Part>) -> Vec<Part> {
 
 /// Mends calls that are right but odd, before they are recorded: the name, arguments that are no
 /// JSON, and values of another type.
-pub(super) fn mend(parts: &mut [Part], tools: &[ToolSpec]) {
+pub(super) fn mend(parts: &mut [Part], tools: &[ToolSpec], work: &mut Work) {
     for part in parts {
         if let Part::ToolCall(call) = part
             && let Some(spec) = signal::meant(&call.name, tools)
@@ -59,8 +59,8 @@ pub(super) fn mend(parts: &mut [Part], tools: &[ToolSpec]) {
             call.mend();
             if let Ok(odd) = call.parsed() {
                 let mut arguments = odd.clone();
-                schema::mend(&spec.schema, &mut arguments);
-                let fits = |given| problem_of_arguments(&spec.schema, given).is_none();
+                schema::mend(&spec.schema, &mut arguments, work);
+                let mut fits = |given| check_arguments(&spec.schema, given, work).is_ok();
                 // What one alternative asks for may break another, which fits as it is.
                 if arguments != odd && (fits(&arguments) || !fits(&odd)) {
                     call.arguments = arguments.to_string();
@@ -129,7 +129,7 @@ pub(super) fn started(call: &ToolCall) -> CallStarted {
     }
 }
 
-fn refusal(draft: &Draft<'_>, call: &ToolCall, doomed: bool) -> Option<(RefusedWhy, String)> {
+fn refusal(draft: &mut Draft<'_>, call: &ToolCall, doomed: bool) -> Option<(RefusedWhy, String)> {
     if draft.query.current.stop == Some(StopReason::MaxTokens) {
         return Some((RefusedWhy::ReplyCut, guidance::CALL_CUT.into()));
     }
@@ -157,9 +157,12 @@ fn refusal(draft: &Draft<'_>, call: &ToolCall, doomed: bool) -> Option<(RefusedW
         // A tool that needs no approval checks its own arguments.
         Ok(_) if spec.approval == ToolApproval::NotNeeded && client.is_none() => None,
         Ok(parsed) => {
-            let problem = problem_of_arguments(&spec.schema, &parsed)?;
+            let problem = check_arguments(&spec.schema, &parsed, &mut draft.work).err()?;
             let approved = spec.approval == ToolApproval::Required;
-            let content = guidance::invalid_arguments(&problem, approved);
+            let content = match problem {
+                Some(problem) => guidance::invalid_arguments(&problem, approved),
+                None => guidance::UNCHECKED.into(),
+            };
             Some((RefusedWhy::InvalidArguments, content))
         }
     }

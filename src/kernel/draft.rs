@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use super::{
     calls,
-    effect::{BegunQuery, CallToken, CommandReply, Decision, Effect},
+    effect::{BegunQuery, CallToken, Decision, Effect},
     history::Transcript,
     inbox,
     input::DecisionContext,
     policy::Policy,
     query::Query,
+    schema::Work,
     session::Session,
 };
 use crate::model::{
@@ -32,6 +33,8 @@ pub(super) struct Draft<'a> {
     effects: Vec<Effect>,
     /// Tools that the records add to the session's list.
     pub added: Vec<ToolSpec>,
+    /// What its checks of JSON may still cost.
+    pub work: Work,
 }
 
 impl<'a> Draft<'a> {
@@ -44,6 +47,7 @@ impl<'a> Draft<'a> {
             records: Vec::new(),
             effects: Vec::new(),
             added: Vec::new(),
+            work: Work::new(now.work),
         }
     }
 
@@ -104,7 +108,8 @@ impl<'a> Draft<'a> {
         Decision {
             records: self.records,
             effects: self.effects,
-            reply: CommandReply::Done,
+            is_short_of_work: self.work.is_short,
+            ..Decision::nothing()
         }
     }
 

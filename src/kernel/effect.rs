@@ -133,6 +133,8 @@ pub struct Decision {
     pub effects: Vec<Effect>,
     /// Reply to the caller.
     pub reply: CommandReply,
+    /// Whether it would differ if the checks of JSON might cost more.
+    pub is_short_of_work: bool,
 }
 
 impl Decision {
@@ -182,6 +184,7 @@ impl Decision {
         self.records.extend(next.records);
         self.effects.extend(next.effects);
         self.reply = next.reply;
+        self.is_short_of_work |= next.is_short_of_work;
         self
     }
 
@@ -191,6 +194,7 @@ impl Decision {
             records: Vec::new(),
             effects: Vec::new(),
             reply: CommandReply::Done,
+            is_short_of_work: false,
         }
     }
 }

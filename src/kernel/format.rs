@@ -8,12 +8,12 @@ use super::{
     draft::{self, Draft},
     effect::Decision,
     guard, guidance,
-    schema::problem_of_answer,
+    schema::{Checked, Work, check_answer},
     turn_end,
     verdict::Verdict,
 };
 use crate::model::{
-    AnswerFormat, FaultCode,
+    AnswerFormat, FaultCode, json,
     record::{AnswerRejected, QueryFact},
 };
 
@@ -52,29 +52,36 @@ pub(super) fn applies(draft: &Draft<'_>, verdict: Verdict) -> bool {
     gives_an_answer && !options.format.is_text() && !options.is_task
 }
 
-/// Whether the model is asked for the answer again.
-pub(super) fn is_rejected(draft: &Draft<'_>, verdict: Verdict) -> bool {
-    let query = &draft.query;
-    let fits = || find(&query.options().format, &draft::answer(query)).is_ok();
-    applies(draft, verdict) && !query.repaired && !fits()
-}
-
-/// Ends the query if its answer has the format; otherwise asks for it again, once.
-pub(super) fn end(mut draft: Draft<'_>, verdict: Verdict, mut notes: Vec<String>) -> Decision {
+/// Ends the query if its answer has the format; otherwise asks for it again, once. While the session
+/// is paused, that waits, with what was decided `so_far`.
+pub(super) fn end(
+    mut draft: Draft<'_>,
+    verdict: Verdict,
+    mut notes: Vec<String>,
+    so_far: Option<Draft<'_>>,
+) -> Decision {
     let text = draft::answer(&draft.query);
-    match find(&draft.query.options().format, &text) {
+    match find(&draft.query.options().format, &text, &mut draft.work) {
         Ok(answer) => {
             let (outcome, answer) = (turn_end::outcome(&draft, verdict), answer.to_owned());
             draft.finish_with(outcome, answer)
         }
-        Err(problem) if draft.query.repaired => {
+        Err(None) => {
+            let detail = "checking the answer against its format takes too much work: simplify the \
+                          schema, above all its patterns and nested alternatives";
+            draft.fail(FaultCode::AnswerFormat, detail)
+        }
+        Err(Some(problem)) if draft.query.repaired => {
             let detail = format!(
                 "the model gave no answer in the requested format: {problem}; ask again, or use \
                  another model"
             );
             draft.fail(FaultCode::AnswerFormat, detail)
         }
-        Err(problem) => {
+        Err(Some(problem)) => {
+            if let Some(paused) = so_far {
+                return paused.wait();
+            }
             notes.push(guidance::wrong_format(&problem));
             draft.emit(QueryFact::AnswerRejected(AnswerRejected { problem }));
             guard::begin_turn(draft, notes)
@@ -83,22 +90,23 @@ pub(super) fn end(mut draft: Draft<'_>, verdict: Verdict, mut notes: Vec<String>
 }
 
 /// Checks an answer and returns its JSON, without the code fence that many models put around it.
-fn find<'a>(format: &AnswerFormat, text: &'a str) -> Result<&'a str, String> {
+fn find<'a>(format: &AnswerFormat, text: &'a str, work: &mut Work) -> Checked<&'a str> {
+    let wrong = |what: String| Some(what.chars().take(LONGEST_PROBLEM).collect::<String>());
     let text = text.trim();
     let fenced = text
         .strip_prefix("```")
         .and_then(|text| text.strip_suffix("```"));
     let fenced = fenced.map(|text| text.strip_prefix("json").unwrap_or(text).trim());
     let text = fenced.unwrap_or(text);
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    let value: Value = json::read(text).map_err(|error| wrong(format!("not JSON: {error}")))?;
     match format {
         AnswerFormat::Text => Ok(text),
         AnswerFormat::Json if value.is_object() => Ok(text),
-        AnswerFormat::Json => Err("not a JSON object".to_owned()),
-        AnswerFormat::Schema { schema, .. } => match problem_of_answer(schema, &value) {
-            None => Ok(text),
-            Some(problem) => Err(problem.chars().take(LONGEST_PROBLEM).collect()),
-        },
+        AnswerFormat::Json => Err(wrong("not a JSON object".to_owned())),
+        AnswerFormat::Schema { schema, .. } => {
+            let checked = check_answer(schema, &value, work);
+            checked.map_err(|why| why.and_then(wrong)).map(|()| text)
+        }
     }
 }
 
@@ -107,6 +115,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::kernel::DecisionContext;
 
     fn schema() -> AnswerFormat {
         AnswerFormat::Schema {
@@ -131,7 +140,9 @@ mod tests {
     fn answer_is_checked_against_its_format() {
         let good = r#"{"name": "Bern", "people": 134000, "near": ["Thun"]}"#;
         let json = || AnswerFormat::Json;
+        let many = format!("[{}0]", r#"{"":0},"#.repeat(100_000));
         for (format, text, found) in [
+            (json(), &*many, Err("more than 65536 values")),
             (json(), "{}", Ok("{}")),
             (json(), " {\"a\": 1}\n", Ok("{\"a\": 1}")),
             (json(), "```json\n{}\n```", Ok("{}")),
@@ -158,11 +169,13 @@ mod tests {
             ),
             (schema(), "{}", Err("is missing")),
         ] {
-            let checked = find(&format, text);
+            let checked = find(&format, text, &mut Work::new(DecisionContext::MOST_WORK));
             match found {
                 Ok(answer) => assert_eq!(checked, Ok(answer)),
                 Err(problem) => {
-                    let said = checked.unwrap_err();
+                    let Err(Some(said)) = checked else {
+                        panic!("{text}: {checked:?}");
+                    };
                     assert!(said.contains(problem), "{text}: {said}");
                 }
             }

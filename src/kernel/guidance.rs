@@ -214,6 +214,8 @@ pub(super) fn invalid_arguments(problem: &str, needs_approval: bool) -> String {
     )
 }
 
+pub(super) const UNCHECKED: &str = "This call was not run, because checking its arguments takes too much work. Send fewer calls at a time, with shorter arguments, or do without this tool.";
+
 pub(super) const NOT_OFFERED: &str =
     "No tools were offered in this turn, so this call was not run.";
 

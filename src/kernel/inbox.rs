@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     control,
-    effect::{BegunQuery, CommandReply, Decision, Effect},
+    effect::{BegunQuery, Decision, Effect},
     import,
     input::{DecisionContext, Refusal},
     policy::Policy,
@@ -23,6 +23,7 @@ use crate::model::{
 pub(super) struct Queued {
     pub id: QueryId,
     pub accepted: Arc<Accepted>,
+    pub size: usize,
 }
 
 pub(super) fn submit(
@@ -211,7 +212,7 @@ fn accept(session: &Session, accepted: Accepted, now: DecisionContext) -> Decisi
     Decision {
         records: vec![record(query, accepted, now)],
         effects: at_once.then_some(prepare).into_iter().collect(),
-        reply: CommandReply::query(query),
+        ..Decision::nothing().replying(query)
     }
 }
 

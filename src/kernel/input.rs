@@ -26,6 +26,8 @@ pub struct DecisionContext {
     pub unsignalled: bool,
     /// What the budgets of the tenant and the key allow, before this decision.
     pub allowance: Allowance,
+    /// What checks of JSON may cost, in units of about a nanosecond.
+    pub work: usize,
 }
 
 /// State of a model call in flight, as far as the records do not have it.
@@ -77,6 +79,9 @@ impl InFlight {
 }
 
 impl DecisionContext {
+    /// The most that the checks of a decision may cost. One that needs more has failed.
+    pub const MOST_WORK: usize = 50_000_000;
+
     /// Creates a moment without jitter.
     pub const fn at(at: Timestamp) -> Self {
         Self {
@@ -85,6 +90,7 @@ impl DecisionContext {
             call: InFlight::Unsent,
             unsignalled: false,
             allowance: Allowance::NONE,
+            work: Self::MOST_WORK,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The steps of a running query, each with the data that it needs.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::model::{
     Attempt, CallId, FaultCode, SessionName, Timestamp, ToolCall, ToolResult,
@@ -59,6 +59,8 @@ pub enum Step {
 pub struct Pause {
     /// End of the back-off.
     pub until: Timestamp,
+    /// Its length. It lasts no longer if the clock is set back.
+    pub length: Duration,
     /// Code of the fault.
     pub code: FaultCode,
 }

@@ -75,6 +75,8 @@ pub struct Query {
     /// Limits of the query.
     pub limits: Limits,
     pub(super) options: Option<Arc<AnswerOptions>>,
+    /// Bytes of its text and options.
+    pub(super) bytes: usize,
     /// Type of the query, once classified.
     pub query_type: Option<QueryType>,
     pub(super) prompt_tokens: u64,
@@ -181,6 +183,12 @@ impl Query {
             (query.crashes, query.process_deaths) = (from.crashes, from.process_deaths);
         }
         query
+    }
+
+    /// About how many bytes it adds to those of the conversation.
+    pub(super) fn bytes(&self) -> usize {
+        let results = self.step.slots().iter().filter_map(|slot| slot.result());
+        self.bytes + results.map(|result| result.content.len()).sum::<usize>()
     }
 
     /// Options of the query; the defaults if it has none.

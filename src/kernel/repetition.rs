@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::Value;
 
 use super::phase::ToolSlot;
+use crate::model::json;
 
 const RUN: usize = 3;
 const ALTERNATIONS: usize = 3;
@@ -35,7 +36,7 @@ impl TurnDigest {
 fn canonical(arguments: &str) -> String {
     let blank = arguments.trim().is_empty();
     let arguments = if blank { "{}" } else { arguments };
-    serde_json::from_str(arguments).map_or_else(
+    json::read(arguments).map_or_else(
         |_| arguments.to_owned(),
         |mut value: Value| {
             value.sort_all_objects();

@@ -10,14 +10,14 @@ use super::{
     effect::{BegunQuery, CallToken, Decision, Effect},
     guard,
     input::DecisionContext,
-    phase::{CallState, Step},
+    phase::{CallState, Pause, Step},
     query::Query,
     retry,
     session::{Phase, Session},
     turn_end,
 };
 use crate::model::{
-    By, FaultCode, Timestamp,
+    By, FaultCode,
     record::{
         ControlFact, Ending, Noted, Quarantined, RestartCause, Restarted, SessionFact,
         SupervisorFact, TurnRestartCause,
@@ -139,10 +139,9 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
     draft.wait()
 }
 
-/// Continues a back-off, at most for as long as any lasts: the clock may have been set back.
-fn continue_pause(draft: Draft<'_>, token: CallToken, until: Timestamp) -> Decision {
-    let longest = draft.policy().longest_wait(&draft.query.model);
-    let at = until.min(draft.now.at.plus(longest));
+/// Continues a back-off, at most for its length: the clock may have been set back.
+fn continue_pause(draft: Draft<'_>, token: CallToken, pause: &Pause) -> Decision {
+    let at = pause.until.min(draft.now.at.plus(pause.length));
     draft.wait_for(Effect::RetryAt { token, at })
 }
 
@@ -164,7 +163,7 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         Step::Ready => guard::begin_turn(draft, Vec::new()),
         Step::Calling { pause, .. } | Step::Compacting { pause, .. } => {
             match pause.zip(draft.query.token()) {
-                Some((pause, token)) => continue_pause(draft, token, pause.until),
+                Some((pause, token)) => continue_pause(draft, token, &pause),
                 None => retry::repeat(draft, TurnRestartCause::Recovery),
             }
         }

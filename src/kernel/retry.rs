@@ -20,6 +20,9 @@ use crate::model::{
     },
 };
 
+/// Tries in an outage after which the pause no longer grows: then it is eight seconds at most.
+const OUTAGE_TRIES: u32 = 5;
+
 pub(super) fn failed(
     mut draft: Draft<'_>,
     token: CallToken,
@@ -192,7 +195,9 @@ pub(super) fn pause(draft: &Draft<'_>, fault: &Fault) -> Option<Duration> {
         // Nothing was sent. A next model could be called at once; without one, patience limits the
         // wait, not the number of tries.
         FaultClass::Overloaded { .. } if alone => (refused, waited),
-        // The gateway holds and probes calls to a model that is down, so the pause is short.
+        // A call that fails again and again leaves the queue to others.
+        FaultClass::Unavailable { .. } if away => (refused.min(OUTAGE_TRIES), waited),
+        // The gateway holds the calls of a model that limits the rate, so the pause is short.
         FaultClass::Unavailable { .. } if alone => (1, waited),
         FaultClass::Unavailable { .. } if refused < policy.retry.attempts => (refused, waited),
         _ => return None,
@@ -203,7 +208,9 @@ pub(super) fn pause(draft: &Draft<'_>, fault: &Fault) -> Option<Duration> {
         policy.longest_wait(model)
     };
     let in_time = waited.saturating_add(asked.unwrap_or_default()) <= most;
-    in_time.then(|| back_off(policy.retry, tries, asked, now.entropy))
+    let left = most.saturating_sub(waited).max(policy.retry.base);
+    let longest = if away { left } else { Duration::MAX };
+    in_time.then(|| back_off(policy.retry, tries, asked, now.entropy).min(longest))
 }
 
 pub(super) fn next_model(

@@ -427,7 +427,9 @@ impl Session {
         if place == InboxPosition::Front {
             self.move_late_keys(id, &accepted);
         }
-        let queued = Queued { id, accepted };
+        let options = accepted.options.as_deref();
+        let size = accepted.text.len() + options.map_or(0, AnswerOptions::bytes);
+        let queued = Queued { id, accepted, size };
         match place {
             InboxPosition::Front => self.inbox.push_front(queued),
             InboxPosition::Back => self.inbox.push_back(queued),
@@ -454,13 +456,14 @@ impl Session {
         if self.phase != Phase::Idle {
             return;
         }
-        let Some(Queued { id, accepted }) = self.inbox.pop_front() else {
+        let Some(Queued { id, accepted, size }) = self.inbox.pop_front() else {
             return;
         };
         let forced = self.forced.take();
         let from = forced.filter(|from| accepted.continues == Some(from.query));
         let mut query = Query::new(id, &accepted, from.as_ref());
         query.since = at;
+        query.bytes = size;
         let options = accepted.options.as_deref();
         self.transcript
             .begin(&accepted.text, options.unwrap_or(&AnswerOptions::default()));
@@ -552,6 +555,23 @@ impl Session {
     /// Number of queued messages.
     pub fn waiting(&self) -> usize {
         self.inbox.len()
+    }
+
+    /// About how many bytes its texts take. `weighed` is how many messages were weighed before, and
+    /// their bytes.
+    pub fn bytes(&self, weighed: &mut (usize, usize)) -> usize {
+        let messages = self.transcript.messages();
+        // Those that a summary or a failed query has removed are not known.
+        if messages.len() < weighed.0 {
+            *weighed = (0, 0);
+        }
+        let new = messages.iter().skip(weighed.0);
+        weighed.1 += new.map(|message| message.bytes()).sum::<usize>();
+        weighed.0 = messages.len();
+        let texts = [&self.last_question, &self.instructions].into_iter();
+        let texts: usize = texts.flatten().map(|text| text.len()).sum();
+        let waiting: usize = self.inbox.iter().map(|queued| queued.size).sum();
+        weighed.1 + texts + waiting + self.query().map_or(0, Query::bytes)
     }
 
     /// Number of accepted messages whose queries have not finished: those that wait, and the query

@@ -59,7 +59,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
     });
     message.parts.extend(written);
     message.parts = calls::with_unique_ids(message.parts);
-    calls::mend(&mut message.parts, &tools);
+    calls::mend(&mut message.parts, &tools, &mut draft.work);
     let reading = read.reading;
     let finding = match reply.stop {
         StopReason::MaxTokens | StopReason::Paused => Finding::Nothing,
@@ -148,10 +148,8 @@ pub(super) fn end(mut draft: Draft<'_>) -> Decision {
     let verdict = draft.policy().turn.verdict(&turn);
     let verdict = deferred(&draft, &turn, verdict);
     match so_far {
-        Some(paused) if !verdict.ends_the_query() || format::is_rejected(&draft, verdict) => {
-            paused.wait()
-        }
-        _ => apply(draft, verdict, looped, judged),
+        Some(paused) if !verdict.ends_the_query() => paused.wait(),
+        so_far => apply(draft, verdict, looped, judged, so_far),
     }
 }
 
@@ -160,6 +158,7 @@ fn apply(
     verdict: Verdict,
     looped: Option<LoopDetected>,
     judged: Consulted,
+    so_far: Option<Draft<'_>>,
 ) -> Decision {
     let mut notes = judged.notes;
     if draft.query.current.stop == Some(StopReason::MaxTokens) {
@@ -176,7 +175,7 @@ fn apply(
         false => verdict,
     };
     if format::applies(&draft, verdict) {
-        return format::end(draft, verdict, notes);
+        return format::end(draft, verdict, notes, so_far);
     }
     match verdict {
         Verdict::Answered | Verdict::Partial | Verdict::Stuck => {

@@ -6,6 +6,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Delta, Request, estimate_usage, fault, lenient::MOST};
+use crate::model::visible::shell_word;
 use crate::model::{CallId, Fault, OpaquePart, Part, Reply, StopReason, ToolCall, Usage};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,10 +193,11 @@ impl Draft {
         }
     }
 
-    /// A unique id for a call: the provider's, unless that is missing or taken.
+    /// A unique id for a call: the provider's, unless that is missing, taken or no plain
+    /// word in a command, because people paste it.
     fn id(&mut self, told: &str) -> CallId {
         let mut id = told.to_owned();
-        while id.is_empty() || self.is_taken(&id) {
+        while id.starts_with('-') || shell_word(&id) != id || self.is_taken(&id) {
             self.generated += 1;
             id = format!("call_{}_{}", self.seed, self.generated);
         }
@@ -308,6 +310,18 @@ pub(super) mod tests {
         ];
         assert_eq!(given, expected);
         assert_eq!(draft.id("").to_string(), "call_seed_6");
+    }
+
+    #[test]
+    fn ids_of_calls_are_no_words_for_a_shell() {
+        let mut draft = draft(Scenario::Question);
+        for told in ["functions.search:0", "call_1__thought__Ab+/9=="] {
+            assert_eq!(draft.id(told).to_string(), told);
+        }
+        for told in ["$(touch x);y", "a b", "-f", "=ls", "a\n", "~", "*"] {
+            let given = draft.id(told).to_string();
+            assert!(given.starts_with("call_seed_"), "{told}: {given}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use reqwest::header::{DATE, HeaderMap};
 use serde_json::value::RawValue;
 
 use super::lenient::mended;
-use crate::model::{Fault, FaultClass, FaultCode as Code};
+use crate::model::{Fault, FaultClass, FaultCode as Code, json};
 
 mod delay;
 mod message;
@@ -83,7 +83,7 @@ pub(super) fn check(error: Option<&RawValue>) -> Result<(), Fault> {
 
 /// What an answer says that is no reply and no known form of an error, if it says anything.
 pub(super) fn instead_of_reply(json: &str) -> Option<Fault> {
-    let message = Message::of(&serde_json::from_str(&mended(json)).ok()?);
+    let message = Message::of(&json::read(&mended(json)).ok()?);
     let code = message.code(None).unwrap_or(Code::EmptyReply);
     let what = empty_reply().detail;
     let told = !message.text.is_empty();

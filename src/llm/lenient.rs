@@ -2,8 +2,8 @@
 //! what clients in Python and JavaScript read is read.
 //!
 //! A value is taken as text first, and its first character says what it is. Only a text that
-//! `serde_json` refuses is [`mended`] and parsed again. Lists are bounded, so that a small text
-//! cannot become a large value.
+//! `serde_json` refuses is [`mended`] and parsed again. Lists, and
+//! the number of all values, are bounded, so that a small text cannot become a large value.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
@@ -25,11 +25,11 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(
     space: &'a mut String,
 ) -> Result<T, Fault> {
     let is_whole = matches!(surrogates::mended(json), Cow::Borrowed(_));
-    if is_whole && let Ok(read) = serde_json::from_str(json) {
+    if is_whole && let Ok(read) = json::read(json) {
         return Ok(read);
     }
     *space = mended(json);
-    serde_json::from_str(space).map_err(|error| fault::bad_stream(&error))
+    json::read(space).map_err(|error| fault::bad_stream(&error))
 }
 
 /// Parses a text of which the outermost value should be an object.

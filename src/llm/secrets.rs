@@ -35,7 +35,7 @@ impl Secrets {
     pub(super) fn clean(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in &self.0 {
-            text = text.replace(secret.expose_secret().trim(), HIDDEN);
+            text = without(&text, secret.expose_secret().trim());
         }
         let words = text.split(|c: char| c.is_whitespace() || c.is_control());
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -45,6 +45,17 @@ impl Secrets {
             None => clean,
         }
     }
+}
+
+/// A text without a secret in any letter case, because servers and proxies change it.
+fn without(text: &str, secret: &str) -> String {
+    let folded = text.to_ascii_lowercase();
+    let (mut clean, mut done) = (String::new(), 0);
+    for (at, found) in folded.match_indices(&secret.to_ascii_lowercase()) {
+        clean.extend([&text[done..at], HIDDEN]);
+        done = at + found.len();
+    }
+    clean + &text[done..]
 }
 
 #[cfg(test)]
@@ -64,6 +75,7 @@ mod tests {
             ("within a word", "Bearer:sk-canary.", "Bearer:[hidden]."),
             ("the longer one", "sk-canary-long", "[hidden]"),
             ("several", "sk-canary sk-canary", "[hidden] [hidden]"),
+            ("in another case", "é SK-Canary.", "é [hidden]."),
             ("too short to be one", "abc", "abc"),
         ] {
             assert_eq!(secrets.clean(text), clean, "{name}");

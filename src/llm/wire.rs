@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Request, dialect::Outgoing, openai::Host};
 use crate::{
-    model::{Message, OpaquePart, Part, ToolCall, ToolResult, ToolSpec, hex},
+    model::{Message, OpaquePart, Part, ToolCall, ToolResult, ToolSpec, hex, json},
     signal,
 };
 
@@ -166,7 +166,7 @@ pub(super) fn arguments(received: &str) -> Cow<'_, str> {
     if text.is_empty() {
         return Cow::Borrowed("{}");
     }
-    if serde_json::from_str::<Map<String, Value>>(text).is_ok() {
+    if json::read::<Map<String, Value>>(text).is_ok() {
         return Cow::Borrowed(received);
     }
     let held = Value::from(received);

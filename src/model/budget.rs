@@ -79,6 +79,9 @@ pub enum Payer {
     Tenant(TenantId),
     /// The keys of a name.
     Key(By),
+    /// What a tenant stores, in bytes instead of tokens, all on day 0; a journal in memory does not
+    /// count it.
+    Stored(TenantId),
 }
 
 impl Payer {
@@ -95,6 +98,7 @@ impl fmt::Display for Payer {
         match self {
             Self::Tenant(tenant) => write!(f, "tenant/{tenant}"),
             Self::Key(name) => write!(f, "key/{name}"),
+            Self::Stored(tenant) => write!(f, "stored/{tenant}"),
         }
     }
 }

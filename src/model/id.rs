@@ -351,7 +351,8 @@ pub struct Owner {
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.url, self.pid) {
-            (Some(url), _) => write!(f, "the node at {url}"),
+            // Behind `#` is the node's proof of the cluster's key.
+            (Some(url), _) => write!(f, "the node at {}", url.split('#').next().unwrap_or(url)),
             (None, Some(pid)) => write!(f, "process {pid}"),
             (None, None) => f.write_str("another process"),
         }

@@ -1,21 +1,85 @@
-//! Reads what is nearly JSON, as Python, JavaScript and models write it, and writes it as JSON.
+//! JSON from outside: bounds it before anything is made of it, and reads what is nearly JSON, as
+//! Python, JavaScript and models write it, and writes it as JSON.
 //!
-//! One pass with a bounded depth. What is JSON keeps its values byte for byte, without white
-//! space and repeated keys.
+//! One pass with a bounded depth and number of values. What is JSON keeps its values byte for byte,
+//! without white space and repeated keys.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use serde::de::IgnoredAny;
+use memchr::memchr2;
+use serde::de::{self, Deserialize, IgnoredAny};
 use serde_json::{Number, Value};
 
 use super::surrogates;
 
-/// Bound on the depth, that of `serde_json`.
+/// Bound on the depth, that of `serde_json`: the innermost list or object counts with its values.
 const DEPTH: usize = 128;
+/// Bound on the values of a text: as a tree, a value of two bytes takes a hundred. A conversation of
+/// 3,000 messages has about 12,000.
+const VALUES: usize = 65_536;
+/// How the keys begin that `serde_json` takes as its own: it reads a text as JSON for them.
+const RESERVED: &str = "$serde_json::private::";
 /// The quotes of texts: the last two are of Gemma's templates.
 const QUOTES: [&str; 4] = ["\"", "'", "<|\"|>", "<escape>"];
 /// Where a word ends, besides white space.
 const STOPS: &str = ",:[]{}()\"'=<";
+
+/// Parses JSON from outside, if it is [bounded](check).
+pub(crate) fn read<'a, T: Deserialize<'a>>(json: &'a str) -> serde_json::Result<T> {
+    check(json.as_bytes())?;
+    serde_json::from_str(json)
+}
+
+/// Refuses JSON that would become a large tree, in one pass without a tree. An empty list or object
+/// counts as two values. What is no JSON is left to the parser.
+pub(crate) fn check(json: &[u8]) -> serde_json::Result<()> {
+    let (mut values, mut depth, mut rest) = (1, 0_usize, json);
+    while let [byte, tail @ ..] = rest {
+        rest = tail;
+        match byte {
+            b',' => values += 1,
+            b'[' | b'{' => (values, depth) = (values + 1, depth + 1),
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b'"' => {
+                let Some(end) = text_length(tail) else { break };
+                let (text, after) = tail.split_at(end);
+                rest = &after[1..];
+                let is_key = || rest.trim_ascii_start().starts_with(b":");
+                if matches!(text, [b'$' | b'\\', ..]) && is_key() && is_reserved(text) {
+                    let what = format_args!("keys like `{RESERVED}` are reserved: rename them");
+                    return Err(de::Error::custom(what));
+                }
+            }
+            _ => continue,
+        }
+        let (what, most, advice) = match values > VALUES {
+            true => ("values", VALUES, "send less, or split it"),
+            false if depth >= DEPTH => ("levels", DEPTH, "nest it less"),
+            false => continue,
+        };
+        let what = format_args!("the JSON has more than {most} {what}: {advice}");
+        return Err(de::Error::custom(what));
+    }
+    Ok(())
+}
+
+/// Whether a key, without its quotes, is one of `serde_json`'s own.
+fn is_reserved(key: &[u8]) -> bool {
+    let key = serde_json::from_slice(&[b"\"", key, b"\""].concat());
+    key.is_ok_and(|key: String| key.starts_with(RESERVED))
+}
+
+/// The length of a text up to its closing quote.
+fn text_length(json: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += memchr2(b'"', b'\\', json.get(at..)?)?;
+        if json[at] == b'"' {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
 
 /// Writes the value that a text begins with as JSON. Returns it with its length in the text, or
 /// `None` if there is none.
@@ -24,7 +88,7 @@ const STOPS: &str = ",:[]{}()\"'=<";
 /// repeated one the last value that is not `null` counts. Words and numbers are those of Python and
 /// JavaScript, and `NaN` and `Infinity` become `null`. Halves of characters are replaced.
 pub(crate) fn value(text: &str) -> Option<(String, usize)> {
-    let (mut reader, mut json) = (Reader(text), String::new());
+    let (mut reader, mut json) = (Reader(text, VALUES), String::new());
     reader.value(DEPTH, &mut json)?;
     let json = surrogates::mended(&json).into_owned();
     Some((json, text.len() - reader.0.len()))
@@ -32,7 +96,7 @@ pub(crate) fn value(text: &str) -> Option<(String, usize)> {
 
 /// Reads the arguments that follow the name of a called function, as in `(path="a", at=1)`.
 pub(crate) fn arguments(text: &str) -> Option<(String, usize)> {
-    let (mut reader, mut json) = (Reader(text), String::new());
+    let (mut reader, mut json) = (Reader(text, VALUES), String::new());
     reader.take("(").then_some(())?;
     reader.members([")", "="], DEPTH, &mut json)?;
     let json = surrogates::mended(&json).into_owned();
@@ -64,7 +128,8 @@ pub(crate) fn object(text: &str) -> Option<String> {
     (is_whole && !found.is_empty()).then_some(found)
 }
 
-struct Reader<'a>(&'a str);
+/// The rest of a text, and how many more values it may have.
+struct Reader<'a>(&'a str, usize);
 
 impl Reader<'_> {
     /// Takes this mark, after white space.
@@ -78,6 +143,7 @@ impl Reader<'_> {
 
     fn value(&mut self, depth: usize, json: &mut String) -> Option<()> {
         let depth = depth.checked_sub(1)?;
+        self.1 = self.1.checked_sub(1)?;
         if self.take("{") {
             return self.members(["}", ":"], depth, json);
         }

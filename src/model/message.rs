@@ -100,6 +100,17 @@ impl Message {
         }
     }
 
+    /// Bytes of its texts and images.
+    pub(crate) fn bytes(&self) -> usize {
+        let url = |image: &Image| image.url.len();
+        let part = |part: &Part| match part {
+            Part::Image(image) => url(image),
+            Part::ToolResult(it) => it.content.len() + it.images.iter().map(url).sum::<usize>(),
+            part => part.bytes(),
+        };
+        self.parts.iter().map(part).sum()
+    }
+
     /// Whether this message summarizes earlier ones. A forged label can only lower the message's
     /// rank.
     pub fn is_summary(&self) -> bool {

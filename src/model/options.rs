@@ -122,6 +122,11 @@ pub struct AnswerOptions {
 }
 
 impl AnswerOptions {
+    /// About how many bytes they take.
+    pub(crate) fn bytes(&self) -> usize {
+        serde_json::to_vec(self).map_or(0, |json| json.len())
+    }
+
     /// The caller's tool of this name.
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| tool.name == name)

@@ -204,8 +204,7 @@ impl ToolCall {
     /// # Errors
     /// When the text is not a JSON object.
     pub fn parsed(&self) -> Result<Value, serde_json::Error> {
-        serde_json::from_str::<serde_json::Map<String, Value>>(self.json().trim())
-            .map(Value::Object)
+        json::read::<serde_json::Map<String, Value>>(self.json().trim()).map(Value::Object)
     }
 
     /// The id under which a call of the caller's own tool is handed over: unlike that of the model,

@@ -91,6 +91,11 @@ static LITERALS: LazyLock<ByHead> = LazyLock::new(|| {
         ]
     });
     let others = [
+        // Other details end with the same tag, so that alone it ends no reasoning.
+        (
+            "<details type=\"reasoning\"",
+            Mark::Thought(Some("</details>")),
+        ),
         ("<s>", Mark::Strike),
         ("</s>", Mark::StrikeEnd),
         ("analysis", Mark::Analysis),

@@ -175,7 +175,7 @@ fn json(
     let list = before.trim_end().strip_suffix('[');
     let start = list.unwrap_or(before).len();
     let (json, length) = json::value(&text[start..])?;
-    let value = serde_json::from_str(&json).ok()?;
+    let value = json::read(&json).ok()?;
     let calls = match tool {
         Some(tool) => vec![call(&tool.name, value)],
         None => calls(value, is_bare),

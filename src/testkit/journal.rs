@@ -46,6 +46,8 @@ pub enum Obstacle {
     Full,
     /// Appends of more than this many bytes fail and are not done.
     RefusedLarge(usize),
+    /// Appends of more than this many bytes fail as [`Error::Full`].
+    NearlyFull(usize),
     /// Lists of sessions take this long.
     SlowLists(Duration),
     /// All calls fail.
@@ -115,7 +117,9 @@ impl Obstacle {
             | (Self::SlowLists(_), Operation::List) => true,
             (Self::Unreadable(sid) | Self::Panic(sid), Operation::Read)
             | (Self::Stuck(sid), Operation::Append) => call.sid == Some(sid),
-            (Self::RefusedLarge(most), Operation::Append) => size(&call.records) > most,
+            (Self::RefusedLarge(most) | Self::NearlyFull(most), Operation::Append) => {
+                size(&call.records) > most
+            }
             _ => false,
         }
     }
@@ -146,7 +150,7 @@ impl InterceptedJournal for ObstructedJournal {
             match obstacle {
                 Obstacle::Down => unavailable("it is down"),
                 Obstacle::RefusedAppends => unavailable("it is away"),
-                Obstacle::Full => Err(Error::Full),
+                Obstacle::Full | Obstacle::NearlyFull(_) => Err(Error::Full),
                 Obstacle::RefusedLarge(_) => unavailable("there is no room for so much"),
                 Obstacle::Broken => Err(Error::Broken("the disk lies".into())),
                 Obstacle::Unreadable(sid) => {

@@ -17,14 +17,19 @@ use tempfile::TempDir;
 
 use crate::journal::postgres::{OpenError, Postgres, Settings};
 
-/// The script that runs a cluster in directory `$1`, with options `$2`, until its input closes.
+/// The script that runs a cluster in directory `$1`, with options `$2`, until its input closes. A new
+/// one is a standby of the server whose socket is in `$3`, if that is given.
 /// PostgreSQL refuses to run as root, so root becomes another user.
 const RUN: &str = r#"
 set -e
 PATH=$PATH:$(printf '%s:' /usr/lib/postgresql/*/bin)
 command -v initdb >/dev/null || { echo "initdb is not installed"; exit; }
-[ -f "$1/data/PG_VERSION" ] ||
-    initdb --pgdata "$1/data" --username oracle --auth trust --encoding UTF8 --no-locale >"$1/log"
+[ -f "$1/data/PG_VERSION" ] || if [ -n "$3" ]; then
+    pg_basebackup --pgdata "$1/data" --host "$3" --username oracle --checkpoint fast \
+        --write-recovery-conf
+else
+    initdb --pgdata "$1/data" --username oracle --auth trust --encoding UTF8 --no-locale
+fi >"$1/log"
 # Processes of a server that was killed may still be ending.
 for _ in 1 2 3 4 5 6 7 8 9 10; do
     pg_ctl start --wait --silent --pgdata "$1/data" --log "$1/log" --options \
@@ -64,12 +69,24 @@ impl Cluster {
     /// # Errors
     /// If PostgreSQL is not installed or does not start.
     pub fn start(options: &str) -> io::Result<Self> {
+        Self::start_after(options, "")
+    }
+
+    /// Starts a standby of this cluster.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub fn standby(&self) -> io::Result<Self> {
+        Self::start_after("", &self.directory.path().to_string_lossy())
+    }
+
+    fn start_after(options: &str, primary: &str) -> io::Result<Self> {
         let directory = tempfile::tempdir()?;
         let user = user_instead_of_root()?;
         if let Some((uid, gid)) = user {
             chown(directory.path(), Some(uid), Some(gid))?;
         }
-        let run = run(directory.path(), options, user)?;
+        let run = run(directory.path(), [options, primary], user)?;
         Ok(Self {
             directory,
             options: options.to_owned(),
@@ -79,14 +96,23 @@ impl Cluster {
         })
     }
 
-    /// Starts the server again, after it was killed.
+    /// Stops the server as a crash would.
+    ///
+    /// # Errors
+    /// If it cannot be waited for.
+    pub fn stop(&mut self) -> io::Result<()> {
+        drop(self.run.stdin.take());
+        self.run.wait()?;
+        Ok(())
+    }
+
+    /// Starts the server again, after it was stopped or killed.
     ///
     /// # Errors
     /// If it does not start.
     pub fn restart(&mut self) -> io::Result<()> {
-        drop(self.run.stdin.take());
-        self.run.wait()?;
-        self.run = run(self.directory.path(), &self.options, self.user)?;
+        self.stop()?;
+        self.run = run(self.directory.path(), [&self.options, ""], self.user)?;
         Ok(())
     }
 
@@ -131,8 +157,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        drop(self.run.stdin.take());
-        let _ = self.run.wait();
+        let _ = self.stop();
     }
 }
 
@@ -163,13 +188,13 @@ fn user_instead_of_root() -> io::Result<Option<(u32, u32)>> {
         .ok_or_else(|| io::Error::other("there is no user besides root"))
 }
 
-fn run(directory: &Path, options: &str, user: Option<(u32, u32)>) -> io::Result<Child> {
+fn run(directory: &Path, options: [&str; 2], user: Option<(u32, u32)>) -> io::Result<Child> {
     use std::os::unix::process::CommandExt as _;
     let mut command = Command::new("sh");
     command
         .args(["-c", RUN, "sh"])
         .arg(directory)
-        .arg(options)
+        .args(options)
         .current_dir(directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -25,6 +25,22 @@ check("a link signs in, and its key leaves the address", async (page) => {
     assert.equal(page.url(), `${server.url}/`);
 });
 
+check("a link to a signed-in tab asks before it changes who is signed in", async (page) => {
+    await signIn(page, server, "sessions");
+    const follow = () => page.evaluate((key) => void (location.hash = `#key=${key}`), server.user);
+    const question = page.getByRole("dialog", { name: "Sign in with the key of a link?" });
+    await follow();
+    await question.waitFor();
+    await press(page, "Stay signed in");
+    await question.waitFor({ state: "detached" });
+    assert.equal(page.url(), `${server.url}/#/sessions`);
+    assert.deepEqual(await views(page), ["Overview", "Sessions", "Chat"]);
+    await follow();
+    await press(page, "Use the link's key");
+    await page.getByRole("heading", { name: "New conversation" }).waitFor();
+    assert.deepEqual(await views(page), ["Sessions", "Chat"]);
+});
+
 check("a wrong key is refused in words, and the right one is accepted", async (page) => {
     await page.goto(server.url);
     await byForm(page, "oracle_wrong");

@@ -75,20 +75,57 @@ pub(crate) fn schemas() -> Vec<Attack> {
     let once = |pattern: &str| fan(&json!({ "pattern": pattern }), 30);
     vec![
         answer("pattern", &bomb, &json!(letters(10_000))),
-        answer("smaller pattern", &once("^(?:[ab]*a[ab]{400}c)"), &json!(letters(3_000))),
-        answer("alternatives", &once("(?:a?){300}a{300}b"), &json!("a".repeat(3_000))),
+        answer(
+            "smaller pattern",
+            &once("^(?:[ab]*a[ab]{400}c)"),
+            &json!(letters(3_000)),
+        ),
+        answer(
+            "alternatives",
+            &once("(?:a?){300}a{300}b"),
+            &json!("a".repeat(3_000)),
+        ),
         answer("any case", &once(r"(?i)\w{25}$"), &json!(letters(5_000))),
         answer("constant", &fan(&json!({ "const": big }), 300), &json!({})),
         answer("choice", &fan(&json!({ "enum": [big] }), 300), &json!("a")),
-        answer("length", &fan(&json!({ "minLength": 200_000 }), 300), &json!("é".repeat(100_000))),
+        answer(
+            "length",
+            &fan(&json!({ "minLength": 200_000 }), 300),
+            &json!("é".repeat(100_000)),
+        ),
         answer("unique", &fan(&unique, 300), &json!(numbers)),
+        answer(
+            "unique empty items",
+            &fan(&json!({ "uniqueItems": true }), 300),
+            &json!(vec![json!([]); 5_000]),
+        ),
+        answer(
+            "missing fields",
+            &fan(&json!({ "required": vec![""; 20_000] }), 300),
+            &json!({}),
+        ),
         answer("compilation", &json!({ "allOf": many }), &json!("a")),
         answer("depth", &deep, &json!("a")),
         answer("circle", &json!({ "$ref": "#" }), &json!({})),
-        answer("items", &fan(&json!({ "items": { "items": { "pattern": "a[ab]{50}c" } } }), 100), &nested),
+        answer(
+            "items",
+            &fan(
+                &json!({ "items": { "items": { "pattern": "a[ab]{50}c" } } }),
+                100,
+            ),
+            &nested,
+        ),
         call("pattern of a call", &bomb, &json!({ "x": letters(10_000) })),
-        call("constant of a call", &fan(&json!({ "const": big }), 300), &json!({ "x": {} })),
-        call("no pattern", &json!({ "pattern": "(?=a)(b" }), &json!({ "x": letters(10_000) })),
+        call(
+            "constant of a call",
+            &fan(&json!({ "const": big }), 300),
+            &json!({ "x": {} }),
+        ),
+        call(
+            "no pattern",
+            &json!({ "pattern": "(?=a)(b" }),
+            &json!({ "x": letters(10_000) }),
+        ),
     ]
 }
 
@@ -101,23 +138,79 @@ pub(crate) fn values() -> Vec<Attack> {
     let chat = r#""model":"oracle","messages":[{"role":"user","content":"hi"}]"#;
     let of = |name, path, body| Attack { name, path, body };
     vec![
-        of("metadata", CHAT, format!(r#"{{{chat},"metadata":{{"x":{inner}}}}}"#)),
-        of("raw metadata", CHAT, format!(r#"{{{chat},"metadata":{{"x":{{"$serde_json::private::RawValue":{raw}}}}}}}"#)),
-        of("parameters", CHAT, format!(
-            r#"{{{chat},"tools":[{{"type":"function","function":{{"name":"t","parameters":{{"x":{inner}}}}}}}]}}"#
-        )),
-        of("format", CHAT, format!(
-            r#"{{{chat},"response_format":{{"type":"json_schema","json_schema":{{"name":"t","schema":{{"x":{inner}}}}}}}}}"#
-        )),
+        of(
+            "metadata",
+            CHAT,
+            format!(r#"{{{chat},"metadata":{{"x":{inner}}}}}"#),
+        ),
+        of(
+            "raw metadata",
+            CHAT,
+            format!(r#"{{{chat},"metadata":{{"x":{{"$serde_json::private::RawValue":{raw}}}}}}}"#),
+        ),
+        of(
+            "parameters",
+            CHAT,
+            format!(
+                r#"{{{chat},"tools":[{{"type":"function","function":{{"name":"t","parameters":{{"x":{inner}}}}}}}]}}"#
+            ),
+        ),
+        of(
+            "format",
+            CHAT,
+            format!(
+                r#"{{{chat},"response_format":{{"type":"json_schema","json_schema":{{"name":"t","schema":{{"x":{inner}}}}}}}}}"#
+            ),
+        ),
+        of("arguments of a call", CHAT, {
+            let arguments = format!("{{\"x\":{}0]}}", &inner[..3_000_005]);
+            let function = json!({ "name": "t", "arguments": arguments });
+            let call = json!({ "id": "c", "type": "function", "function": function });
+            let messages = json!([
+                { "role": "user", "content": "hi" },
+                { "role": "assistant", "tool_calls": [call] },
+                { "role": "tool", "tool_call_id": "c", "content": "x" },
+                { "role": "user", "content": "so?" },
+            ]);
+            json!({ "model": "oracle", "messages": messages }).to_string()
+        }),
         of("unknown field", CHAT, format!(r#"{{{chat},"x":{inner}}}"#)),
-        of("depth of a field", CHAT, format!(r#"{{{chat},"x":{deep}}}"#)),
-        of("messages", CHAT, format!(r#"{{"model":"oracle","messages":{inner}}}"#)),
-        of("response", "/v1/responses", format!(r#"{{"model":"oracle","input":"hi","metadata":{{"x":{inner}}}}}"#)),
-        of("input", "/v1/responses", format!(r#"{{"model":"oracle","input":{inner}}}"#)),
-        of("conversation", "/v1/conversations", format!(r#"{{"metadata":{{"x":{inner}}}}}"#)),
-        of("call", "/mcp", format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"x":{inner}}}}}"#)),
+        of(
+            "depth of a field",
+            CHAT,
+            format!(r#"{{{chat},"x":{deep}}}"#),
+        ),
+        of(
+            "messages",
+            CHAT,
+            format!(r#"{{"model":"oracle","messages":{inner}}}"#),
+        ),
+        of(
+            "response",
+            "/v1/responses",
+            format!(r#"{{"model":"oracle","input":"hi","metadata":{{"x":{inner}}}}}"#),
+        ),
+        of(
+            "input",
+            "/v1/responses",
+            format!(r#"{{"model":"oracle","input":{inner}}}"#),
+        ),
+        of(
+            "conversation",
+            "/v1/conversations",
+            format!(r#"{{"metadata":{{"x":{inner}}}}}"#),
+        ),
+        of(
+            "call",
+            "/mcp",
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"x":{inner}}}}}"#),
+        ),
         of("control", "/api/control", format!(r#"{{"verb":{inner}}}"#)),
-        of("message", "/api/sessions/m/messages", format!(r#"{{"text":{inner}}}"#)),
+        of(
+            "message",
+            "/api/sessions/m/messages",
+            format!(r#"{{"text":{inner}}}"#),
+        ),
     ]
 }
 
@@ -146,7 +239,11 @@ pub(crate) fn waiting() -> Attack {
 /// A conversation of many messages.
 pub(crate) fn history() -> Value {
     let one = |number: usize| {
-        let role = if number.is_multiple_of(2) { "user" } else { "assistant" };
+        let role = if number.is_multiple_of(2) {
+            "user"
+        } else {
+            "assistant"
+        };
         json!({ "role": role, "content": format!("message {number} of a long conversation") })
     };
     let messages: Vec<_> = (0..3_001).map(one).collect();

@@ -14,6 +14,7 @@ use serde_json::json;
 
 mod budgets;
 mod busy;
+mod checks;
 mod children;
 mod clocks;
 mod compaction;

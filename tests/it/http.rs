@@ -17,6 +17,7 @@ mod health;
 mod keys;
 mod limits;
 mod native;
+mod nodes;
 mod openai;
 mod page;
 mod profiles;

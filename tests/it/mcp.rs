@@ -269,6 +269,22 @@ async fn response_that_cannot_be_read_ends_its_own_call_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn result_of_too_many_values_is_refused_and_the_next_call_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = ["many", "answer"].map(|name| tool(name, "Does it.", true));
+    offer(folder.path(), "tools.json", &tools);
+    let config = config(folder.path()).replace("max_reply_bytes = 65536", "");
+    let system = builder(folder.path(), &config).start().await.unwrap();
+    let why = call(&system, "many").await.unwrap_err();
+    assert!(why.contains("cannot be read"), "{why}");
+    assert!(why.contains("more than 65536 values"), "{why}");
+    assert_eq!(call(&system, "answer").await, Ok("fine".to_owned()));
+    assert_eq!(lines(folder.path(), "starts"), 1);
+    system.shut_down(Duration::ZERO).await;
+    none_left(folder.path());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn call_that_was_given_up_while_it_waited_is_not_made() {
     let folder = folder();
     let config = format!("{}parallel = 1\n", config(folder.path()));
@@ -455,6 +471,24 @@ async fn configuration_decides_which_tools_are_used_and_which_need_approval() {
     let state = &system.oracle().tool_servers()[0].state;
     assert!(state.starts_with("failed: "), "{state}");
     system.shut_down(Duration::ZERO).await;
+    none_left(folder.path());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn list_of_tools_without_end_is_cut() {
+    let folder = folder();
+    let endless = json!({ "tools": [tool("answer", "Does it.", true)], "nextCursor": "more" });
+    for (list, known) in [
+        (json!({ "tools": [], "nextCursor": "more" }), 0),
+        (endless, 1),
+    ] {
+        fs::write(folder.path().join("tools.json"), list.to_string()).unwrap();
+        let system = start(folder.path()).await;
+        let servers = system.oracle().tool_servers();
+        assert_eq!(servers[0].state, "running");
+        assert_eq!(names(&system).len(), known);
+        system.shut_down(Duration::ZERO).await;
+    }
     none_left(folder.path());
 }
 

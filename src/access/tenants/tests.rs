@@ -12,11 +12,14 @@ fn limited(limits: Limits) -> Account {
     let shop = TenantId::new("shop").unwrap();
     let named = [(shop.clone(), limits)].into();
     let all = Limits::default();
-    let tenants = Tenants::new(TenantLimits {
-        all,
-        named,
-        ..TenantLimits::default()
-    });
+    let tenants = Tenants::new(
+        TenantLimits {
+            all,
+            named,
+            ..TenantLimits::default()
+        },
+        usize::MAX,
+    );
     tenants.account(&shop)
 }
 
@@ -27,11 +30,14 @@ fn unused_accounts_without_limits_are_forgotten() {
         queries: Some(1),
         ..Limits::default()
     };
-    let tenants = Tenants::new(TenantLimits {
-        all: Limits::default(),
-        named: [(shop.clone(), limits)].into(),
-        ..TenantLimits::default()
-    });
+    let tenants = Tenants::new(
+        TenantLimits {
+            all: Limits::default(),
+            named: [(shop.clone(), limits)].into(),
+            ..TenantLimits::default()
+        },
+        usize::MAX,
+    );
     drop(tenants.account(&shop));
     let used = tenants.account(&TenantId::local());
     let _message = used.message().unwrap();
@@ -253,10 +259,13 @@ fn limits_are_divided_by_the_nodes_for_old_and_new_accounts() {
         sessions: Some(9),
         ..Limits::default()
     };
-    let tenants = Tenants::new(TenantLimits {
-        all,
-        ..TenantLimits::default()
-    });
+    let tenants = Tenants::new(
+        TenantLimits {
+            all,
+            ..TenantLimits::default()
+        },
+        usize::MAX,
+    );
     let tenant = |name| TenantId::new(name).unwrap();
     let old = tenants.account(&tenant("old"));
     tenants.divide(3);
@@ -271,4 +280,35 @@ fn limits_are_divided_by_the_nodes_for_old_and_new_accounts() {
     }
     tenants.divide(0);
     assert_eq!(old.usage().limits, all, "alone again");
+}
+
+#[test]
+fn tenant_that_takes_too_much_memory_gives_it_back() {
+    let all = Limits {
+        live_bytes: Some(400),
+        ..Limits::default()
+    };
+    let limits = TenantLimits {
+        all,
+        ..TenantLimits::default()
+    };
+    let tenants = Tenants::new(limits, 1_000);
+    let [large, small] = ["large", "small"].map(|name| TenantId::new(name).unwrap());
+    let [mut of_large, mut of_small] =
+        [&large, &small].map(|tenant| SessionUsage::new(tenants.account(tenant)));
+    of_large.weighs(500);
+    of_small.weighs(100);
+    assert_eq!(tenants.excess(1), (0, [(large.clone(), 200)].into()));
+    let full = |tenant| tenants.account(tenant).full();
+    assert_eq!(full(&large), Some(("your tenant", "tenants")));
+    assert_eq!(full(&small), None);
+    let others = ["a", "b"].map(|name| {
+        let mut usage = SessionUsage::new(tenants.account(&TenantId::new(name).unwrap()));
+        usage.weighs(300);
+        usage
+    });
+    assert_eq!(tenants.excess(1).0, 450);
+    assert_eq!(full(&small), Some(("all tenants", "session")));
+    drop((of_large, others));
+    assert_eq!((tenants.live_bytes(), full(&small)), (100, None));
 }

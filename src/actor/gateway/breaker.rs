@@ -1,40 +1,58 @@
-//! Circuit breaker: a server that keeps failing gets no calls for a cool-down, and then a probe.
-//! Pure.
+//! Circuit breaker: a server that fails for many queries gets no further calls of these for a
+//! cool-down, and then a probe. Pure.
 //!
-//! Consecutive failures open a closed circuit. After the cool-down it is half open: one call, the
-//! probe, is let through and decides. **Invariant:** there is at most one probe, and its end, of
-//! whatever kind, frees its place.
+//! One query is one voice: its failures count once, however often it tries. The circuit opens when
+//! enough queries, and at least half of those that were heard last, have failed. While it is open, a
+//! query that has not failed may call at once, a few at a time; a failed one only as the probe that
+//! follows the cool-down. **Invariants:** the end of a probe, of whatever kind, frees its place; any
+//! success closes the circuit.
 
-use std::time::Duration;
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
 
 use super::{BreakerSettings, CircuitState, call_task::CallEnd};
-use crate::model::{FaultCode as Code, Timestamp};
+use crate::model::{FaultCode as Code, QueryId, Sid, Timestamp};
 
-#[derive(Debug)]
+/// Time after which an end is forgotten, and a query that still fails counts again.
+const WINDOW: Duration = Duration::from_secs(30);
+/// Time for which a failed query is known. Longer than a call and the pause before the next.
+const MEMORY: Duration = Duration::from_secs(1_200);
+/// Most calls at an open circuit before the cool-down is over.
+const EARLY: usize = 8;
+
+/// A query.
+pub(super) type Voice = (Sid, QueryId);
+
+#[derive(Debug, Default)]
 pub(super) struct Breaker {
     settings: BreakerSettings,
-    failures: u32,
-    away_since: Option<Duration>,
-    state: BreakerState,
+    /// The queries heard last: when, and whether they failed.
+    recent: VecDeque<(Duration, Voice, bool)>,
+    /// Queries whose last call failed, with the time at which that was counted.
+    failing: HashMap<Voice, Duration>,
+    swept: Duration,
+    /// Present while the circuit is open.
+    outage: Option<Outage>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BreakerState {
-    Closed,
-    Open {
-        until: Duration,
-        cool_down: Duration,
-    },
-    HalfOpen {
-        cool_down: Duration,
-        probing: bool,
-    },
+#[derive(Debug)]
+struct Outage {
+    since: Duration,
+    /// When the next probe is due.
+    until: Duration,
+    cool_down: Duration,
+    /// Calls in flight that began at the open circuit.
+    probes: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BreakerPermit {
     Free,
-    /// A call whose end decides about the circuit.
+    /// A call that did not wait for the cool-down.
+    Early,
+    /// A call whose failure makes the cool-down longer.
     Probe,
 }
 
@@ -53,104 +71,126 @@ pub(super) enum Change {
 }
 
 impl Breaker {
-    pub(super) const fn new(settings: BreakerSettings) -> Self {
+    pub(super) fn new(settings: BreakerSettings) -> Self {
         Self {
             settings,
-            failures: 0,
-            away_since: None,
-            state: BreakerState::Closed,
+            ..Self::default()
         }
     }
 
-    pub(super) fn check(&self, now: Duration) -> Result<(), Duration> {
-        match self.state {
-            BreakerState::Open { until, .. } if now < until => Err(until - now),
-            BreakerState::HalfOpen {
-                cool_down,
-                probing: true,
-            } => Err(cool_down.min(self.settings.cool_down)),
-            BreakerState::Closed | BreakerState::Open { .. } | BreakerState::HalfOpen { .. } => {
-                Ok(())
-            }
+    /// Whether a call may start, or else how long it has to wait. A call without a voice has no
+    /// need to be early, because it can go elsewhere.
+    pub(super) fn check(&self, now: Duration, voice: Option<Voice>) -> Result<(), Duration> {
+        let Some(outage) = &self.outage else {
+            return Ok(());
+        };
+        let is_fresh = voice.is_some_and(|voice| !self.failing.contains_key(&voice));
+        match now >= outage.until {
+            true if is_fresh || outage.probes == 0 => Ok(()),
+            true => Err(outage.cool_down.min(self.settings.cool_down)),
+            false if is_fresh && outage.probes < EARLY => Ok(()),
+            false => Err(outage.until - now),
         }
     }
 
-    pub(super) fn enter(&mut self) -> BreakerPermit {
-        match self.state {
-            BreakerState::Closed => BreakerPermit::Free,
-            BreakerState::Open { cool_down, .. } | BreakerState::HalfOpen { cool_down, .. } => {
-                self.state = BreakerState::HalfOpen {
-                    cool_down,
-                    probing: true,
-                };
-                BreakerPermit::Probe
-            }
-        }
+    /// Whether the query has to let others go first.
+    pub(super) fn defers(&self, voice: Voice) -> bool {
+        self.outage.is_some() && self.failing.contains_key(&voice)
     }
 
-    /// Takes in the end of a call. A call from before the circuit opened no longer changes
-    /// anything.
+    pub(super) fn enter(&mut self, now: Duration) -> BreakerPermit {
+        let Some(outage) = &mut self.outage else {
+            return BreakerPermit::Free;
+        };
+        outage.probes += 1;
+        if now < outage.until {
+            return BreakerPermit::Early;
+        }
+        outage.until = now + outage.cool_down;
+        BreakerPermit::Probe
+    }
+
+    /// Takes in the end of a call.
     pub(super) fn ended(
         &mut self,
         now: Duration,
         pass: BreakerPermit,
+        voice: Voice,
         health: Health,
     ) -> Option<Change> {
-        match (self.state, pass) {
-            (BreakerState::Closed, _) => self.counted(now, health),
-            (BreakerState::HalfOpen { cool_down, .. }, BreakerPermit::Probe) => {
-                self.probed(now, cool_down, health)
+        if let Some(outage) = &mut self.outage
+            && pass != BreakerPermit::Free
+        {
+            outage.probes = outage.probes.saturating_sub(1);
+            if (pass, health) == (BreakerPermit::Probe, Health::Unknown) {
+                outage.until = now;
             }
-            (BreakerState::Open { .. }, _)
-            | (BreakerState::HalfOpen { .. }, BreakerPermit::Free) => None,
+        }
+        match health {
+            Health::Fine => {
+                self.failing.remove(&voice);
+                self.hear(now, voice, false);
+                self.outage.take()?;
+                self.recent.clear();
+                Some(Change::Closed)
+            }
+            Health::Failed => self.failed(now, pass, voice),
+            Health::Unknown => None,
         }
     }
 
-    pub(super) const fn away_since(&self) -> Option<Duration> {
-        self.away_since
+    pub(super) fn away_since(&self) -> Option<Duration> {
+        self.outage.as_ref().map(|outage| outage.since)
     }
 
     pub(super) fn state(&self, at: impl Fn(Duration) -> Timestamp) -> CircuitState {
-        match self.state {
-            BreakerState::Closed => CircuitState::Closed,
-            BreakerState::Open { until, .. } => CircuitState::Open { until: at(until) },
-            BreakerState::HalfOpen { .. } => CircuitState::HalfOpen,
+        match &self.outage {
+            None => CircuitState::Closed,
+            Some(outage) if outage.probes > 0 => CircuitState::HalfOpen,
+            Some(outage) => CircuitState::Open {
+                until: at(outage.until),
+            },
         }
     }
 
-    fn counted(&mut self, now: Duration, health: Health) -> Option<Change> {
-        match health {
-            Health::Fine => self.failures = 0,
-            Health::Failed => self.failures += 1,
-            Health::Unknown => return None,
+    fn failed(&mut self, now: Duration, pass: BreakerPermit, voice: Voice) -> Option<Change> {
+        if now - self.swept >= MEMORY {
+            self.swept = now;
+            self.failing.retain(|_, at| now - *at < MEMORY);
         }
-        let out = self.failures >= self.settings.failures;
-        out.then(|| self.open(now, self.settings.cool_down))
+        let counted = self.failing.get(&voice);
+        let is_news = counted.is_none_or(|at| now - *at >= WINDOW);
+        if is_news {
+            self.failing.insert(voice, now);
+            self.hear(now, voice, true);
+        }
+        let failed = self.recent.iter().filter(|(_, _, failed)| *failed).count();
+        let most_fail = failed >= self.settings.failures && failed * 2 >= self.recent.len();
+        let (since, cool_down, probes) = match &self.outage {
+            Some(outage) if pass == BreakerPermit::Probe => {
+                let longer = outage.cool_down.saturating_mul(2);
+                let longer = longer.min(self.settings.cool_down_cap);
+                (outage.since, longer, outage.probes)
+            }
+            None if is_news && most_fail => (now, self.settings.cool_down, 0),
+            _ => return None,
+        };
+        self.outage = Some(Outage {
+            since,
+            until: now + cool_down,
+            cool_down,
+            probes,
+        });
+        Some(Change::Opened(cool_down))
     }
 
-    fn probed(&mut self, now: Duration, cool_down: Duration, health: Health) -> Option<Change> {
-        match health {
-            Health::Fine => {
-                (self.state, self.failures, self.away_since) = (BreakerState::Closed, 0, None);
-                Some(Change::Closed)
-            }
-            Health::Failed => {
-                let longer = cool_down.saturating_mul(2).min(self.settings.cool_down_cap);
-                Some(self.open(now, longer))
-            }
-            Health::Unknown => {
-                let probing = false;
-                self.state = BreakerState::HalfOpen { cool_down, probing };
-                None
-            }
+    fn hear(&mut self, now: Duration, voice: Voice, failed: bool) {
+        let recent = &mut self.recent;
+        recent.retain(|(at, other, _)| *other != voice && now - *at < WINDOW);
+        recent.push_back((now, voice, failed));
+        if recent.len() > self.settings.failures * 4 {
+            recent.pop_front();
         }
-    }
-
-    fn open(&mut self, now: Duration, cool_down: Duration) -> Change {
-        let until = now + cool_down;
-        self.away_since.get_or_insert(now);
-        self.state = BreakerState::Open { until, cool_down };
-        Change::Opened(cool_down)
     }
 }
 
@@ -228,36 +268,70 @@ mod tests {
         CircuitState::Open { until }
     }
 
-    fn after(ends: &[Health]) -> Breaker {
+    const fn voice(number: u64) -> Voice {
+        (Sid(number), QueryId(1))
+    }
+
+    /// After the ends of these queries' calls, one a second.
+    fn after(ends: &[(u64, Health)]) -> Breaker {
         let mut breaker = Breaker::new(SETTINGS);
-        for (second, health) in (0..).zip(ends) {
-            let pass = breaker.enter();
-            breaker.ended(at(second), pass, *health);
+        for (second, (number, health)) in (0..).zip(ends) {
+            let pass = breaker.enter(at(second));
+            breaker.ended(at(second), pass, voice(*number), *health);
         }
         breaker
     }
 
+    fn opened() -> Breaker {
+        after(&[1, 2, 3].map(|number| (number, Health::Failed)))
+    }
+
     #[test]
-    fn consecutive_failures_open_the_breaker() {
+    fn circuit_opens_by_the_share_of_queries_that_fail() {
         use Health::{Failed, Fine, Unknown};
+        let fine = |number| (number, Fine);
+        let failed = |number| (number, Failed);
         for (name, ends, standing) in [
             ("nothing happened", vec![], CircuitState::Closed),
-            ("too few", vec![Failed, Failed], CircuitState::Closed),
-            ("enough", vec![Failed, Failed, Failed], open(6)),
+            ("too few", [1, 2].map(failed).to_vec(), CircuitState::Closed),
+            ("enough", [1, 2, 3].map(failed).to_vec(), open(6)),
             (
-                "an answer in between",
-                vec![Failed, Failed, Fine, Failed, Failed],
+                "one query, many times",
+                [1; 50].map(failed).to_vec(),
                 CircuitState::Closed,
             ),
             (
+                "two queries, many times",
+                [1, 2].repeat(30).into_iter().map(failed).collect(),
+                CircuitState::Closed,
+            ),
+            (
+                "fewer than half",
+                [4, 5, 6, 7, 8]
+                    .map(fine)
+                    .into_iter()
+                    .chain([1, 2, 3].map(failed))
+                    .collect(),
+                CircuitState::Closed,
+            ),
+            (
+                "all since many successes",
+                (10..100).map(fine).chain((1..7).map(failed)).collect(),
+                open(99),
+            ),
+            (
                 "what says nothing in between",
-                vec![Failed, Unknown, Failed, Unknown, Failed],
+                vec![failed(1), (4, Unknown), failed(2), (5, Unknown), failed(3)],
                 open(8),
             ),
             (
-                "all went well before",
-                vec![Fine, Fine, Fine, Fine, Failed, Failed, Failed],
-                open(10),
+                "failures of another time",
+                [failed(1), failed(2)]
+                    .into_iter()
+                    .chain([(4, Unknown); 30])
+                    .chain([failed(3)])
+                    .collect(),
+                CircuitState::Closed,
             ),
         ] {
             assert_eq!(after(&ends).state(wall), standing, "{name}");
@@ -265,42 +339,79 @@ mod tests {
     }
 
     #[test]
-    fn half_open_breaker_admits_one_probe_at_a_time() {
-        let mut breaker = after(&[Health::Failed; 3]);
-        assert_eq!(breaker.check(at(3)), Err(at(3)));
-        assert_eq!(breaker.check(at(6)), Ok(()));
-        assert_eq!(breaker.enter(), BreakerPermit::Probe);
-        assert_eq!(breaker.check(at(7)), Err(at(4)), "one at a time");
-        assert_eq!(
-            breaker.ended(at(7), BreakerPermit::Free, Health::Fine),
-            None,
-            "a straggler"
-        );
-        assert_eq!(breaker.check(at(7)), Err(at(4)));
-        assert_eq!(
-            breaker.ended(at(8), BreakerPermit::Probe, Health::Unknown),
-            None
-        );
-        assert_eq!(breaker.check(at(8)), Ok(()), "it was taken back");
-        for (opened, cool_down) in [(8, 8), (16, 10), (26, 10)] {
-            assert_eq!(breaker.check(at(opened)), Ok(()));
-            assert_eq!(breaker.enter(), BreakerPermit::Probe);
-            let change = breaker.ended(at(opened), BreakerPermit::Probe, Health::Failed);
-            assert_eq!(change, Some(Change::Opened(at(cool_down))));
-            assert_eq!(breaker.check(at(opened)), Err(at(cool_down)));
+    fn failed_queries_probe_one_at_a_time_after_the_cool_down() {
+        let mut breaker = opened();
+        let one = Some(voice(1));
+        let mut now = at(2);
+        for cool_down in [4, 8, 10, 10] {
+            assert_eq!(breaker.check(now, one), Err(at(cool_down)));
+            now += at(cool_down);
+            assert_eq!(breaker.check(now, one), Ok(()));
+            assert_eq!(breaker.enter(now), BreakerPermit::Probe);
+            assert!(breaker.check(now, one).is_err(), "one at a time");
+            breaker.ended(now, BreakerPermit::Probe, voice(2), Health::Unknown);
+            assert_eq!(breaker.check(now, one), Ok(()), "it was taken back");
+            assert_eq!(breaker.enter(now), BreakerPermit::Probe);
+            let change = breaker.ended(now, BreakerPermit::Probe, voice(2), Health::Failed);
+            let longer = (cool_down * 2).min(10);
+            assert_eq!(change, Some(Change::Opened(at(longer))));
         }
-        assert_eq!(breaker.enter(), BreakerPermit::Probe);
-        let change = breaker.ended(at(40), BreakerPermit::Probe, Health::Fine);
-        assert_eq!(change, Some(Change::Closed));
+    }
+
+    #[test]
+    fn query_that_has_not_failed_does_not_wait_for_the_cool_down() {
+        let mut breaker = opened();
+        let (fresh, failed) = (Some(voice(9)), Some(voice(1)));
+        for _ in 0..EARLY {
+            assert_eq!(breaker.check(at(3), fresh), Ok(()));
+            assert_eq!(breaker.check(at(3), failed), Err(at(3)));
+            assert_eq!(
+                breaker.check(at(3), None),
+                Err(at(3)),
+                "it can go elsewhere"
+            );
+            assert_eq!(breaker.enter(at(3)), BreakerPermit::Early);
+        }
+        assert_eq!(breaker.check(at(3), fresh), Err(at(3)), "enough at a time");
+        // However long the others take, one more goes when a probe is due.
+        assert_eq!(breaker.check(at(6), fresh), Ok(()));
+        assert!(breaker.check(at(6), failed).is_err());
+        assert_eq!(breaker.enter(at(6)), BreakerPermit::Probe);
+        assert_eq!(breaker.check(at(6), fresh), Err(at(4)));
+        let failed = breaker.ended(at(7), BreakerPermit::Early, voice(9), Health::Failed);
+        assert_eq!(failed, None, "the cool-down remains");
+        breaker.ended(at(7), BreakerPermit::Early, voice(8), Health::Unknown);
         assert_eq!(
-            (breaker.enter(), breaker.check(at(40))),
-            (BreakerPermit::Free, Ok(()))
+            breaker.check(at(7), Some(voice(10))),
+            Ok(()),
+            "its place is free"
         );
-        // Failures from before the outage no longer count.
-        assert_eq!(
-            breaker.ended(at(40), BreakerPermit::Free, Health::Failed),
-            None
-        );
+        assert_eq!(breaker.check(at(7), fresh), Err(at(3)), "it has failed now");
+    }
+
+    #[test]
+    fn success_in_flight_closes_the_circuit() {
+        for pass in [
+            BreakerPermit::Free,
+            BreakerPermit::Early,
+            BreakerPermit::Probe,
+        ] {
+            let mut breaker = opened();
+            let change = breaker.ended(at(3), pass, voice(9), Health::Fine);
+            assert_eq!(change, Some(Change::Closed));
+            assert_eq!(breaker.check(at(3), Some(voice(1))), Ok(()));
+            // What failed before says nothing new, until it has succeeded or some time has passed.
+            for second in 4..30 {
+                let number = voice(second % 3 + 1);
+                let change = breaker.ended(at(second), BreakerPermit::Free, number, Health::Failed);
+                assert_eq!(change, None);
+            }
+            let changes = [31, 32, 33].map(|second| {
+                let number = voice(second % 3 + 1);
+                breaker.ended(at(second), BreakerPermit::Free, number, Health::Failed)
+            });
+            assert_eq!(changes, [None, None, Some(Change::Opened(at(4)))]);
+        }
     }
 
     #[test]

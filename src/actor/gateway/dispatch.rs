@@ -16,7 +16,7 @@ use tracing::Instrument as _;
 
 use super::{
     Failover, GatewayArgs, GatewayMsg, Ticket,
-    breaker::{self, Breaker, BreakerPermit, Change, Health},
+    breaker::{self, Breaker, BreakerPermit, Change, Health, Voice},
     call_task::{CallEnd, CallTask},
     limits::{InFlightLoad, RateLimiter, Refused},
     queue::FairQueue,
@@ -96,7 +96,7 @@ impl GatewayState {
         let now = self.now();
         self.share_limits();
         let model = self.know(&ticket.model);
-        let closed = self.circuit(model, now);
+        let closed = self.circuit(model, now, ticket.early());
         if let (Err(after), Failover::Possible) = (closed, ticket.failover) {
             return refuse_at_open_circuit(*ticket, after);
         }
@@ -118,9 +118,10 @@ impl GatewayState {
         if at_once {
             self.begin(ticket, model, tokens, now);
         } else {
-            self.wait(ticket, model, tokens);
+            let call = self.wait(ticket, model, tokens);
             // A call that waits only for time needs the alarm.
             self.dispatch();
+            self.report_waiting(model, call, now, false);
         }
     }
 
@@ -159,6 +160,7 @@ impl GatewayState {
         let mut grew = false;
         let used = match end {
             CallEnd::Answered(usage) => {
+                self.args.status.answered();
                 grew = model_queue.answered(run.started, usage);
                 usage.total_tokens()
             }
@@ -238,10 +240,11 @@ impl GatewayState {
         for turn in 0..self.round.len() {
             let model = self.round[turn];
             let model_queue = &self.model_queues[model];
-            let Some(tokens) = model_queue.queue.front().map(|waiter| waiter.tokens) else {
+            let Some(waiter) = model_queue.queue.front() else {
                 continue;
             };
-            if let Err(after) = self.circuit(model, now) {
+            let tokens = waiter.tokens;
+            if let Err(after) = self.circuit(model, now, waiter.ticket.early()) {
                 soonest = Some(soonest.map_or(now + after, |soonest| soonest.min(now + after)));
                 continue;
             }
@@ -298,8 +301,8 @@ impl GatewayState {
         let model_queue = &mut self.model_queues[model];
         let of_model = model_queue.begins(now, tokens);
         self.limiter.take(now, tokens);
-        let of_provider = self.breaker.enter();
-        let probes = of_model == BreakerPermit::Probe || of_provider == BreakerPermit::Probe;
+        let passes = [self.breaker.enter(now), of_model];
+        let probes = passes != [BreakerPermit::Free; 2];
         let task = CallTask {
             args: Arc::clone(&self.args),
             gateway: self.me.clone(),
@@ -311,15 +314,15 @@ impl GatewayState {
         let millis = self.args.clock.monotonic_millis();
         ticket.progress_tracker.beat(millis);
         ticket.call_progress.mark_sent();
-        let span = ticket.caller.span.clone();
+        let (span, voice) = (ticket.caller.span.clone(), ticket.voice());
         let run = RunningCall {
             _task: Task::spawn(task.run(ticket).instrument(span)),
             model,
+            voice,
             started: now,
             tokens,
             counted: false,
-            of_provider,
-            of_model,
+            passes,
         };
         self.running.insert(call, run);
         if probes {
@@ -328,9 +331,14 @@ impl GatewayState {
         self.count();
     }
 
-    pub(super) fn circuit(&self, model: usize, now: Duration) -> Result<(), Duration> {
-        self.breaker.check(now)?;
-        self.model_queues[model].breaker.check(now)
+    pub(super) fn circuit(
+        &self,
+        of: usize,
+        now: Duration,
+        by: Option<Voice>,
+    ) -> Result<(), Duration> {
+        self.breaker.check(now, by)?;
+        self.model_queues[of].breaker.check(now, by)
     }
 
     pub(super) fn reached(&mut self, call: u64) {
@@ -338,16 +346,14 @@ impl GatewayState {
         let Some(run) = self.running.get_mut(&call) else {
             return;
         };
-        let model = run.model;
-        let passes = (run.of_provider, run.of_model);
-        (run.of_provider, run.of_model) = (BreakerPermit::Free, BreakerPermit::Free);
-        self.judge(model, passes, (Health::Fine, Health::Fine), None, now);
+        let of = (run.model, run.voice);
+        let passes = std::mem::replace(&mut run.passes, [BreakerPermit::Free; 2]);
+        self.judge(of, passes, (Health::Fine, Health::Fine), None, now);
         self.dispatch();
     }
 
     fn learn(&mut self, run: &RunningCall, end: &CallEnd, now: Duration) {
         let healths = breaker::judge(end);
-        let passes = (run.of_provider, run.of_model);
         let mut why = None;
         if let CallEnd::Failed(fault) = end {
             why = Some(&fault.code);
@@ -356,30 +362,35 @@ impl GatewayState {
                 trouble.clone_from(&fault.detail);
             }
         }
-        self.judge(run.model, passes, healths, why, now);
+        self.judge((run.model, run.voice), run.passes, healths, why, now);
     }
 
     fn judge(
         &mut self,
-        of: usize,
-        passes: (BreakerPermit, BreakerPermit),
+        (of, voice): (usize, Voice),
+        passes: [BreakerPermit; 2],
         healths: (Health, Health),
         why: Option<&FaultCode>,
         now: Duration,
     ) {
-        let of_provider = self.breaker.ended(now, passes.0, healths.0);
+        let of_provider = self.breaker.ended(now, passes[0], voice, healths.0);
         let breaker = &mut self.model_queues[of].breaker;
-        let of_model = breaker.ended(now, passes.1, healths.1);
+        let of_model = breaker.ended(now, passes[1], voice, healths.1);
         for (model, change) in [(None, of_provider), (Some(of), of_model)] {
             let Some(change) = change else { continue };
             let name = model.map(|model| &self.model_queues[model].model);
             self.args.log_circuit(name, change, why);
-            if let Change::Opened(after) = change {
-                let models = model.map_or(0..self.model_queues.len(), |one| one..one + 1);
-                for model in models {
+            let models = model.map_or(0..self.model_queues.len(), |one| one..one + 1);
+            for model in models {
+                if let Change::Opened(after) = change {
                     self.reject_waiting(model, after, now);
                 }
+                let ModelQueue { queue, breaker, .. } = &mut self.model_queues[model];
+                let defers = |voice| self.breaker.defers(voice) || breaker.defers(voice);
+                queue.set_aside(|waiter| defers(waiter.ticket.voice()));
             }
+        }
+        if of_provider.or(of_model).is_some() || passes != [BreakerPermit::Free; 2] {
             self.publish();
         }
     }
@@ -461,12 +472,13 @@ pub(super) struct Waiter {
 pub(super) struct RunningCall {
     pub _task: Task,
     pub model: usize,
+    pub voice: Voice,
     pub started: Duration,
     pub tokens: u64,
     /// Whether the limits that the provider last announced include this call.
     pub counted: bool,
-    pub of_provider: BreakerPermit,
-    pub of_model: BreakerPermit,
+    /// By the circuits of the provider and of the model.
+    pub passes: [BreakerPermit; 2],
 }
 
 impl ModelQueue {
@@ -477,7 +489,7 @@ impl ModelQueue {
     pub(super) fn begins(&mut self, now: Duration, tokens: u64) -> BreakerPermit {
         self.limiter.take(now, tokens);
         self.running += 1;
-        self.breaker.enter()
+        self.breaker.enter(now)
     }
 
     pub(super) fn answered(&mut self, started: Duration, usage: &Usage) -> bool {

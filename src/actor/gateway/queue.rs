@@ -1,10 +1,12 @@
 //! A fair queue: round robin over tenants, then over a tenant's sessions, first in first out within
 //! a session. Pure; its owner bounds it.
 //!
+//! Values can be set aside: they come after all others, in order of arrival.
+//!
 //! **Invariant:** every tenant and session in a round has at least one value.
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     hash::Hash,
 };
 
@@ -14,6 +16,7 @@ use crate::model::{Sid, TenantId};
 pub(super) struct FairQueue<T> {
     items: HashMap<u64, (TenantId, Sid, T)>,
     tenants: Round<TenantId, Round<Sid, VecDeque<u64>>>,
+    aside: BTreeSet<u64>,
 }
 
 #[derive(Debug)]
@@ -75,6 +78,7 @@ impl<T> Default for FairQueue<T> {
         Self {
             items: HashMap::new(),
             tenants: Round::default(),
+            aside: BTreeSet::new(),
         }
     }
 }
@@ -84,17 +88,34 @@ impl<T> FairQueue<T> {
         self.items.len()
     }
 
+    /// Whether nothing waits that has not been set aside.
     pub(super) fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.items.len() == self.aside.len()
     }
 
-    pub(super) fn push(&mut self, tenant: &TenantId, sid: Sid, id: u64, value: T) {
-        self.tenants.entry(tenant).entry(&sid).push_back(id);
-        self.items.insert(id, (tenant.clone(), sid, value));
+    pub(super) fn push(&mut self, id: u64, (tenant, sid): (TenantId, Sid), value: T, aside: bool) {
+        match aside {
+            true => self.aside.extend([id]),
+            false => self.tenants.entry(&tenant).entry(&sid).push_back(id),
+        }
+        self.items.insert(id, (tenant, sid, value));
+    }
+
+    /// Sets aside the values that match, and no others.
+    pub(super) fn set_aside(&mut self, is_aside: impl Fn(&T) -> bool) {
+        self.aside.clear();
+        self.tenants = Round::default();
+        let items: BTreeMap<_, _> = std::mem::take(&mut self.items).into_iter().collect();
+        for (id, (tenant, sid, value)) in items {
+            let is_aside = is_aside(&value);
+            self.push(id, (tenant, sid), value, is_aside);
+        }
     }
 
     fn first(&self) -> Option<u64> {
-        self.tenants.first()?.first()?.front().copied()
+        let sessions = self.tenants.first();
+        let first = sessions.and_then(|sessions| sessions.first()?.front());
+        first.or_else(|| self.aside.first()).copied()
     }
 
     pub(super) fn front(&self) -> Option<&T> {
@@ -115,6 +136,9 @@ impl<T> FairQueue<T> {
 
     pub(super) fn remove(&mut self, id: u64) -> Option<T> {
         let (tenant, sid, value) = self.items.remove(&id)?;
+        if self.aside.remove(&id) {
+            return Some(value);
+        }
         let sessions = self.tenants.entry(&tenant);
         let ids = sessions.entry(&sid);
         // Linear, because a session rarely has more than one call.

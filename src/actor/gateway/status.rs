@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -45,6 +45,9 @@ pub struct ProviderState {
     pub tokens_per_minute: Option<u64>,
     /// Models that have been called.
     pub models: Vec<ModelState>,
+    /// When a model last replied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered_at: Option<Timestamp>,
 }
 
 /// State of one model of a provider.
@@ -75,12 +78,12 @@ pub enum CircuitState {
     /// Calls pass.
     #[default]
     Closed,
-    /// No call passes; the first one after `until` is the probe.
+    /// Only calls of queries that have not failed pass; `until` is when the next probe is due.
     Open {
         /// End of the cool-down.
         until: Timestamp,
     },
-    /// One call at a time passes, as a probe.
+    /// Open, and a probe is in flight.
     HalfOpen,
 }
 
@@ -104,6 +107,8 @@ struct StatusInner {
     clock: Clock,
     running: AtomicUsize,
     waiting: AtomicUsize,
+    /// Wall clock in milliseconds; 0 before the first reply.
+    answered: AtomicI64,
     state: ArcSwap<ProviderState>,
 }
 
@@ -120,6 +125,7 @@ impl SharedStatus {
             clock,
             running: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
+            answered: AtomicI64::new(0),
             state: ArcSwap::from_pointee(state),
         }))
     }
@@ -127,6 +133,11 @@ impl SharedStatus {
     pub(super) fn count(&self, running: usize, waiting: usize) {
         self.0.running.store(running, Relaxed);
         self.0.waiting.store(waiting, Relaxed);
+    }
+
+    pub(super) fn answered(&self) {
+        let now = self.0.clock.now().as_millis();
+        self.0.answered.store(now, Relaxed);
     }
 
     pub(in crate::actor) fn waiting(&self) -> usize {
@@ -138,6 +149,8 @@ impl SharedStatus {
         let mut state = ProviderState::clone(&self.0.state.load());
         state.running = self.0.running.load(Relaxed);
         state.waiting = self.waiting();
+        let answered = self.0.answered.load(Relaxed);
+        state.answered_at = (answered > 0).then(|| Timestamp::from_millis(answered));
         for model in &mut state.models {
             model.held_until = model.held_until.filter(|until| *until > now);
         }

@@ -6,7 +6,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     Failover, GatewayMsg, Ticket,
-    dispatch::{GatewayState, Waiter},
+    dispatch::{GatewayState, ModelQueue, Waiter},
 };
 use crate::{
     actor::task::Task,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 const HINTS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-const NOTICE: Duration = Duration::from_secs(1);
+const NOTICE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::actor) enum WaiterEvent {
@@ -36,15 +36,15 @@ impl GatewayState {
     pub(super) fn observe_waiter(&mut self, model: usize, call: u64, news: WaiterEvent) {
         let now = self.now();
         match news {
-            WaiterEvent::StillWaits => return self.report_waiting(model, call, now),
+            WaiterEvent::StillWaits => return self.report_waiting(model, call, now, true),
             // If the outage began after the call was enqueued, its patience is not spent yet; a
             // later failed probe refuses it.
             WaiterEvent::OutOfPatience => {
-                let after = self.circuit(model, now).err().unwrap_or_default();
+                let after = self.circuit(model, now, None).err().unwrap_or_default();
                 return self.reject_waiting(model, after, now);
             }
             // The call now waits for the outage to end, which has a limit of its own.
-            WaiterEvent::TimedOut if self.circuit(model, now).is_err() => return,
+            WaiterEvent::TimedOut if self.circuit(model, now, None).is_err() => return,
             WaiterEvent::GaveUp | WaiterEvent::TimedOut => {}
         }
         let model_queue = &mut self.model_queues[model];
@@ -62,8 +62,9 @@ impl GatewayState {
         self.dispatch();
     }
 
-    fn report_waiting(&mut self, model: usize, call: u64, now: Duration) {
-        let circuit = self.circuit(model, now);
+    /// Reports a wait, so that it is recorded and a process that dies meanwhile counts nothing for the
+    /// call. A wait for other calls is often short, and is reported only when it has lasted.
+    pub(super) fn report_waiting(&mut self, model: usize, call: u64, now: Duration, lasts: bool) {
         let wall = self.args.clock.now();
         let model_queue = &mut self.model_queues[model];
         let (held, running) = (model_queue.limiter.held_for(now), model_queue.running);
@@ -71,6 +72,9 @@ impl GatewayState {
         let Some(waiter) = model_queue.queue.get_mut(call) else {
             return;
         };
+        let voice = waiter.ticket.early();
+        let circuit = self.breaker.check(now, voice);
+        let circuit = circuit.and_then(|()| model_queue.breaker.check(now, voice));
         let ready = model_queue.limiter.ready_at(waiter.tokens);
         let ready = ready.max(self.limiter.ready_at(waiter.tokens));
         let paced = ready.saturating_sub(now);
@@ -80,6 +84,9 @@ impl GatewayState {
             Ok(()) if !paced.is_zero() => (WaitReason::RateLimit, Some(paced)),
             Ok(()) => (WaitReason::OtherCalls, None),
         };
+        if waiter.reported || !lasts && reason == WaitReason::OtherCalls {
+            return;
+        }
         waiter.reported = true;
         let token = waiter.ticket.token;
         let waiting = Waiting {
@@ -91,11 +98,11 @@ impl GatewayState {
         waiter.ticket.report(Report::CallWaits { token, waiting });
     }
 
-    pub(super) fn wait(&mut self, ticket: Box<Ticket>, model: usize, tokens: u64) {
+    pub(super) fn wait(&mut self, ticket: Box<Ticket>, model: usize, tokens: u64) -> u64 {
         let call = self.number();
         let now = self.args.clock.monotonic_millis();
         ticket.progress_tracker.enqueued(now);
-        let (tenant, sid) = (ticket.key.tenant.clone(), ticket.sid);
+        let (of, voice) = ((ticket.key.tenant.clone(), ticket.sid), ticket.voice());
         let waiter = Waiter {
             _watch: self.watch(&ticket, model, call),
             ticket,
@@ -103,8 +110,10 @@ impl GatewayState {
             since: self.now(),
             reported: false,
         };
-        let queue = &mut self.model_queues[model].queue;
-        queue.push(&tenant, sid, call, waiter);
+        let ModelQueue { queue, breaker, .. } = &mut self.model_queues[model];
+        let defers = self.breaker.defers(voice) || breaker.defers(voice);
+        queue.push(call, of, waiter, defers);
+        call
     }
 
     fn watch(&self, ticket: &Ticket, model: usize, call: u64) -> Task {

@@ -23,11 +23,16 @@ use crate::{
     },
 };
 
+/// Unit in which sessions are weighed: about what one without texts takes.
+const STEP: usize = 8 << 10;
+
 /// Exposed state of a live session. Dropping it releases the gauges, so that a crashed session
 /// leaves nothing counted.
 pub(super) struct ExposedState {
     session_gauge: SessionGauge,
     inbox: SessionUsage,
+    /// Messages of the conversation that were weighed, and their bytes.
+    weighed: (usize, usize),
     /// Last state entered in the ledger.
     running: Option<RunningQuery>,
 }
@@ -40,6 +45,7 @@ impl ExposedState {
         Self {
             session_gauge: services.meter.enter(),
             inbox: SessionUsage::new(services.tenants.account(tenant)),
+            weighed: (0, 0),
             running: None,
         }
     }
@@ -53,6 +59,11 @@ impl SessionShell {
         let runs = query.is_some_and(|query| !query.awaits_client());
         exposed.inbox.runs(runs);
         exposed.inbox.holds(session.waiting());
+        // The records of an ephemeral session are in memory, too.
+        let copies = 1 + usize::from(self.key.name.is_ephemeral());
+        let bytes = (copies * session.bytes(&mut exposed.weighed) / STEP + 1) * STEP;
+        exposed.inbox.weighs(bytes);
+        self.progress_tracker.weighs(bytes);
         let activity = activity(session);
         exposed.session_gauge.set_activity(activity);
         exposed.session_gauge.holds(session.waiting());

@@ -3,11 +3,13 @@
 use std::{
     collections::{BTreeMap, HashMap},
     mem,
-    sync::Arc,
+    sync::{Arc, LazyLock},
+    thread::available_parallelism,
     time::Duration,
 };
 
 use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
+use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
 
 use super::{
     Acknowledged, Opening, SessionMsg, Viewed,
@@ -29,7 +31,8 @@ use crate::{
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
     kernel::{
-        BegunQuery, Command, Decision, DecisionContext, IssuedCommand, Refusal, Report, Session,
+        BegunQuery, Command, Decision, DecisionContext, IssuedCommand, Query, Refusal, Report,
+        Session,
     },
     model::{
         AnswerOptions, By, CallId, Charge, Day, DayUsage, Period, QueryClassification, QueryId,
@@ -38,6 +41,16 @@ use crate::{
     },
     prompt::ComposedPrompt,
 };
+
+/// Work of checks that a decision may do here, which takes about two milliseconds.
+const QUICK_WORK: usize = 2_000_000;
+/// Deadline of a decision that needs more, with the time that it waits for its turn.
+const DECISION_DEADLINE: Duration = Duration::from_secs(60);
+/// Such decisions of this process take half of its cores at most.
+static LONG_DECISIONS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
+    let cores = available_parallelism().map_or(1, |cores| cores.get());
+    Arc::new(Semaphore::new((cores / 2).max(1)))
+});
 
 pub(in crate::actor) struct SessionShell {
     pub(super) key: SessionKey,
@@ -239,8 +252,39 @@ impl SessionShell {
             self.tools.remove(&result.call);
         }
         let now = self.moment_with_budgets(&self.payer()).await?;
-        let decision = self.session.observe(report, now);
+        let decision = self.observed(report, now).await?;
         self.step(me, decision, now).await
+    }
+
+    /// Decides about a report. A decision whose checks need more than [`QUICK_WORK`] is made again on
+    /// a thread for such work. After the deadline, it stays the one that could not check: the kernel's
+    /// bound ends the thread's work soon afterwards, and nobody waits for it.
+    async fn observed(
+        &self,
+        report: Report,
+        now: DecisionContext,
+    ) -> Result<Decision, ActorProcessingErr> {
+        let has_format = |query: &Query| !query.options().format.is_text();
+        let replied = matches!(report, Report::ModelReplied { .. });
+        let may_check = replied || self.session.query().is_some_and(has_format);
+        let again = may_check.then(|| report.clone());
+        let work = QUICK_WORK;
+        let quick = DecisionContext { work, ..now };
+        let decision = self.session.observe(report, quick);
+        let Some(report) = again.filter(|_| decision.is_short_of_work) else {
+            return Ok(decision);
+        };
+        let session = self.session.clone();
+        let decided = async {
+            let turn = Arc::clone(&LONG_DECISIONS).acquire_owned().await?;
+            let decide = move || {
+                let _turn = turn;
+                session.observe(report, now)
+            };
+            Ok::<_, ActorProcessingErr>(spawn_blocking(decide).await?)
+        };
+        let decided = timeout(DECISION_DEADLINE, decided).await;
+        decided.unwrap_or(Ok(decision))
     }
 
     /// Prepares the query that a decision begins, and adds what follows from it.

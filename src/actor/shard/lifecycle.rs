@@ -1,6 +1,6 @@
 //! How sessions start, end and are restarted.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 
@@ -8,6 +8,7 @@ use super::{ShardMsg, ShardState};
 use crate::{
     actor::{
         call_progress::CallProgress,
+        clock::millis,
         ledger::Ledger,
         progress_tracker::{ProgressTracker, Stage},
         session::{Activation, Opening, SessionActor, SessionMsg, SessionShell},
@@ -19,10 +20,18 @@ use crate::{
 /// How often the journal may refuse a session's records while it accepts others. With the pauses,
 /// this takes a quarter of an hour.
 pub(super) const REFUSALS: u32 = 16;
+/// Longest pause while the journal accepts no records or the disk is full, before it is spread: with
+/// that, at most 9 s.
+const LONGEST: Duration = Duration::from_secs(6);
+/// Restarts with such pauses, for three minutes, while the disk has room for other records: each may
+/// repeat a model call.
+const HOPEFUL: u32 = 32;
+/// Most sessions that a shard restarts at once when the journal accepts records again.
+const AT_ONCE: usize = 256;
 
 pub(super) enum Slot {
     Live(Live),
-    /// The session is restarted after a pause, or earlier by a message.
+    /// The session is restarted after a pause, or earlier by a message or the end of an outage.
     BackingOff {
         start: Box<Start>,
         /// Number of the pause: the timers of other pauses are ignored.
@@ -62,6 +71,10 @@ pub(super) struct Start {
     refusals: u32,
     /// Appends that the journal had accepted at the last refusal.
     appends: u64,
+    /// Whether the journal refused all records, and not only those of this session.
+    in_outage: bool,
+    /// When the last pause ends, in monotonic milliseconds, unless something ended it early.
+    due: u64,
     /// The last model call of the previous actor, if there was one in this process.
     call_progress: Option<Arc<CallProgress>>,
 }
@@ -75,16 +88,20 @@ impl Start {
             restarts: 0,
             refusals: 0,
             appends: ledger.appends(),
+            in_outage: false,
+            due: 0,
             call_progress: None,
         })
     }
 
-    /// Counts a refusal if the journal has accepted other records since the last one; returns the
-    /// count.
-    fn refused(&mut self, appends: u64) -> u32 {
-        self.refusals += u32::from(appends != self.appends);
+    /// Counts a refusal if the journal has accepted other records since the last one, unless that
+    /// says nothing about the session's own: if the disk is full, or somebody ended the pause early.
+    fn refused(&mut self, appends: u64, is_full: bool, now: u64) -> bool {
+        self.in_outage = appends == self.appends;
         self.appends = appends;
-        self.refusals
+        let counts = !self.in_outage && !is_full && self.due <= now;
+        self.refusals += u32::from(counts);
+        counts
     }
 }
 
@@ -113,6 +130,8 @@ pub(super) enum ActorEnd {
     Crashed,
     /// The journal did not accept its records.
     Unrecorded,
+    /// So it was because the disk is full.
+    NoRoom,
     /// Another owner has claimed the session, and may have deleted it.
     Fenced,
     Unreadable,
@@ -130,10 +149,10 @@ impl ActorEnd {
             // A session that began elsewhere in the meantime is read again.
             Some(
                 JournalError::Unavailable(_)
-                | JournalError::Full
                 | JournalError::Broken(_)
                 | JournalError::StatusConflict { .. },
             ) => Self::Unrecorded,
+            Some(JournalError::Full) => Self::NoRoom,
             Some(JournalError::Unreadable { .. }) => Self::Unreadable,
             _ => Self::Crashed,
         }
@@ -180,8 +199,10 @@ fn next(
         };
     }
     match (end, at, was_for) {
-        (ActorEnd::Unrecorded, Stage::Waking, _) => Next::Restart(was_for.clone()),
-        (ActorEnd::Unrecorded, ..) => Next::Restart(Activation::Again),
+        (ActorEnd::Unrecorded | ActorEnd::NoRoom, Stage::Waking, _) => {
+            Next::Restart(was_for.clone())
+        }
+        (ActorEnd::Unrecorded | ActorEnd::NoRoom, ..) => Next::Restart(Activation::Again),
         (_, Stage::Busy, _) => Next::Restart(Activation::Restart {
             cause: RestartCause::Crash,
             detail: detail.to_owned(),
@@ -320,10 +341,12 @@ impl ShardState {
     ) {
         let (mut start, progress_tracker) = (live.start, &live.progress_tracker);
         if progress_tracker.has_progressed() {
-            (start.restarts, start.refusals) = (0, 0);
+            (start.restarts, start.refusals, start.due) = (0, 0, 0);
         }
-        let refused = end == ActorEnd::Unrecorded && killed_for.is_none();
-        if refused && start.refused(self.ledger.appends()) >= REFUSALS {
+        let (is_full, now) = (end == ActorEnd::NoRoom, self.now());
+        let refused = (is_full || end == ActorEnd::Unrecorded) && killed_for.is_none();
+        let counts = refused && start.refused(self.ledger.appends(), is_full, now);
+        if counts && start.refusals >= REFUSALS {
             let reason = format!("the journal rejects its records: {detail}");
             return self.quarantine(key, reason);
         }
@@ -339,7 +362,9 @@ impl ShardState {
                 };
                 start.call_progress = Some(progress_tracker.call_progress());
                 start.activation = activation;
-                self.rest(key, start, progress_tracker, refused.then_some(detail));
+                start.in_outage &= refused;
+                let outage = refused.then_some((detail, counts));
+                self.rest(key, start, progress_tracker, outage);
             }
             Next::Drop => {
                 tracing::info!(session = %key, %detail, "session is owned by another process");
@@ -349,25 +374,37 @@ impl ShardState {
         }
     }
 
-    /// `outage` is what the journal said, which it may say of all sessions.
+    /// `outage` is what the journal said, which it may say of all sessions, and whether that counts
+    /// against this one. A restart before its time changes neither the time nor the next pauses.
     fn rest(
         &mut self,
         key: SessionKey,
         mut start: Box<Start>,
         progress_tracker: &ProgressTracker,
-        outage: Option<&str>,
+        outage: Option<(&str, bool)>,
     ) {
-        let pause = self.settings.restart_pause * (1 << start.restarts.min(10));
-        let pause = self.services.clock.spread(pause);
+        let now = self.now();
+        let shortest = self.settings.restart_pause;
+        let doubled = |times: u32| shortest * (1 << times.min(10));
+        let pause = match outage {
+            Some(_) if start.due > now => Duration::from_millis(start.due - now),
+            Some((_, true)) => self.services.clock.spread(doubled(start.refusals - 1)),
+            Some(_) if start.in_outage || start.restarts < HOPEFUL => {
+                let pause = doubled(start.restarts).min(LONGEST.max(shortest));
+                self.services.clock.spread(pause)
+            }
+            _ => self.services.clock.spread(doubled(start.restarts)),
+        };
+        start.restarts += u32::from(outage.is_none() || start.due <= now);
+        start.due = now + millis(pause);
         let activation = &start.activation;
         match outage {
-            Some(error) => self.ledger.warn(|more| {
+            Some((error, _)) => self.ledger.warn(|more| {
                 tracing::warn!(session = %key, %error, ?pause, more, "restarting session");
             }),
             None => tracing::warn!(session = %key, ?activation, ?pause, "restarting session"),
         }
-        start.restarts += 1;
-        progress_tracker.set_busy(self.now());
+        progress_tracker.set_busy(now);
         self.rests += 1;
         let rest = self.rests;
         let slot = Slot::BackingOff { start, rest };
@@ -388,6 +425,24 @@ impl ShardState {
         {
             let start = start.clone();
             self.spawn(key, start).await?;
+        }
+        Ok(())
+    }
+
+    /// Restarts sessions that rest because the journal accepted no records, once it accepts some
+    /// again: those that have rested for longest, a part of them at each sweep.
+    pub(super) async fn revive_after_outage(&mut self) -> Result<(), ActorProcessingErr> {
+        let appends = self.ledger.appends();
+        let slots = self.slots.iter().filter_map(|(key, slot)| match slot {
+            Slot::BackingOff { start, rest } if start.in_outage && start.appends != appends => {
+                Some((*rest, key.clone()))
+            }
+            _ => None,
+        });
+        let mut resting: Vec<_> = slots.collect();
+        resting.sort_unstable();
+        for (rest, key) in resting.into_iter().take(AT_ONCE) {
+            self.revive(key, rest).await?;
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Passivation: of idle sessions, of those idle for longest when too many are live, of all at the
-//! end of the system; and killing sessions that stall.
+//! Passivation: of idle sessions, of those idle for longest when too many are live, of the largest
+//! when they take too much memory, of all at the end of the system; and killing sessions that stall.
 //!
 //! Idle sessions leave a few at a time between two sweeps, so that active ones do not wait for many
 //! at once.
@@ -8,7 +8,7 @@
 //! actor has ended or reports that it stays. So no request is lost, and no two actors of a session
 //! coexist.
 
-use std::mem;
+use std::{cmp::Reverse, mem};
 
 use ractor::{ActorId, RpcReplyPort};
 
@@ -132,14 +132,15 @@ impl ShardState {
         let shards = self.services.router.shards.size();
         let too_many = live.saturating_sub(self.settings.max_live.div_ceil(shards));
         let slots = self.slots.iter();
-        let idle = slots.filter_map(|(key, slot)| Some((idle_for(slot, now)?, key)));
+        let idle = slots.filter_map(|(key, slot)| Some((durable_idle_for(key, slot, now)?, key)));
         let may_leave = |(idle, _): &(u64, &SessionKey)| *idle >= limit || too_many > 0;
         let mut idle: Vec<_> = idle.filter(may_leave).collect();
-        idle.sort_unstable_by_key(|(idle, _)| std::cmp::Reverse(*idle));
+        idle.sort_unstable_by_key(|(idle, _)| Reverse(*idle));
         let leaves = |(number, (idle, key)): (usize, (u64, &SessionKey))| {
             (idle >= limit || number < too_many).then(|| (idle, key.clone()))
         };
-        let due: Vec<_> = idle.into_iter().enumerate().filter_map(leaves).collect();
+        let mut due: Vec<_> = idle.into_iter().enumerate().filter_map(leaves).collect();
+        due.extend(self.largest_idle(now));
         let few = due.len().div_ceil(TIMES).max(AT_A_TIME);
         let times = u32::try_from(due.len().div_ceil(few)).unwrap_or(u32::MAX);
         for (number, few) in (0..).zip(due.chunks(few)) {
@@ -147,6 +148,29 @@ impl ShardState {
             let pause = SWEEP * number / times;
             self.me.cast_after(pause, move || ShardMsg::Passivate(few));
         }
+    }
+
+    /// The largest idle sessions that make up this shard's part of what memory is short of.
+    fn largest_idle(&self, now: u64) -> Vec<(u64, SessionKey)> {
+        let shards = self.services.router.shards.size();
+        let (mut all, mut of_tenants) = self.services.tenants.excess(shards);
+        if all == 0 && of_tenants.is_empty() {
+            return Vec::new();
+        }
+        let weighed = |(key, slot): (&SessionKey, &Slot)| {
+            let idle = durable_idle_for(key, slot, now)?;
+            let bytes = slot.live()?.progress_tracker.bytes();
+            Some((Reverse(bytes), idle, key.clone()))
+        };
+        let mut idle: Vec<_> = self.slots.iter().filter_map(weighed).collect();
+        idle.sort_unstable();
+        let leaves = |(Reverse(bytes), idle, key): (Reverse<usize>, u64, SessionKey)| {
+            let theirs = of_tenants.entry(key.tenant.clone()).or_default();
+            let leaves = all > 0 || *theirs > 0;
+            (all, *theirs) = (all.saturating_sub(bytes), theirs.saturating_sub(bytes));
+            leaves.then_some((idle, key))
+        };
+        idle.into_iter().filter_map(leaves).collect()
     }
 
     pub(super) fn passivate(&mut self, few: Vec<(u64, SessionKey)>) {
@@ -241,4 +265,9 @@ impl ShardState {
 fn idle_for(slot: &Slot, now: u64) -> Option<u64> {
     let live = slot.live().filter(|live| live.ending.is_none())?;
     live.progress_tracker.idle_for(now)
+}
+
+/// The same, without sessions whose records stay in memory, which would not give it back.
+fn durable_idle_for(key: &SessionKey, slot: &Slot, now: u64) -> Option<u64> {
+    idle_for(slot, now).filter(|_| !key.name.is_ephemeral())
 }

@@ -27,6 +27,9 @@ pub struct SystemSettings {
     pub idle_timeout: Duration,
     /// Most live sessions; beyond it, those idle for longest are passivated.
     pub max_live: usize,
+    /// About how many bytes live sessions may take; beyond it, the largest idle ones are passivated,
+    /// and then new messages refused.
+    pub max_live_bytes: usize,
     /// When queries that were cut off are recovered.
     pub recovery: Recovery,
     /// How often one service may be replaced within ten minutes; after that, the system ends.
@@ -71,6 +74,7 @@ impl Default for SystemSettings {
             restart_pause: Duration::from_millis(100),
             idle_timeout: Duration::from_secs(300),
             max_live: 50_000,
+            max_live_bytes: 1 << 30,
             recovery: Recovery::AtStart {
                 concurrency: Recovery::CONCURRENCY,
             },

@@ -4,8 +4,6 @@ use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::future::{Fuse, FusedFuture as _, FutureExt as _};
 
-#[cfg(feature = "postgres")]
-use super::stored;
 use super::{CommandContext, find, rlimits, run::on_runtime};
 #[cfg(feature = "page")]
 use crate::cli::serve::announce_page;
@@ -55,7 +53,7 @@ pub(super) fn serve(more: &[Setting], context: CommandContext<'_>) -> Result<(),
             BindError::Taken { .. } => CliError::failed(error),
             _ => CliError::usage(error),
         })?;
-        let stored = storage.open_to_serve(config).await?;
+        let (stored, cluster) = storage.open_to_serve(config, environment).await?;
         let journal = stored.journal();
         let mut system = builder.journal(Arc::clone(&journal)).start().await?;
         let oracle = system.oracle().clone();
@@ -65,8 +63,7 @@ pub(super) fn serve(more: &[Setting], context: CommandContext<'_>) -> Result<(),
             settings,
             keys: Arc::new(keys),
         });
-        #[cfg(feature = "postgres")]
-        if let Some(cluster) = stored::cluster(&stored, config, environment)? {
+        if let Some(cluster) = cluster {
             host.join(cluster);
         }
         let server = Server::start(listener, host.clone());

@@ -8,8 +8,10 @@ use super::{
     CommandContext,
     run::{on_runtime, with_system},
 };
-#[cfg(all(feature = "postgres", feature = "server"))]
+#[cfg(feature = "server")]
 use crate::http::Cluster;
+#[cfg(all(feature = "postgres", feature = "server"))]
+use crate::http::ClusterKey;
 use crate::{
     actor::Oracle,
     app,
@@ -23,7 +25,7 @@ use crate::{
     journal::{
         self, Journal, Memory, Problem, Sqlite, Stats,
         copy::{Copied, Usages},
-        sqlite::{Inspection, OpenError},
+        sqlite::{self, Inspection, OpenError},
     },
     telemetry,
 };
@@ -127,8 +129,10 @@ pub(super) fn journal(
         JournalCommand::Copy { from, to } => {
             let place = |place: &str| Storage::at(place, &config, context.environment);
             let absent = || CliError::failed(format_args!("there is no journal at `{from}`"));
-            let from = place(from)?.existing().ok_or_else(absent)?;
-            cli::journal::copied(&on_runtime(copy(from, place(to)?))?, terminal)?;
+            let (source, target) = (place(from)?.existing().ok_or_else(absent)?, place(to)?);
+            source.must_be_unused(from)?;
+            target.must_be_unused(to)?;
+            cli::journal::copied(&on_runtime(copy(source, target))?, terminal)?;
         }
         JournalCommand::Migrate => cli::journal::migrated(storage()?.migrate()?, terminal)?,
     }
@@ -214,6 +218,18 @@ impl Storage {
         Err(CliError::usage(why))
     }
 
+    /// What a process writes meanwhile would not be copied.
+    fn must_be_unused(&self, place: &str) -> Result<(), CliError> {
+        let users = sqlite::processes(&self.folder).unwrap_or_default();
+        let Some(by) = users.first() else {
+            return Ok(());
+        };
+        let why = "end it, or copy a backup";
+        Err(CliError::failed(format_args!(
+            "`{place}` is open in {by}: {why}"
+        )))
+    }
+
     /// `None` without a journal: commands that only read must not create one.
     fn existing(self) -> Option<Self> {
         #[cfg(feature = "postgres")]
@@ -225,19 +241,31 @@ impl Storage {
     }
 
     /// Opens the journal for a server, which continues the unfinished queries of others.
+    /// In a cluster, also returns how the server reaches the other nodes.
     #[cfg(feature = "server")]
-    pub(super) async fn open_to_serve(&self, config: &Config) -> Result<Stored, CliError> {
+    pub(super) async fn open_to_serve(
+        &self,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<(Stored, Option<Cluster>), CliError> {
         #[cfg(feature = "postgres")]
         if let Some(settings) = &self.database {
+            let url = config.cluster.url.as_deref();
+            let key = url.map(|url| cluster_key(url, config, environment));
+            let member = key.transpose()?.zip(url);
             let settings = postgres::Settings {
-                node_url: config.cluster.url.clone(),
+                node_url: member.as_ref().map(|(key, url)| key.proven(url)),
                 adopts: true,
                 ..settings.clone()
             };
-            return Ok(Stored::Postgres(Postgres::open(&settings).await?));
+            let journal = Postgres::open(&settings).await?;
+            let nodes = Arc::new(journal.clone());
+            let cluster = |(key, url): (_, &str)| Cluster::new(nodes, key, url.to_owned());
+            let cluster = member.map(cluster).transpose().map_err(CliError::failed)?;
+            return Ok((Stored::Postgres(journal), cluster));
         }
-        let _ = config;
-        self.open().await
+        let _ = (config, environment);
+        Ok((self.open().await?, None))
     }
 
     /// Opens the journal for a command.
@@ -370,16 +398,13 @@ fn secret(
     Ok(Some(text.into()))
 }
 
-/// How a server reaches the other nodes; `None` without a cluster.
+/// The key of the cluster, for the node at a URL.
 #[cfg(all(feature = "postgres", feature = "server"))]
-pub(super) fn cluster(
-    stored: &Stored,
+fn cluster_key(
+    url: &str,
     config: &Config,
     environment: &Environment,
-) -> Result<Option<Cluster>, CliError> {
-    let (Stored::Postgres(journal), Some(url)) = (stored, &config.cluster.url) else {
-        return Ok(None);
-    };
+) -> Result<ClusterKey, CliError> {
     let place = (&config.cluster.key_env, &config.cluster.key_file);
     let missing = || {
         let why = "the cluster has no key: set `cluster.key_env` or `cluster.key_file`";
@@ -398,8 +423,7 @@ pub(super) fn cluster(
             "other nodes reach this one without TLS: the network must be private"
         );
     }
-    let cluster = Cluster::new(Arc::new(journal.clone()), key);
-    Ok(Some(cluster.map_err(CliError::failed)?))
+    Ok(ClusterKey::new(&key))
 }
 
 #[cfg(feature = "postgres")]

@@ -10,7 +10,7 @@ use crate::{
         text::{event_line, standing},
     },
     control::{Answer, WireUpdate},
-    model::Event,
+    model::{Event, visible},
 };
 
 pub(super) fn answer(answer: &Answer, terminal: &mut Terminal) -> CliResult {
@@ -154,6 +154,7 @@ fn tool_server(server: &ToolServer, terminal: &mut Terminal) -> CliResult {
         let (tool, was, is) = (&withheld.tool, &withheld.was, &withheld.is);
         let approve = format!("oracle ctl approve-tool {tool} {}", withheld.sha256);
         let text = format!("  withheld: {tool}\n    was {was}\n    is  {is}\n    {approve}");
+        let text = visible::escaped(&text);
         text.lines().try_for_each(|text| line(terminal, text))?;
     }
     Ok(())
@@ -161,9 +162,10 @@ fn tool_server(server: &ToolServer, terminal: &mut Terminal) -> CliResult {
 
 fn waiting(approval: &Approval) -> String {
     let (session, call, since) = (&approval.session, &approval.call, approval.since);
-    let (id, token) = (&call.id, &approval.token.0);
+    let (id, token) = (visible::shell_word(&call.id.0), &approval.token.0);
     let (tool, arguments) = (&call.name, &call.arguments);
-    format!("{session}\t{id}\t{token}\t{tool}\t{arguments}\t{since}")
+    let row = format!("{session}\t{id}\t{token}\t{tool}\t{arguments}\t{since}");
+    visible::escaped(&row)
 }
 
 fn view(view: &SessionView, terminal: &mut Terminal) -> CliResult {

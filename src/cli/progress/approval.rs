@@ -13,7 +13,7 @@ use crate::{
         Refused,
         question::{QueryHandle, WaitingCall},
     },
-    model::{ToolCall, command::MAX_REASON, record::ApprovalVerdict},
+    model::{ToolCall, command::MAX_REASON, record::ApprovalVerdict, visible::escaped},
 };
 
 /// Characters and lines above which part of a call may have scrolled out of sight.
@@ -142,7 +142,7 @@ pub(in crate::cli) fn described(call: &ToolCall) -> String {
         }
         Ok(_) | Err(_) => lines.push(format!("  {}", call.arguments)),
     }
-    let text = lines.join("\n");
+    let text = escaped(&lines.join("\n"));
     let (characters, count) = (text.chars().count(), text.lines().count());
     if characters <= PREVIEW.0 && count <= PREVIEW.1 {
         return text;
@@ -186,6 +186,13 @@ mod tests {
             let denied = (ApprovalVerdict::Denied, Some("It is Mine".to_owned()));
             assert_eq!(super::verdict(line), Some(denied), "{line:?}");
         }
+    }
+
+    #[test]
+    fn approval_shows_what_is_hidden_in_arguments() {
+        let shown = described(&call("{\"note\":\"a\u{200b}b\u{200d}\u{e0041}\u{202e}c\"}"));
+        let note = r"  note: a\u200bb\u200d\udb40\udc41\u202ec";
+        assert_eq!(shown.lines().nth(1), Some(note));
     }
 
     #[test]

@@ -108,3 +108,21 @@ fn json_result_is_one_line() {
     terminal.out.json(&["a\nb", "é"]).unwrap();
     assert_eq!(recording.out(), "[\"a\\nb\",\"é\"]\n");
 }
+
+#[test]
+fn hidden_characters_reach_no_terminal_but_data_is_whole() {
+    const HOSTILE: &str = "a\u{9b}2J\u{202e}\u{200b}\u{e0041}c";
+    for (device, text, json) in [
+        (
+            PERSON,
+            "a\u{fffd}2J\u{fffd}c",
+            r#""a\u009b2J\u202e\u200b\udb40\udc41c""#,
+        ),
+        (Device::Other, HOSTILE, &format!("\"{HOSTILE}\"")),
+    ] {
+        let (mut terminal, recording) = Recording::terminal("", device);
+        writeln!(terminal.out, "{HOSTILE}").unwrap();
+        terminal.out.json(&HOSTILE).unwrap();
+        assert_eq!(recording.out(), format!("{text}\n{json}\n"));
+    }
+}

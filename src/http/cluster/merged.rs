@@ -66,15 +66,14 @@ impl OtherNodes {
         let Some(cluster) = self.host.cluster() else {
             return;
         };
-        for node in &*cluster.nodes.others() {
-            let Some(url) = &node.url else { continue };
+        for node in cluster.others() {
+            let Some(url) = node.url else { continue };
             if self.joined.insert(url.clone()) {
                 let (host, parts) = (self.host.clone(), self.parts.clone());
                 let updates = watch(host, url.clone(), parts, self.caller.clone());
                 // A node that comes later may have recorded events already: the loss is told.
                 let joins = updates.skip(usize::from(!self.has_looked));
                 let leaves = stream::once(async { None });
-                let url = url.clone();
                 let updates = joins.map(Some).chain(leaves);
                 self.updates
                     .push(updates.map(move |update| (url.clone(), update)).boxed());

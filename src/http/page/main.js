@@ -80,6 +80,23 @@ function Drain() {
     </dialog>`;
 }
 
+/** Asks whether a link may change who is signed in: what is asked afterwards goes to its key's tenant. */
+function OtherKey({ name, onStay, onSwitch }) {
+  const dialog = useRef();
+  useEffect(() => dialog.current.showModal(), []);
+  return html`<dialog ref=${dialog} aria-labelledby="other-key-title" onClose=${onStay}>
+    <form onSubmit=${instead(onSwitch)}>
+      <h2 id="other-key-title">Sign in with the key of a link?</h2>
+      <p>A link wants to sign <${Text}>${name}</> out and this tab in with a key of its own. Whoever made the key can
+        then read what you ask. Continue only if you expected this.</p>
+      <div class="row">
+        <button type="button" autofocus onClick=${() => dialog.current.close()}>Stay signed in</button>
+        <button class="danger">Use the link's key</button>
+      </div>
+    </form>
+  </dialog>`;
+}
+
 function setTheme(theme) {
   localStorage.setItem("theme", theme);
   document.documentElement.dataset.theme = theme;
@@ -137,6 +154,7 @@ async function readWaiting(caller, signal) {
 
 function Shell({ caller, onSignOut }) {
   const [at, setAt] = useState(route);
+  const [linked, setLinked] = useState(null);
   const [health, down] = usePoll((signal) => get("/readyz", { signal, also: 503 }), 2_000);
   const [waiting, refused] = usePoll((signal) => readWaiting(caller, signal), 3_000);
   const isAdmin = caller.role === "admin";
@@ -144,9 +162,11 @@ function Shell({ caller, onSignOut }) {
 
   useEffect(() => {
     const end = new AbortController();
-    const follow = () => {
+    const follow = ({ oldURL }) => {
       const key = keyOfLink();
-      if (key) onSignOut(key);
+      // On a server without keys, the link has the admin key, and everybody's tenant is the same.
+      if (key && caller.keyless) onSignOut(key);
+      else if (key) setLinked({ key, from: oldURL });
       else setAt({ ...route(), moved: true });
     };
     addEventListener("hashchange", follow, { signal: end.signal });
@@ -179,6 +199,10 @@ function Shell({ caller, onSignOut }) {
   const current = shown === "session" ? "sessions" : shown;
   const link = (to, name, extra) =>
     html`<a href=${`#/${to}`} aria-current=${name.toLowerCase() === current ? "page" : undefined}>${name}${extra}</a>`;
+  const stay = () => {
+    history.replaceState(null, "", linked.from);
+    setLinked(null);
+  };
   const badge = count && html`<span class="count">${waiting.count}<span class="visually-hidden"> waiting</span></span>`;
   return html`<a class="skip" href="#main" onClick=${instead(() => main.current.focus())}>Skip to the content</a>
     <header class="bar">
@@ -191,6 +215,7 @@ function Shell({ caller, onSignOut }) {
       </div>
       <p role="status" class="trouble">${problem(health, down)}</p>
     </header>
+    ${linked && html`<${OtherKey} name=${caller.name} onStay=${stay} onSwitch=${() => onSignOut(linked.key)} />`}
     <main id="main" ref=${main} tabindex="-1" data-view=${shown}>${body}</main>`;
 }
 

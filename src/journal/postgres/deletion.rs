@@ -1,8 +1,12 @@
 //! Deletion of a session with its sub-agents: the one write that needs more than one statement.
+//!
+//! One transaction forgets the sessions and notes their numbers in `gone`. Nothing finds their records
+//! any more, which are erased in slices: at once by the node that deletes, and later by any node.
 
 use deadpool_postgres::{Client, Transaction};
 
 use super::{
+    client::Run,
     error::Failed,
     query::{KNOWN, known, number},
     store::owner,
@@ -15,17 +19,22 @@ use crate::{
     model::{Seq, Sid},
 };
 
+/// Records that are erased at once.
+const SLICE: i64 = 500;
+
+/// Takes sessions out of what their tenant stores.
+const UNCOUNT: &str = "INSERT INTO charge (payer, day, tokens, nano_usd)
+    SELECT 'stored/' || tenant, 0, -sum(octet_length(body) + 1024), 0
+    FROM record JOIN session USING (sid) WHERE sid = ANY($1) GROUP BY tenant";
+
+/// Returns the sessions, and the numbers of all, also of those with unreadable names.
 pub(super) async fn delete(
     client: &mut Client,
     node: i64,
     sid: Sid,
     only: Only,
-) -> Result<Vec<Known>, Failed> {
+) -> Result<(Vec<Known>, Vec<i64>), Failed> {
     let transaction = client.transaction().await?;
-    // A session may have many records.
-    transaction
-        .batch_execute("SET LOCAL statement_timeout = '25s'")
-        .await?;
     let (mut family, mut gone, mut judged) = (vec![int(sid.0)], Vec::new(), 0);
     while let Some(&member) = family.get(judged) {
         gone.extend(lock_and_check(&transaction, member, node, only).await?);
@@ -39,12 +48,39 @@ pub(super) async fn delete(
         judged += 1;
     }
     // Snapshots follow their sessions.
-    for table in ["thread", "record", "session"] {
-        let sql = format!("DELETE FROM {table} WHERE sid = ANY($1)");
-        transaction.execute(&sql, &[&family]).await?;
+    for sql in [
+        UNCOUNT,
+        "INSERT INTO gone SELECT unnest($1::int8[])",
+        "DELETE FROM session WHERE sid = ANY($1)",
+    ] {
+        transaction.execute(sql, &[&family]).await?;
     }
     transaction.commit().await?;
-    Ok(gone)
+    Ok((gone, family))
+}
+
+/// Erases a slice of one deleted session, among these if any are named. Returns whether there was one.
+pub(super) async fn erase(client: &impl Run, among: Option<&[i64]>) -> Result<bool, Failed> {
+    let sql = "
+        WITH g AS (
+            SELECT sid FROM gone WHERE $1::int8[] IS NULL OR sid = ANY($1) LIMIT 1
+            FOR UPDATE SKIP LOCKED
+        ),
+        r AS MATERIALIZED (
+            SELECT ctid FROM record WHERE sid = (SELECT sid FROM g) LIMIT $2
+        ),
+        t AS MATERIALIZED (
+            SELECT ctid FROM thread WHERE sid = (SELECT sid FROM g) LIMIT $2
+        ),
+        dr AS (DELETE FROM record WHERE ctid = ANY(ARRAY(SELECT ctid FROM r))),
+        dt AS (DELETE FROM thread WHERE ctid = ANY(ARRAY(SELECT ctid FROM t))),
+        -- By what was there to erase: another node may have erased it meanwhile.
+        d AS (
+            DELETE FROM gone USING g WHERE gone.sid = g.sid
+                AND (SELECT count(*) FROM r) < $2 AND (SELECT count(*) FROM t) < $2
+        )
+        SELECT FROM g";
+    Ok(client.row(sql, &[&among, &SLICE]).await?.is_some())
 }
 
 /// Locks a session and checks the condition; `None` if its name is unreadable.

@@ -1,17 +1,20 @@
 //! The nodes: processes that share the database.
 //!
-//! A node has a random id and a row with its heartbeat, by the database's clock. It owns sessions
-//! until its row says that it is dead. Death is a recorded decision and not a matter of time alone:
-//! only a node that has seen the database without a gap for a whole lease records it, because a
-//! database that stood still makes every heartbeat look late. A node that was declared dead
-//! registers under another id; the epochs of its sessions rise when others take them.
+//! A node has a random id and a row with its heartbeat. It owns sessions until its row says that it is
+//! dead. Death is a recorded decision and not a matter of time alone: only a node that has seen the
+//! same heartbeat for a whole lease by its own clock records it, and only if it has reached the
+//! database without a gap meanwhile, because a database that stood still makes every heartbeat look
+//! late. Heartbeats are times by the database's clock, which may be set; they are compared only for
+//! equality. A node that was declared dead registers under another id; the epochs of its sessions rise
+//! when others take them.
 //!
 //! The unfinished sessions of dead nodes are adopted, a few at a time, so that the survivors share
 //! them. A sub-agent's session belongs to the node of its parent, as long as that runs.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     mem,
+    ops::Range,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
@@ -28,10 +31,16 @@ use uuid::Uuid;
 use super::{
     Inner,
     client::{Run, Value, connect},
+    deletion::erase,
     error::Failed,
     store::{ORPHANED, fold_charges},
 };
 use crate::journal::{Error, Node};
+
+/// A node and its last heartbeat, as a number.
+type Seen = (i64, i64);
+
+const BEAT: &str = "(extract(epoch FROM beat) * 1000000)::int8";
 
 /// Timing of nodes; all of a cluster have the same.
 #[derive(Debug, Clone, Copy)]
@@ -65,16 +74,26 @@ const CLEANUP_BATCH: i64 = 1_000;
 /// later is found by the next look.
 const RENEWAL: Duration = Duration::from_secs(30);
 
-/// What a node knows of its own heartbeats, by a clock that counts the time asleep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a node knows of heartbeats, by a clock that counts the time asleep.
+#[derive(Debug)]
 struct Beats {
-    /// When the last one that was answered had been sent.
+    /// When the last one of its own that was answered had been sent.
     last: Duration,
     /// Since when there was no gap.
     since: Duration,
+    /// The last heartbeat of each other node, and since when this one has seen it.
+    others: BTreeMap<i64, (i64, Duration)>,
 }
 
 impl Beats {
+    const fn begun(now: Duration) -> Self {
+        Self {
+            last: now,
+            since: now,
+            others: BTreeMap::new(),
+        }
+    }
+
     fn answered(&mut self, sent: Duration, timing: &Timing) {
         if sent.saturating_sub(self.last) > timing.beat * 2 {
             self.since = sent;
@@ -82,10 +101,22 @@ impl Beats {
         self.last = sent;
     }
 
-    /// Whether this node may declare others dead.
-    fn may_declare_dead(&self, now: Duration, timing: &Timing) -> bool {
-        now.saturating_sub(self.last) < timing.beat * 2
-            && now.saturating_sub(self.since) >= timing.lease
+    /// Notes the heartbeats of the other nodes, and when they were asked for and answered. Returns
+    /// those that have been the same for a whole lease without a gap.
+    fn see(&mut self, found: &[Seen], asked: Range<Duration>, timing: &Timing) -> Vec<Seen> {
+        let before = mem::take(&mut self.others);
+        let is_late = asked.end.saturating_sub(self.last) >= timing.beat * 2;
+        let mut dead = Vec::new();
+        for &(id, beat) in found {
+            let known = before.get(&id).filter(|known| known.0 == beat);
+            let since = known.map_or(asked.end, |known| known.1);
+            self.others.insert(id, (beat, since));
+            let seen = asked.start.saturating_sub(since.max(self.since));
+            if seen >= timing.lease && !is_late {
+                dead.push((id, beat));
+            }
+        }
+        dead
     }
 }
 
@@ -109,24 +140,23 @@ pub(super) struct Membership {
     others: Mutex<Arc<[Node]>>,
     adopted: AtomicU64,
     losses: AtomicU64,
+    /// Whether another live node has had the same URL.
+    has_twin: AtomicBool,
 }
 
 impl Membership {
     pub(super) fn new(timing: Timing, url: Option<String>) -> Self {
-        let now = now();
         Self {
             timing,
             id: AtomicI64::new(ORPHANED),
             url,
             is_draining: AtomicBool::new(false),
             queries: AtomicU64::new(0),
-            beats: Mutex::new(Beats {
-                last: now,
-                since: now,
-            }),
+            beats: Mutex::new(Beats::begun(now())),
             others: Mutex::new(Arc::from([])),
             adopted: AtomicU64::new(0),
             losses: AtomicU64::new(0),
+            has_twin: AtomicBool::new(false),
         }
     }
 
@@ -151,6 +181,11 @@ impl Membership {
     /// How often this node was declared dead.
     pub(super) fn losses(&self) -> u64 {
         self.losses.load(Ordering::Relaxed)
+    }
+
+    #[cfg(test)]
+    pub(super) fn has_twin(&self) -> bool {
+        self.has_twin.load(Ordering::Relaxed)
     }
 
     /// Time since the last heartbeat that was answered.
@@ -181,7 +216,7 @@ impl Membership {
         let sql = "UPDATE node SET is_dead = true WHERE url = $1 AND NOT is_dead";
         client.rows(sql, &[&self.url]).await?;
         self.register(client).await?;
-        self.refresh_others(client).await
+        self.look(client).await.map(drop)
     }
 
     async fn register(&self, client: &impl Run) -> Result<(), Failed> {
@@ -191,10 +226,7 @@ impl Membership {
         let sql = "INSERT INTO node (id, url) VALUES ($1, $2)";
         client.rows(sql, &[&id, &self.url]).await?;
         self.id.store(id, Ordering::Relaxed);
-        *self.beats.lock() = Beats {
-            last: sent,
-            since: sent,
-        };
+        *self.beats.lock() = Beats::begun(sent);
         Ok(())
     }
 
@@ -213,34 +245,50 @@ impl Membership {
         Ok(is_alive)
     }
 
-    async fn refresh_others(&self, client: &impl Run) -> Result<(), Failed> {
-        let sql = "SELECT id, url, is_draining, queries FROM node
-            WHERE NOT is_dead AND id <> $1 AND (url IS NULL OR url IS DISTINCT FROM $2) ORDER BY id";
-        let mut others = Vec::new();
-        for row in client.rows(sql, &[&self.id(), &self.url]).await? {
+    /// Looks at the other nodes. Returns those that have died, with their last heartbeats.
+    async fn look(&self, client: &impl Run) -> Result<Vec<Seen>, Failed> {
+        let sql = format!(
+            "SELECT id, url, is_draining, queries, {BEAT} FROM node
+            WHERE NOT is_dead AND id <> $1 ORDER BY id"
+        );
+        let (mut others, mut beats): (Vec<Node>, Vec<Seen>) = (Vec::new(), Vec::new());
+        let asked = now();
+        for row in client.rows(&sql, &[&self.id()]).await? {
+            let id = row.try_get(0)?;
+            beats.push((id, row.try_get(4)?));
             others.push(Node {
-                id: row.try_get(0)?,
+                id,
                 url: row.try_get(1)?,
                 is_draining: row.try_get(2)?,
                 queries: row.try_get::<_, i64>(3)?.cast_unsigned(),
             });
         }
+        let is_twin = |node: &Node| node.url.is_some() && node.url == self.url;
+        if others.iter().any(is_twin) && !self.has_twin.swap(true, Ordering::Relaxed) {
+            let url = &self.url;
+            tracing::error!(
+                url,
+                "another live node has the same `cluster.url`: give each node its own"
+            );
+        }
+        others.retain(|node| !is_twin(node));
         *self.others.lock() = others.into();
-        Ok(())
+        Ok(self.beats.lock().see(&beats, asked..now(), &self.timing))
     }
 
-    /// Declares nodes dead whose heartbeats are older than a lease.
-    async fn declare_dead(&self, client: &impl Run) -> Result<(), Failed> {
-        if !self.beats.lock().may_declare_dead(now(), &self.timing) {
+    /// Declares nodes dead, unless they have sent another heartbeat just now.
+    async fn declare_dead(&self, client: &impl Run, nodes: Vec<Seen>) -> Result<(), Failed> {
+        if nodes.is_empty() {
             return Ok(());
         }
-        let sql = "UPDATE node d SET is_dead = true WHERE NOT d.is_dead AND d.id <> $1
-            AND d.beat < clock_timestamp() - $2::int8 * interval '1 ms'
-            AND EXISTS (SELECT FROM node m WHERE m.id = $1 AND NOT m.is_dead
-                AND m.beat > clock_timestamp() - $3::int8 * interval '1 ms')
-            RETURNING d.id, d.url";
-        let (lease, late) = (millis(self.timing.lease), millis(self.timing.beat * 2));
-        for dead in client.rows(sql, &[&self.id(), &lease, &late]).await? {
+        let (ids, beats): (Vec<i64>, Vec<i64>) = nodes.into_iter().unzip();
+        let sql = format!(
+            "UPDATE node d SET is_dead = true FROM unnest($2::int8[], $3::int8[]) AS l (id, seen)
+            WHERE d.id = l.id AND {BEAT} = l.seen AND NOT d.is_dead
+                AND EXISTS (SELECT FROM node m WHERE m.id = $1 AND NOT m.is_dead)
+            RETURNING d.id, d.url"
+        );
+        for dead in client.rows(&sql, &[&self.id(), &ids, &beats]).await? {
             let (id, url): (i64, Option<String>) = (dead.try_get(0)?, dead.try_get(1)?);
             tracing::warn!(
                 id,
@@ -319,10 +367,6 @@ impl Membership {
     }
 }
 
-fn millis(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-}
-
 /// The sessions of this node that may run a query. An answer may have been lost, so they are read
 /// from time to time; what was known before then counts until the next time.
 #[derive(Debug, Default)]
@@ -354,15 +398,18 @@ impl MaybeBusy {
 pub(super) async fn run(inner: Arc<Inner>) {
     let timing = inner.node.timing;
     let (mut client, mut pause, mut renewed) = (None, timing.look, now());
-    let mut draining_since = None;
+    let (mut draining_since, mut is_away) = (None, false);
     loop {
         sleep(pause).await;
         if inner.ending.is_cancelled() {
             return;
         }
         let is_due = client.is_none() || now().saturating_sub(renewed) > RENEWAL;
-        pause = match timeout(timing.lease / 2, tick(&inner, &mut client, is_due)).await {
-            Ok(Ok(is_more)) => {
+        let limit = timing.lease / 2;
+        let ticked = timeout(limit, tick(&inner, &mut client, is_due)).await;
+        pause = match ticked.unwrap_or_else(|_| Err(Failed::unanswered(limit))) {
+            Ok(is_more) => {
+                is_away = false;
                 renewed = if is_due { now() } else { renewed };
                 // A node that drains releases its sessions one after the other.
                 draining_since = match inner.node.others().iter().any(|node| node.is_draining) {
@@ -376,13 +423,11 @@ pub(super) async fn run(inner: Arc<Inner>) {
                     false => timing.look,
                 }
             }
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "this node cannot reach the database");
-                client = None;
-                timing.look
-            }
-            Err(_) => {
-                tracing::warn!("the database does not answer this node");
+            Err(error) => {
+                // Once in an outage.
+                if !mem::replace(&mut is_away, true) {
+                    tracing::warn!(%error, "this node cannot reach the database");
+                }
                 client = None;
                 timing.look
             }
@@ -403,20 +448,19 @@ async fn tick(
     let client = client.insert(connected);
     let node = &inner.node;
     // At the tick that is nearest to when it is due.
-    if node.lease_age() + node.timing.look / 2 >= node.timing.beat {
-        if !node.beat(client).await? {
-            // It may have ended just now.
-            if inner.ending.is_cancelled() {
-                return Ok(false);
-            }
-            tracing::warn!("this node was declared dead: it continues under another id");
-            node.register(client).await?;
-            node.losses.fetch_add(1, Ordering::Relaxed);
+    let is_due = node.lease_age() + node.timing.look / 2 >= node.timing.beat;
+    if is_due && !node.beat(client).await? {
+        // It may have ended just now.
+        if inner.ending.is_cancelled() {
             return Ok(false);
         }
-        node.refresh_others(client).await?;
+        tracing::warn!("this node was declared dead: it continues under another id");
+        node.register(client).await?;
+        node.losses.fetch_add(1, Ordering::Relaxed);
+        return Ok(false);
     }
-    node.declare_dead(client).await?;
+    let dead = node.look(client).await?;
+    node.declare_dead(client, dead).await?;
     if renews {
         let busy = node.busy(client).await?;
         inner.maybe_busy.lock().renew(busy);
@@ -436,7 +480,8 @@ async fn tick(
         return Ok(true);
     }
     node.clean_up(client).await?;
-    Ok(fold_charges(client, CLEANUP_BATCH).await? == CLEANUP_BATCH)
+    let erases = erase(client, None).await?;
+    Ok(fold_charges(client, CLEANUP_BATCH).await? == CLEANUP_BATCH || erases)
 }
 
 #[cfg(test)]
@@ -447,31 +492,84 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    #[test]
-    fn only_a_node_without_a_gap_for_a_lease_may_declare_dead() {
-        let timing = Timing::default();
-        let started = Beats {
-            last: at(0),
-            since: at(0),
-        };
-        for (name, sent, now, may) in [
-            ("too young", &[2, 4, 6, 8][..], 9, false),
-            ("a lease old", &[2, 4, 6, 8], 10, true),
-            ("its last heartbeat is late", &[2, 4, 6, 8, 10], 14, false),
-            ("a gap", &[2, 4, 6, 11, 13, 15, 17, 19], 20, false),
-            (
-                "a lease after the gap",
-                &[2, 4, 6, 11, 13, 15, 17, 19, 21],
-                21,
-                true,
-            ),
-            ("a gap that is just short enough", &[4, 8], 11, true),
-        ] {
-            let mut beats = started;
-            for &sent in sent {
-                beats.answered(at(sent), &timing);
+    /// When a watcher finds another node dead, which has this heartbeat at each second.
+    fn dies(beat: impl Fn(u64) -> i64, away: Range<u64>) -> Option<u64> {
+        let (timing, mut beats) = (Timing::default(), Beats::begun(at(0)));
+        (1..60).find(|&second| {
+            if away.contains(&second) {
+                return false;
             }
-            assert_eq!(beats.may_declare_dead(at(now), &timing), may, "{name}");
-        }
+            let now = at(second);
+            if second % 2 == 0 {
+                beats.answered(now, &timing);
+            }
+            let dead = beats.see(&[(7, beat(second))], now..now, &timing);
+            !dead.is_empty()
+        })
+    }
+
+    #[test]
+    fn node_is_dead_when_its_heartbeat_was_the_same_for_a_lease_of_the_watchers_clock() {
+        let step = |at: u64, by: i64| move |now: u64| now as i64 / 2 + by * i64::from(now >= at);
+        let then_still =
+            |end: u64, by: i64| move |now: u64| now.min(end) as i64 + by * i64::from(now >= end);
+        let none = 0..0;
+        assert_eq!(dies(step(60, 0), none.clone()), None, "alive");
+        assert_eq!(
+            dies(step(20, 3_600), none.clone()),
+            None,
+            "the clock is set forward"
+        );
+        assert_eq!(
+            dies(step(20, -3_600), none.clone()),
+            None,
+            "the clock is set back"
+        );
+        assert_eq!(
+            dies(|_| 1, none.clone()),
+            Some(11),
+            "dead from the beginning"
+        );
+        assert_eq!(dies(then_still(20, 0), none.clone()), Some(30), "killed");
+        assert_eq!(
+            dies(then_still(20, -3_600), none.clone()),
+            Some(30),
+            "killed, and the clock set back"
+        );
+        assert_eq!(
+            dies(then_still(20, 3_600), none),
+            Some(30),
+            "killed, and the clock set forward"
+        );
+        assert_eq!(
+            dies(then_still(20, 0), 25..28),
+            Some(30),
+            "a gap that is short enough"
+        );
+        assert_eq!(
+            dies(then_still(20, 0), 23..40),
+            Some(50),
+            "a lease after the watcher's gap"
+        );
+        assert_eq!(
+            dies(then_still(20, 0), 29..60),
+            None,
+            "the watcher is cut off"
+        );
+    }
+
+    #[test]
+    fn slow_answers_and_late_own_heartbeats_prove_no_death() {
+        let timing = Timing::default();
+        let look = |asked: Range<u64>, own: u64| {
+            let mut beats = Beats::begun(at(0));
+            beats.see(&[(7, 1)], at(0)..at(3), &timing);
+            beats.last = at(own);
+            let dead = beats.see(&[(7, 1)], at(asked.start)..at(asked.end), &timing);
+            !dead.is_empty()
+        };
+        assert!(look(13..14, 12), "a lease after the first answer");
+        assert!(!look(12..14, 12), "it may have been answered before that");
+        assert!(!look(13..14, 10), "the own heartbeat is late");
     }
 }

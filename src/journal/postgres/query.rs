@@ -257,11 +257,11 @@ pub(super) async fn usage(
     rows.iter().map(day_usage).collect()
 }
 
-/// The usage of all payers.
+/// The usage of all payers, without what tenants store.
 pub(super) async fn usages(client: &impl Run) -> Result<Vec<(String, DayUsage)>, Failed> {
     let sql = format!(
         "SELECT day, least(sum(tokens), {MOST})::int8, least(sum(nano_usd), {MOST})::int8, payer
-        FROM (SELECT * FROM usage UNION ALL SELECT * FROM charge) c
+        FROM (SELECT * FROM usage UNION ALL SELECT * FROM charge) c WHERE payer NOT LIKE 'stored/%'
         GROUP BY payer, day ORDER BY payer COLLATE \"C\", day",
         MOST = i64::MAX
     );

@@ -20,8 +20,10 @@ const LOCK: i64 = 0x4f52_434a;
 /// - `thread` has the words of questions and answers for search. `pos` is their order.
 /// - `charge` has the usage of single appends, so that no append waits for a counter; from time to
 ///   time a node adds it to `usage`.
+/// - What a tenant stores is charged to `stored/TENANT` on day 0, in bytes instead of tokens.
 /// - `node` has a row per process; a dead one stays until no session names it.
-const STEPS: &[&str] = &[include_str!("schema/1.sql")];
+/// - `gone` has the numbers of deleted sessions whose records are not erased yet.
+const STEPS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// The latest layout.
 pub(super) const LAYOUT: i32 = STEPS.len() as i32;

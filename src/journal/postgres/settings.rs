@@ -12,11 +12,14 @@ use super::error::{OpenError, describe};
 const UNREACHABLE: Duration = Duration::from_secs(5);
 
 /// PostgreSQL's options of each connection; the statements are too short for further processes or a
-/// compiler. A URL's own `options` follow, so they take precedence.
+/// compiler. A URL's own `options` follow, so they take precedence, except over [`SYNTAX`].
 const OPTIONS: &str = "-c statement_timeout=10s -c lock_timeout=1s \
                        -c idle_in_transaction_session_timeout=5s -c tcp_user_timeout=5s \
                        -c max_parallel_workers_per_gather=0 -c jit=off \
                        -c oracle.keeps_settings=on";
+
+/// What the statements are written for, whatever the role or the database prefers.
+const SYNTAX: &str = "-c standard_conforming_strings=on";
 
 /// How to reach the database of a journal, and where other nodes reach this one.
 #[derive(Clone)]
@@ -33,7 +36,8 @@ pub struct Settings {
     pub writers: usize,
     /// Connections that read.
     pub readers: usize,
-    /// The URL at which other nodes reach this one's server. A live node with the same URL is taken
+    /// The URL at which other nodes reach this one's server, with the proof that it has the cluster's
+    /// key ([`ClusterKey::proven`](crate::http::ClusterKey::proven)). A live node with the same URL is taken
     /// for an earlier process at this address, which has ended.
     pub node_url: Option<String>,
     /// Whether this node adopts the unfinished sessions of dead ones. Only a system that recovers
@@ -107,9 +111,8 @@ impl Target {
             config.password(password.expose_secret());
         }
         let own = config.get_options().unwrap_or_default();
-        let options = format!("{OPTIONS} {own}");
         config
-            .options(options.trim_end())
+            .options(format!("{OPTIONS} {own} {SYNTAX}"))
             .application_name("oracle")
             .connect_timeout(UNREACHABLE)
             .tcp_user_timeout(UNREACHABLE)

@@ -9,7 +9,7 @@ use deadpool_postgres::ClientWrapper;
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
-    client::{Run, Value},
+    client::{Run, Value, confirm},
     error::Failed,
     query::{self, number},
     writer::{Answers, Write},
@@ -189,6 +189,10 @@ impl Write for AppendWrite {
                 }
             });
         }
+        let repeats = |answer: &Result<(Seq, bool), Error>| matches!(answer, Ok((_, false)));
+        if answers.iter().any(repeats) {
+            confirm(client).await?;
+        }
         Ok(answers)
     }
 }
@@ -284,6 +288,9 @@ impl Write for BeginWrite {
         if there.len() < batch.len() {
             // The number is this request's alone: what has it has landed before.
             let heads = heads(client, &each(batch, |begin| begin.append.sid)).await?;
+            if !heads.is_empty() {
+                confirm(client).await?;
+            }
             there.extend(heads.into_keys());
         }
         let answer = |begin: &&Self| {

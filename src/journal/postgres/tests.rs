@@ -126,6 +126,44 @@ async fn verification_names_what_is_damaged() {
 }
 
 #[tokio::test]
+async fn session_whose_records_cannot_be_erased_yet_is_gone_at_once() {
+    let settings = cluster!().fresh().await.unwrap();
+    let journal = Postgres::open_timed(&settings, TIMING).await.unwrap();
+    let by = journal.claim(key("long")).await.unwrap();
+    let mut append = one(by, "first", SessionStatus::Idle);
+    append
+        .records
+        .extend((0..1_200).map(|at| steering(&at.to_string())));
+    journal.append(append).await.unwrap();
+    let hold = "
+        CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql
+            AS $$ BEGIN RAISE EXCEPTION 'held'; END $$;
+        CREATE TRIGGER hold BEFORE DELETE ON record FOR EACH ROW EXECUTE FUNCTION hold()";
+    Postgres::execute(&settings, hold).await.unwrap();
+    let gone = journal.delete(by.sid, Only::Always).await.unwrap();
+    assert_eq!(gone.len(), 1);
+    let read = journal.read(by.sid, Seq(0), 9).await;
+    assert_eq!(read.unwrap_err(), Error::Unknown { sid: by.sid });
+    assert_eq!(Postgres::verify(&settings).await.unwrap(), []);
+    let again = journal.claim(key("long")).await.unwrap();
+    assert_eq!(again.last, Seq(0));
+
+    // Another process finds what is left.
+    journal.close().await;
+    Postgres::execute(&settings, "DROP TRIGGER hold ON record")
+        .await
+        .unwrap();
+    let _journal = Postgres::open_timed(&settings, TIMING).await.unwrap();
+    let left = "SELECT (SELECT count(*) FROM record) + (SELECT count(*) FROM thread)
+        + (SELECT count(*) FROM gone)";
+    let since = Instant::now();
+    while Postgres::count(&settings, left).await.unwrap() > 0 {
+        assert!(since.elapsed() < Duration::from_secs(20));
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
 async fn sqlite_is_copied_there_and_back() {
     let settings = cluster!().fresh().await.unwrap();
     let postgres = Postgres::open(&settings).await.unwrap();

@@ -47,7 +47,8 @@ pub(super) async fn verify(client: &ClientWrapper) -> Result<Vec<Problem>, Faile
     ] {
         let sql = format!(
             "SELECT DISTINCT sid FROM {table} r
-            WHERE NOT EXISTS (SELECT FROM session s WHERE s.sid = r.sid) LIMIT $1"
+            WHERE NOT EXISTS (SELECT FROM session s WHERE s.sid = r.sid)
+                AND NOT EXISTS (SELECT FROM gone g WHERE g.sid = r.sid) LIMIT $1"
         );
         for row in client.query(&sql, &[&PAGE]).await? {
             found.push(Some(Sid(number(&row, 0)?)), None, None, what);

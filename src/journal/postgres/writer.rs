@@ -3,7 +3,8 @@
 //! stops holds no locks.
 //!
 //! A batch whose connection is lost may have been committed. It is sent again rather than looked up:
-//! the first statement may still be running, and only a write waits for its row locks.
+//! the first statement may still be running, and only a write waits for its row locks. One that has
+//! landed before, or whose commit may have been answered too early, is confirmed by a further commit.
 
 use std::{
     cmp::Ordering,
@@ -27,7 +28,7 @@ use tokio::{
 };
 
 use super::{
-    client::connect,
+    client::{connect, doubts, settle},
     error::{Failed, Recovery},
 };
 use crate::journal::{Error, JournalFuture};
@@ -240,7 +241,13 @@ fn take<W: Write>(waiting: &mut VecDeque<Queued<W>>) -> Vec<Queued<W>> {
 async fn attempt<W: Write>(link: &Link, batch: &[Queued<W>]) -> Answers<W> {
     let client = link.client().await?;
     let writes: Vec<&W> = batch.iter().map(|queued| &queued.write).collect();
-    let written = AssertUnwindSafe(W::write(&client, &writes)).catch_unwind();
+    let write = async {
+        let doubts = doubts();
+        let answers = W::write(&client, &writes).await?;
+        settle(doubts, &*client).await?;
+        Ok(answers)
+    };
+    let written = AssertUnwindSafe(write).catch_unwind();
     let written = match timeout(STATEMENT, written).await {
         Ok(Ok(written)) => written,
         Ok(Err(_)) => {

@@ -32,6 +32,9 @@ pub enum OpenError {
         /// File system.
         kind: &'static str,
     },
+    /// Other users can write to the directory.
+    #[error("others can write to the data directory: restrict it with `chmod go-w '{}'`", .0.display())]
+    Shared(PathBuf),
     /// Another process does not finish opening the journal.
     #[error(
         "`{}` is locked by another process, perhaps an older version of Oracle: end it, or use \

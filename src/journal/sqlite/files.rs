@@ -37,6 +37,7 @@ impl Files {
     pub(super) fn make_directory(&self) -> Result<(), OpenError> {
         let path = self.directory.clone();
         match disk::private_directory(&path).and_then(|()| network(&path)) {
+            Ok(None) if others_may(&path, WRITE) => Err(OpenError::Shared(path)),
             Ok(None) => Ok(()),
             Ok(Some(kind)) => Err(OpenError::Network { path, kind }),
             Err(source) => Err(OpenError::File { path, source }),
@@ -53,16 +54,15 @@ impl Files {
         })
     }
 
+    /// What tells the database from a copy: its inode.
+    pub(super) fn identity(&self) -> io::Result<i64> {
+        use std::os::unix::fs::MetadataExt as _;
+        fs::metadata(&self.journal).map(|file| file.ino().cast_signed())
+    }
+
     /// Removes other users' permissions on the files. The directory may have other uses and is not
     /// changed.
     pub(super) fn keep_to_owner(&self) {
-        if others_may(&self.directory, WRITE) {
-            tracing::warn!(
-                directory = %self.directory.display(),
-                "other users can write to the data directory, and so replace its files: restrict \
-                 it with chmod go-w"
-            );
-        }
         let index = self.directory.join("journal.db-shm");
         for file in [&self.journal, &self.log, &index] {
             if others_may(file, ANYTHING)

@@ -6,7 +6,7 @@ use super::{
     connection,
     error::{Failed, OpenError},
     files::Files,
-    processes, verify,
+    in_use, processes, verify,
 };
 use crate::{
     journal::{Error, Problem, Stats},
@@ -33,12 +33,14 @@ impl Inspection {
     }
 
     /// Verifies checksums, sequence numbers, the states of sessions, snapshots, the search index
-    /// and SQLite's own structures. Returns at most 1,000 problems.
+    /// and SQLite's own structures, and that the file is no copy without its log. Returns at most
+    /// 1,000 problems.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if the file cannot be read at all.
     pub fn verify(&self) -> Result<Vec<Problem>, Error> {
-        verify::verify(&self.connection).map_err(unavailable)
+        let lacks_log = in_use::lacks_log(&self.connection, &self.files);
+        verify::verify(&self.connection, lacks_log).map_err(unavailable)
     }
 
     /// Returns the live process that owns a session, if any.

@@ -53,6 +53,11 @@ impl<'c> WalEraser<'c> {
         self.owes
     }
 
+    /// Makes the next tidying look at the log's length, after a commit of many pages.
+    pub(super) const fn look_soon(&mut self) {
+        self.commits = self.tuning.look_after;
+    }
+
     pub(super) fn tidy(&mut self) -> rusqlite::Result<()> {
         if self.owes {
             return self.erase();

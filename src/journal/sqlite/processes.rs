@@ -64,6 +64,11 @@ impl Process {
         self.file.lock().write_all(format!("{socket}\n").as_bytes())
     }
 
+    /// Whether no other owner is alive now.
+    pub(super) fn is_alone(&self) -> bool {
+        live(&self.folder).is_ok_and(|owners| owners.len() == 1)
+    }
+
     /// The owner with this id, if it is alive and not this one.
     pub(super) fn other(&self, id: i64) -> io::Result<Option<Owner>> {
         if id == self.id {

@@ -45,7 +45,8 @@ statements! {
     one: &select_record(),
     snapshot: "SELECT seq, body, sum FROM snapshot WHERE sid = ?1",
     usage: "SELECT day, tokens, nano_usd FROM usage WHERE payer = ?1 AND day >= ?2 ORDER BY day",
-    usages: "SELECT day, tokens, nano_usd, payer FROM usage ORDER BY payer, day",
+    usages: "SELECT day, tokens, nano_usd, payer FROM usage WHERE payer NOT LIKE 'stored/%'
+        ORDER BY payer, day",
     search: "SELECT session.name, record.sid, record.seq, record.epoch, record.at, record.kind,
             record.body, record.sum
         FROM thread

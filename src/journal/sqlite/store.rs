@@ -2,10 +2,17 @@
 //!
 //! **Invariant:** a request is validated before it changes anything, so a refused one does not
 //! affect the others in its transaction.
+//!
+//! A deletion removes the rows of its sessions, without which nothing else of them can be read, and
+//! notes their ids. Their content is erased in later transactions, a slice in each.
 
-use std::{collections::HashMap, io};
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+};
 
 use rusqlite::{Connection, OptionalExtension as _, Row};
+use tokio::sync::oneshot;
 
 use super::{
     error::Failed,
@@ -19,7 +26,7 @@ use crate::{
         Claim, Error, Known, Only, SessionStatus, Snapshot,
         row::{self, Batch, int, status},
     },
-    model::{Charge, Day, DayUsage, Epoch, Payer, Seq, SessionKey, Sid},
+    model::{Charge, Day, DayUsage, Epoch, Seq, SessionKey, Sid},
 };
 
 #[derive(Debug, Clone)]
@@ -33,11 +40,22 @@ struct Head {
 pub(super) struct Store<'c> {
     sql: Statements<'c>,
     process: &'c Process,
-    /// Usage of the transaction, in tokens and billionths of a US dollar.
-    charges: HashMap<(Payer, Day), (i64, i64)>,
-    /// Whether a deleted session may still have content in a file.
-    owes_erasure: bool,
+    /// Usage of the transaction by payer, in tokens and billionths of a US dollar.
+    charges: HashMap<(String, Day), (i64, i64)>,
+    /// Deleted sessions with content, oldest first, and those of the transaction. What is taken out
+    /// is left to a later opening, unless it is erased.
+    pub(super) deleted: VecDeque<Deleted>,
+    deleting: Vec<Deleted>,
 }
+
+/// A session, and who waits for the end of its erasure.
+type Deleted = (i64, Option<oneshot::Sender<()>>);
+/// Sessions, and what ends once they are erased.
+type Gone = (Vec<Known>, oneshot::Receiver<()>);
+
+/// Records that are erased at once, and how often in a slice.
+const GROUP: u16 = 4;
+const GROUPS: usize = 64;
 
 statements! {
     begin: "BEGIN IMMEDIATE",
@@ -78,33 +96,48 @@ statements! {
         nano_usd = min(nano_usd, 9223372036854775807 - max(excluded.nano_usd, 0))
             + excluded.nano_usd",
     set_usage: "INSERT OR REPLACE INTO usage (payer, day, tokens, nano_usd) VALUES (?1, ?2, ?3, ?4)",
-    forget_words: "DELETE FROM thread WHERE rowid IN (SELECT pos FROM record WHERE sid = ?1)",
-    forget_records: "DELETE FROM record WHERE sid = ?1",
-    forget_snapshot: "DELETE FROM snapshot WHERE sid = ?1",
     forget_session: "DELETE FROM session WHERE sid = ?1",
+    erase_later: "INSERT INTO erasure (sid, tenant) SELECT sid, tenant FROM session WHERE sid = ?1",
+    // Its tenant stores less, as much as was counted when the records were added.
+    uncount: "UPDATE usage SET tokens = tokens - (SELECT coalesce(sum(octet_length(body) + 1024), 0)
+            FROM record WHERE pos IN (SELECT pos FROM record WHERE sid = ?1 ORDER BY seq LIMIT ?2))
+        WHERE day = 0 AND payer = (SELECT 'stored/' || tenant FROM erasure WHERE sid = ?1)",
+    // Words first, because the records locate them.
+    erase_words: "DELETE FROM thread WHERE rowid IN
+        (SELECT pos FROM record WHERE sid = ?1 ORDER BY seq LIMIT ?2)",
+    erase_records: "DELETE FROM record WHERE pos IN
+        (SELECT pos FROM record WHERE sid = ?1 ORDER BY seq LIMIT ?2)",
+    erase_snapshot: "DELETE FROM snapshot WHERE sid = ?1",
+    erased: "DELETE FROM erasure WHERE sid = ?1",
 }
 
 impl<'c> Store<'c> {
     pub(super) fn new(connection: &'c Connection, process: &'c Process) -> rusqlite::Result<Self> {
+        let mut erasures = connection.prepare("SELECT sid FROM erasure")?;
+        let deleted = erasures.query_map((), |row| Ok::<Deleted, _>((row.get(0)?, None)));
         Ok(Self {
             sql: Statements::prepare(connection)?,
             process,
             charges: HashMap::new(),
-            owes_erasure: false,
+            deleted: deleted?.collect::<Result<_, _>>()?,
+            deleting: Vec::new(),
         })
     }
 
     pub(super) fn begin(&mut self) -> rusqlite::Result<()> {
         self.charges.clear();
+        self.deleting.clear();
         self.sql.begin.execute(()).map(drop)
     }
 
     pub(super) fn commit(&mut self) -> rusqlite::Result<()> {
         for ((payer, day), (tokens, nano_usd)) in self.charges.drain() {
-            let row = (payer.to_string(), day.0, tokens, nano_usd);
+            let row = (payer, day.0, tokens, nano_usd);
             self.sql.charge.execute(row)?;
         }
-        self.sql.commit.execute(()).map(drop)
+        self.sql.commit.execute(())?;
+        self.deleted.extend(self.deleting.drain(..));
+        Ok(())
     }
 
     /// Fails if SQLite has already rolled back, which is no error.
@@ -112,8 +145,23 @@ impl<'c> Store<'c> {
         let _ = self.sql.rollback.execute(());
     }
 
-    pub(super) fn take_erasure(&mut self) -> bool {
-        std::mem::take(&mut self.owes_erasure)
+    /// Erases content of deleted sessions, until `is_long`. Returns how many of them have none left.
+    pub(super) fn erase(&mut self, is_long: impl Fn() -> bool) -> rusqlite::Result<usize> {
+        let (sql, mut erased) = (&mut self.sql, 0);
+        for group in 0..GROUPS {
+            let next = self.deleted.get(erased);
+            let Some((sid, _)) = next.filter(|_| group == 0 || !is_long()) else {
+                break;
+            };
+            sql.uncount.execute((sid, GROUP))?;
+            sql.erase_words.execute((sid, GROUP))?;
+            if sql.erase_records.execute((sid, GROUP))? < usize::from(GROUP) {
+                sql.erase_snapshot.execute([sid])?;
+                sql.erased.execute([sid])?;
+                erased += 1;
+            }
+        }
+        Ok(erased)
     }
 
     pub(super) fn claim(&mut self, key: &SessionKey) -> Result<Claim, Failed> {
@@ -254,7 +302,7 @@ impl<'c> Store<'c> {
         }
     }
 
-    pub(super) fn delete(&mut self, sid: Sid, only: Only) -> Result<Vec<Known>, Failed> {
+    pub(super) fn delete(&mut self, sid: Sid, only: Only) -> Result<Gone, Failed> {
         let (mut family, mut gone, mut judged) = (vec![int(sid.0)], Vec::new(), 0);
         while let Some(&member) = family.get(judged) {
             gone.extend(self.judged(member, only)?);
@@ -267,20 +315,22 @@ impl<'c> Store<'c> {
             }
             judged += 1;
         }
-        let sql = &mut self.sql;
-        for member in family {
-            // Words first, because the records locate them.
-            for statement in [
-                &mut sql.forget_words,
-                &mut sql.forget_records,
-                &mut sql.forget_snapshot,
-                &mut sql.forget_session,
-            ] {
-                statement.execute([member])?;
-            }
+        for sid in family {
+            self.sql.erase_later.execute([sid])?;
+            self.sql.forget_session.execute([sid])?;
+            self.deleting.push((sid, None));
         }
-        self.owes_erasure = true;
-        Ok(gone)
+        let (waits, erased) = oneshot::channel();
+        if let Some(last) = self.deleting.last_mut() {
+            last.1 = Some(waits);
+        }
+        Ok((gone, erased))
+    }
+
+    fn charge(&mut self, payer: String, day: Day, (tokens, nano_usd): (i64, i64)) {
+        let sum = self.charges.entry((payer, day)).or_default();
+        sum.0 = sum.0.saturating_add(tokens);
+        sum.1 = sum.1.saturating_add(nano_usd);
     }
 
     /// `None` if the session's name is unreadable.
@@ -319,7 +369,9 @@ impl<'c> Store<'c> {
     }
 
     fn insert_rows(&mut self, batch: &Batch, sid: Sid, epoch: Epoch) -> Result<(), Failed> {
-        let mut tenant = None;
+        let tenant = |row: &Row<'_>| Ok(row.get_ref(0)?.as_str()?.to_owned());
+        let tenant = self.sql.tenant.query_row([int(sid.0)], tenant)?;
+        let word = row::word_of_tenant(&tenant);
         for row in &batch.rows {
             let (at, kind) = (row.record.at.as_millis(), row.record.fact.kind());
             let (body, sum) = (row.body.as_str(), row.sum(sid, epoch));
@@ -334,19 +386,15 @@ impl<'c> Store<'c> {
             );
             let pos = self.sql.record.insert(record)?;
             if let Some(words) = &row.words {
-                if tenant.is_none() {
-                    let word = |row: &Row<'_>| Ok(row::word_of_tenant(row.get_ref(0)?.as_str()?));
-                    tenant = Some(self.sql.tenant.query_row([int(sid.0)], word)?);
-                }
-                let tenant = tenant.as_deref().unwrap_or_default();
-                self.sql.said.execute((pos, format!("{tenant} {words}")))?;
+                self.sql.said.execute((pos, format!("{word} {words}")))?;
             }
         }
         for Charge { payer, usage } in &batch.charges {
-            let sum = self.charges.entry((payer.clone(), usage.day)).or_default();
-            sum.0 = sum.0.saturating_add(usage.tokens);
-            sum.1 = sum.1.saturating_add(usage.nano_usd);
+            self.charge(payer.to_string(), usage.day, (usage.tokens, usage.nano_usd));
         }
+        let rows = batch.rows.iter();
+        let bytes: usize = rows.map(|row| row.body.len() + row::BESIDE_TEXT).sum();
+        self.charge(format!("stored/{tenant}"), Day(0), (int(bytes as u64), 0));
         Ok(())
     }
 

@@ -15,8 +15,14 @@ use crate::{
     model::{Epoch, Seq, Sid},
 };
 
-pub(super) fn verify(connection: &Connection) -> rusqlite::Result<Vec<Problem>> {
+pub(super) fn verify(connection: &Connection, lacks_log: bool) -> rusqlite::Result<Vec<Problem>> {
     let mut found = Problems::default();
+    if lacks_log {
+        let what = "it is a copy of `journal.db` that was made while a process used it, without \
+                    `journal.db-wal`, and may lack the latest records: copy both, or use SQLite's \
+                    `.backup`";
+        found.push(None, None, None, what);
+    }
     let mut after = 0;
     while let Some(sid) = next_session(connection, after)? {
         after = sid;
@@ -113,17 +119,19 @@ fn check_snapshot(
 }
 
 fn strays(connection: &Connection, found: &mut Problems) -> rusqlite::Result<()> {
+    // A journal from before has no such table.
+    let known = match connection.table_exists(None, "erasure")? {
+        true => "SELECT sid FROM session UNION SELECT sid FROM erasure",
+        false => "SELECT sid FROM session",
+    };
     for (what, sql) in [
         (
             "records without a session",
-            "SELECT DISTINCT sid FROM record WHERE sid NOT IN (SELECT sid FROM session)",
+            "SELECT DISTINCT sid FROM record",
         ),
-        (
-            "a snapshot without a session",
-            "SELECT sid FROM snapshot WHERE sid NOT IN (SELECT sid FROM session)",
-        ),
+        ("a snapshot without a session", "SELECT sid FROM snapshot"),
     ] {
-        let mut strays = connection.prepare(sql)?;
+        let mut strays = connection.prepare(&format!("{sql} WHERE sid NOT IN ({known})"))?;
         let strays = strays.query_map((), |row| row.get(0).map(i64::cast_unsigned))?;
         for sid in strays {
             found.push(Some(Sid(sid?)), None, None, what);

@@ -2,6 +2,8 @@
 //! and answers them. After a batch of several it waits briefly for as many again; a lone writer
 //! never waits.
 //!
+//! Between two batches, and while none waits, it erases a slice of what was deleted.
+//!
 //! **Invariant:** no request is answered as done before its commit has succeeded, and none at all
 //! after a failure that puts the state of the disk in doubt.
 
@@ -12,6 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::TryFutureExt as _;
 use parking_lot::Mutex;
 use rusqlite::{Connection, config::DbConfig};
 use tokio::{
@@ -27,14 +30,17 @@ use tokio::{
 use super::{
     Tuning,
     connection::BUSY,
-    error::{Failed, FailureScope, describe, is_full, passing, reach},
+    error::{Failed, FailureScope, describe, is_damage, is_full, passing, reach},
     health::Health,
     log::{PATIENCE, WalEraser},
     processes::Process,
     requests::Requests,
     store::Store,
 };
-use crate::journal::{Error, JournalFuture};
+use crate::{
+    journal::{Erasure, Error, JournalFuture, Known, Only},
+    model::Sid,
+};
 
 /// Requests queued or in flight; further ones wait for a permit.
 const QUEUE: usize = 1_024;
@@ -43,6 +49,8 @@ const BATCH: usize = 256;
 const COMPANY: Duration = Duration::from_millis(2);
 const PANICKED: &str = "its writer panicked";
 const ERASE_AGAIN: Duration = Duration::from_millis(100);
+/// When a slice of an erasure is long enough.
+const SLICE: Duration = Duration::from_millis(10);
 
 type Run<T> = Box<dyn for<'s, 'c> Fn(&'s mut Store<'c>) -> Result<T, Failed> + Send>;
 
@@ -211,6 +219,16 @@ impl Writer {
             })
         })
     }
+
+    /// Deletes sessions, and returns what waits until nothing of them is left in the files.
+    pub(super) fn forget(&self, sid: Sid, only: Only) -> JournalFuture<'_, (Vec<Known>, Erasure)> {
+        Box::pin(async move {
+            let (gone, erased) = self.ask(move |store| store.delete(sid, only)).await?;
+            let why = format!("session {sid} is deleted, but some of it could not be erased");
+            let erased = erased.map_err(|_| Error::Unavailable(why));
+            Ok((gone, Box::pin(erased) as Erasure))
+        })
+    }
 }
 
 impl Drop for Writer {
@@ -245,6 +263,7 @@ fn write(
         health,
         company: 1,
         patience: Duration::ZERO,
+        is_hindered: false,
     };
     // Erases content that was deleted before a crash.
     writing.tidy();
@@ -260,8 +279,13 @@ fn write(
             break;
         }
         writing.perform(batch);
+        writing.erase();
     }
     writing.settle();
+    if process.is_alone() && health.check().is_ok() {
+        // A mark that remains is right as long as the log does.
+        let _ = connection.execute("DELETE FROM in_use", ());
+    }
 }
 
 /// Empties the log, unless the journal is broken: then it stays as evidence.
@@ -281,6 +305,8 @@ struct Writing<'c> {
     company: usize,
     /// How long to wait for a batch of that size.
     patience: Duration,
+    /// Whether the last slice of an erasure failed.
+    is_hindered: bool,
 }
 
 enum Ended {
@@ -295,14 +321,70 @@ enum Ended {
 impl Writing<'_> {
     /// The next batch; empty at the end of the queue.
     fn gather(&mut self, requests: &Requests<Queued>) -> Vec<Queued> {
-        while self.log.owes() && !requests.wait_for(1, ERASE_AGAIN) {
-            self.tidy();
+        while !self.store.deleted.is_empty() || self.log.owes() {
+            let is_next = !self.store.deleted.is_empty() && !self.is_hindered;
+            if requests.wait_for(1, if is_next { Duration::ZERO } else { ERASE_AGAIN }) {
+                break;
+            }
+            match self.store.deleted.is_empty() {
+                true => self.tidy(),
+                false => self.erase(),
+            }
         }
         requests.wait();
         requests.wait_for(self.company, self.patience);
         let batch = requests.take(BATCH);
         self.company = batch.len();
         batch
+    }
+
+    /// Erases a slice of what was deleted. What fails is tried again, except damaged content, which
+    /// must not keep the journal from working.
+    fn erase(&mut self) {
+        if self.health.check().is_err() {
+            self.store.deleted.clear();
+        }
+        if self.store.deleted.is_empty() {
+            return;
+        }
+        let until = now() + SLICE;
+        let erased = self.store.begin().and_then(|()| {
+            let erased = self.store.erase(|| now() >= until)?;
+            (self.tuning.commit)(&mut self.store)?;
+            Ok(erased)
+        });
+        self.is_hindered = erased.is_err();
+        self.log.look_soon();
+        match erased {
+            Ok(0) => self.tidy(),
+            Ok(sessions) => {
+                self.log.owe(PATIENCE);
+                self.tidy();
+                if self.health.check().is_ok() {
+                    let erased = self.store.deleted.drain(..sessions);
+                    let waits = erased.filter_map(|(_, waits)| waits);
+                    waits.for_each(|waits| _ = waits.send(()));
+                }
+            }
+            Err(error) if is_damage(&error) => {
+                self.store.roll_back();
+                let sid = self.store.deleted.pop_front().map(|(sid, _)| sid);
+                tracing::error!(?sid, %error, "a deleted session cannot be erased: run `oracle journal verify`");
+            }
+            Err(error) => match self.taken_back(error) {
+                Ended::Doubtful(error) => self.health.give_up(describe(&error)),
+                Ended::TakenBack(error) => self.make_room(&error),
+                Ended::Committed | Ended::Without(..) => {}
+            },
+        }
+    }
+
+    /// A shorter log frees space on a full disk.
+    fn make_room(&mut self, error: &rusqlite::Error) {
+        if is_full(error) {
+            self.log.owe(PATIENCE);
+            self.tidy();
+        }
     }
 
     fn perform(&mut self, mut batch: Vec<Queued>) {
@@ -312,14 +394,7 @@ impl Writing<'_> {
             }
             match self.transact(&mut batch) {
                 Ended::Committed => {
-                    if self.store.take_erasure() {
-                        self.log.owe(PATIENCE);
-                        self.tidy();
-                    }
-                    match self.health.check() {
-                        Ok(()) => batch.into_iter().for_each(Queued::answer),
-                        Err(error) => refuse(batch, &error),
-                    }
+                    batch.into_iter().for_each(Queued::answer);
                     return self.tidy();
                 }
                 Ended::Without(index, error) => {
@@ -327,11 +402,7 @@ impl Writing<'_> {
                     refused.work.refuse(Error::Unavailable(describe(&error)));
                 }
                 Ended::TakenBack(error) => {
-                    if is_full(&error) {
-                        // A shorter log frees space.
-                        self.log.owe(PATIENCE);
-                        self.tidy();
-                    }
+                    self.make_room(&error);
                     return refuse(batch, &passing(&error));
                 }
                 Ended::Doubtful(error) => self.health.give_up(describe(&error)),

@@ -1,6 +1,6 @@
 //! How records change a running query.
 
-use std::{mem, sync::Arc};
+use std::{mem, sync::Arc, time::Duration};
 
 use super::{Query, RefusalStreak};
 use crate::{
@@ -166,8 +166,9 @@ impl Query {
             ToolFact::HandedOver(_) => self.current.handed_over = true,
             ToolFact::Returned(returned) => {
                 self.current.handed_over = false;
-                if returned.options.is_some() {
-                    self.options.clone_from(&returned.options);
+                if let Some(options) = &returned.options {
+                    self.bytes = self.text.len() + options.bytes();
+                    self.options = Some(Arc::clone(options));
                 }
             }
         }
@@ -269,6 +270,7 @@ impl Query {
                 tries: 0,
                 pause: Some(Pause {
                     until,
+                    length: Duration::ZERO,
                     code: FaultCode::Context,
                 }),
             },
@@ -356,7 +358,7 @@ impl Query {
                 self.usage += retried.usage;
                 let tried = self.failed_before(&retried.fault, at);
                 let tries = (self.tries() + tried).saturating_sub(1);
-                self.pause_until(tries, retried.not_before, &retried.fault);
+                self.pause(tries, (at, retried.not_before), &retried.fault);
             }
             // The next model is called at once, or when the session resumes.
             LlmFact::FailedOver(failed) => {
@@ -370,10 +372,10 @@ impl Query {
                     self.set_model(&failed.to);
                     self.unsignalled = false;
                 }
-                self.pause_until(0, at, &failed.fault);
+                self.pause(0, (at, at), &failed.fault);
             }
             // The call is repeated at once, or when the session resumes.
-            LlmFact::PrefixBroken(broken) => self.pause_until(self.tries(), at, &broken.fault),
+            LlmFact::PrefixBroken(broken) => self.pause(self.tries(), (at, at), &broken.fault),
             LlmFact::Failed(failed) => {
                 self.usage += failed.usage;
                 self.in_flight = false;
@@ -397,13 +399,17 @@ impl Query {
         }
     }
 
-    fn pause_until(&mut self, tried: u32, until: Timestamp, fault: &Fault) {
+    fn pause(&mut self, tried: u32, (from, until): (Timestamp, Timestamp), fault: &Fault) {
         self.in_flight = false;
         if let Step::Calling { tries, pause, .. } | Step::Compacting { tries, pause, .. } =
             &mut self.step
         {
-            let code = fault.code.clone();
-            (*tries, *pause) = (tried, Some(Pause { until, code }));
+            *tries = tried;
+            *pause = Some(Pause {
+                until,
+                length: until.since(from),
+                code: fault.code.clone(),
+            });
         }
     }
 

@@ -1,6 +1,30 @@
 use serde_json::json;
 
 use super::*;
+use crate::kernel::DecisionContext;
+
+const UNCHECKED: &str = "takes too much work";
+
+fn problem(checked: Checked) -> Option<String> {
+    let problem = checked.err()?;
+    Some(problem.unwrap_or_else(|| UNCHECKED.to_owned()))
+}
+
+fn problem_of_answer(schema: &Value, answer: &Value) -> Option<String> {
+    problem(check_answer(
+        schema,
+        answer,
+        &mut Work::new(DecisionContext::MOST_WORK),
+    ))
+}
+
+fn problem_of_arguments(schema: &Value, arguments: &Value) -> Option<String> {
+    problem(check_arguments(
+        schema,
+        arguments,
+        &mut Work::new(DecisionContext::MOST_WORK),
+    ))
+}
 
 #[test]
 fn problem_names_the_argument_and_what_it_must_be() {
@@ -241,18 +265,213 @@ fn unusable_schema_is_refused() {
     }
 }
 
+/// A schema that applies `leaf` `count` × `count` times to a value.
+fn fanned(leaf: &Value, count: usize) -> Value {
+    let refer = |name: &str| vec![json!({"$ref": format!("#/$defs/{name}")}); count];
+    json!({"$defs": {"leaf": leaf, "all": {"oneOf": refer("leaf")}}, "oneOf": refer("all")})
+}
+
+/// Text of two letters without a pattern.
+fn letters(length: usize) -> String {
+    let mut bits = 1_u64;
+    let mut letter = || {
+        bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        if bits >> 63 == 0 { 'a' } else { 'b' }
+    };
+    (0..length).map(|_| letter()).collect()
+}
+
 #[test]
 fn work_of_a_check_is_bounded() {
     let array = json!({"type": "array", "items": {"$ref": "#"}});
     let deep = (0..60).fold(json!("end"), |inner, _| json!([inner]));
-    for schema in [
-        json!({"anyOf": [array, array]}),
-        json!({"oneOf": [array, array]}),
-        json!({"$ref": "#"}),
-        json!({"allOf": [{"$ref": "#"}, {"$ref": "#"}]}),
+    let numbers: Vec<usize> = (0..4_000).collect();
+    let wide: Map<String, Value> = numbers
+        .iter()
+        .map(|n| (format!("f{n}"), json!(n)))
+        .collect();
+    let names: Vec<&String> = wide.keys().collect();
+    let duplicates = json!({"allOf": [{"uniqueItems": true}, {"maxItems": 0}]});
+    let patterns: Vec<Value> = (0..200)
+        .map(|n| json!({"pattern": format!("c.{{{n}}}")}))
+        .collect();
+    let one = "must match exactly one";
+    for (what, schema, given, says) in [
+        (
+            "two trees",
+            json!({"anyOf": [array, array]}),
+            deep.clone(),
+            UNCHECKED,
+        ),
+        (
+            "one tree of two",
+            json!({"oneOf": [array, array]}),
+            deep,
+            UNCHECKED,
+        ),
+        ("itself", json!({"$ref": "#"}), json!("a"), UNCHECKED),
+        (
+            "itself, twice",
+            json!({"allOf": [{"$ref": "#"}, {"$ref": "#"}]}),
+            json!("a"),
+            UNCHECKED,
+        ),
+        (
+            "a large program",
+            fanned(&json!({"pattern": "[ab]*a[ab]{800}[cd]"}), 100),
+            letters(10_000).into(),
+            UNCHECKED,
+        ),
+        (
+            "a match that is repeated",
+            fanned(&json!({"pattern": "[ab]*a[ab]{100}[cd]"}), 50),
+            letters(1_000).into(),
+            one,
+        ),
+        (
+            "200 patterns",
+            json!({"anyOf": patterns}),
+            letters(20_000).into(),
+            UNCHECKED,
+        ),
+        (
+            "a const that no problem shows",
+            fanned(&json!({"const": "x".repeat(40_000)}), 30),
+            json!({}),
+            one,
+        ),
+        (
+            "a long const",
+            fanned(&json!({"const": "x".repeat(40_000)}), 300),
+            json!("x"),
+            UNCHECKED,
+        ),
+        (
+            "an enum",
+            fanned(&json!({"enum": numbers}), 300),
+            json!("a"),
+            UNCHECKED,
+        ),
+        (
+            "types",
+            fanned(&json!({"type": vec!["array"; 5_000]}), 300),
+            json!("a"),
+            UNCHECKED,
+        ),
+        (
+            "a length",
+            fanned(&json!({"minLength": 200_000}), 300),
+            "é".repeat(50_000).into(),
+            UNCHECKED,
+        ),
+        (
+            "items",
+            fanned(&json!({"items": {}}), 300),
+            json!(numbers),
+            UNCHECKED,
+        ),
+        (
+            "unique items",
+            fanned(&duplicates, 300),
+            json!(numbers),
+            UNCHECKED,
+        ),
+        (
+            "fields",
+            fanned(&json!({"properties": {"a": {}}}), 300),
+            json!(wide),
+            UNCHECKED,
+        ),
+        (
+            "required",
+            fanned(&json!({"required": names}), 300),
+            json!(wide),
+            UNCHECKED,
+        ),
+        ("references", fanned(&json!({}), 300), json!("a"), UNCHECKED),
+        (
+            "empty items",
+            fanned(&json!({"uniqueItems": true}), 300),
+            json!(vec![json!([]); 5_000]),
+            UNCHECKED,
+        ),
+        (
+            "empty constants",
+            fanned(&json!({"const": vec![json!({}); 20_000]}), 300),
+            json!(vec![json!({}); 20_000]),
+            UNCHECKED,
+        ),
+        (
+            "names that are missing",
+            fanned(&json!({"required": vec![""; 20_000]}), 300),
+            json!({}),
+            UNCHECKED,
+        ),
     ] {
-        assert_eq!(check_schema(&schema), Ok(()));
-        let found = problem_of_answer(&schema, &deep).unwrap();
-        assert!(found.contains("too complex"), "{found}");
+        let found = problem_of_answer(&schema, &given).unwrap();
+        assert!(found.contains(says), "{what}: {found}");
+    }
+}
+
+#[test]
+fn work_of_a_decision_is_shared() {
+    let schema = json!({"properties": {"a": {"minLength": 1}}});
+    let given = json!({"a": "x".repeat(20_000_000)});
+    let mut work = Work::new(DecisionContext::MOST_WORK);
+    let mut check = || check_arguments(&schema, &given, &mut work);
+    assert_eq!([check(), check(), check()], [Ok(()), Ok(()), Err(None)]);
+}
+
+#[test]
+fn a_pattern_that_cannot_be_checked_refuses_nothing_of_a_tool() {
+    let ahead = json!({"pattern": "^(?!a)"});
+    for schema in [
+        ahead.clone(),
+        json!({"not": ahead}),
+        json!({"pattern": "(?i)X"}),
+        json!({"pattern": "(?x)( ?i)[[^a]]X"}),
+        json!({"oneOf": [ahead, {"pattern": "(?<=b)"}]}),
+        json!({"pattern": "x".repeat(LONGEST_PATTERN + 1)}),
+    ] {
+        let schema = json!({"properties": {"a": schema}, "patternProperties": {"(?=b)": false}, "additionalProperties": false});
+        let given = json!({"a": "abc", "b": 1});
+        assert_eq!(problem_of_arguments(&schema, &given), None, "{schema}");
+    }
+}
+
+#[test]
+fn patterns_are_those_of_json_schema() {
+    for (pattern, fits, does_not) in [
+        (r"^\w{1,64}$", "Bern_3", "Zürich"),
+        (r"^[\w.-]+@\w+$", "a.b-c@d", "a b@c"),
+        (r"^\d+\D$", "12x", "٣x"),
+        (r"^\\w\W$", r"\w!", "aw!"),
+        (r"^.{1,500}$", "é", ""),
+        (r"^\(?i\)?$", "(i)", "I"),
+    ] {
+        let schema = json!({"pattern": pattern});
+        assert_eq!(check_schema(&schema), Ok(()), "{pattern}");
+        assert_eq!(problem_of_answer(&schema, &json!(fits)), None, "{pattern}");
+        assert!(
+            problem_of_answer(&schema, &json!(does_not)).is_some(),
+            "{pattern}"
+        );
+    }
+    let many = |pattern: &str| {
+        (0..90)
+            .map(|n| json!({"pattern": format!("{pattern}{n}")}))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        check_schema(&json!({"allOf": many(r"^\w{5}[a-f]+")})),
+        Ok(())
+    );
+    for pattern in [r"\S{100}", ".{500}"] {
+        let refused = check_schema(&json!({"allOf": many(pattern)}));
+        assert_eq!(
+            refused,
+            Err("its patterns are too large together".to_owned()),
+            "{pattern}"
+        );
     }
 }

@@ -13,7 +13,7 @@ use super::{
     Code, delay,
     words::{self, Words},
 };
-use crate::llm::lenient::mended;
+use crate::{llm::lenient::mended, model::json};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Message {
@@ -29,7 +29,7 @@ pub(super) struct Message {
 impl Message {
     pub(super) fn read(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
-        match serde_json::from_str::<Value>(&mended(&text)) {
+        match json::read::<Value>(&mended(&text)) {
             Ok(value) => Self::of(&value),
             Err(_) => Self::of_text(&text),
         }
@@ -87,7 +87,7 @@ impl Message {
         let metadata = |field| object.get("metadata")?.get(field);
         let mut message = Self {
             text: text.unwrap_or_default(),
-            names: words.map(str::to_lowercase).collect(),
+            names: words.map(str::to_owned).collect(),
             number: fields(CODES)
                 .filter_map(status)
                 .find(|code| (400..600).contains(code)),

@@ -415,7 +415,7 @@ fn fault_detail_quotes_the_provider() {
     for (body, expected) in [
         (
             r#"{"error":{"message":"No such model.","type":"t","code":"C1"}}"#,
-            "the provider responded with status 400: No such model. (c1)",
+            "the provider responded with status 400: No such model. (C1)",
         ),
         (
             r#"{"error":{"message":"code c here","code":"c"}}"#,

@@ -34,7 +34,8 @@ fn phrases(list: Option<&String>) -> impl Iterator<Item = &str> {
 /// The code that a server's name for an error stands for.
 pub(super) fn named(name: &str) -> Option<Code> {
     let mut codes = MEANINGS.names.iter();
-    let found = codes.find(|(_, names)| phrases(Some(names)).any(|known| known == name));
+    let found =
+        codes.find(|(_, names)| phrases(Some(names)).any(|known| known.eq_ignore_ascii_case(name)));
     found.map(|(code, _)| code.as_str().into())
 }
 

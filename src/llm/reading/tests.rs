@@ -568,3 +568,15 @@ fn an_error_in_a_stream_has_the_policy_of_its_status_until_content_arrives() {
         }
     }
 }
+
+#[test]
+fn answer_of_too_many_values_is_refused() {
+    let many = r#"{"":0},"#.repeat(100_000);
+    let reply = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]"#;
+    let whole = format!(r#"{reply},"x":[{many}0]}}"#);
+    for answer in [format!("data: {whole}\n\ndata: [DONE]\n\n"), whole] {
+        let (_, read) = read(Dialect::OpenAi, [answer.as_bytes()], Bounds::default());
+        let why = read.unwrap_err().detail;
+        assert!(why.contains("more than 65536 values"), "{why}");
+    }
+}

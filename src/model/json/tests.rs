@@ -168,3 +168,106 @@ fn one_object_is_meant() {
         assert_eq!(object(text), expected, "{text}");
     }
 }
+
+#[test]
+fn json_is_refused_beyond_its_bounds_and_only_then() {
+    let list = |values: usize| format!("[{}]", vec!["0"; values - 1].join(","));
+    let objects = |values: usize| format!("[{}0]", r#"{"":0},"#.repeat(values / 2 - 1));
+    let nested = |levels: usize| format!("{}0{}", "[".repeat(levels), "]".repeat(levels));
+    let quoted = |text: &str| format!("[{}]", Value::from(text.repeat(VALUES + 1)));
+    let many = "more than 65536 values: send less, or split it";
+    let deep = "more than 128 levels: nest it less";
+    for (name, json, refused) in [
+        ("as many as allowed", list(VALUES), None),
+        ("one more", list(VALUES + 1), Some(many)),
+        ("as many in members", objects(VALUES), None),
+        (
+            "one more in members",
+            format!("[{}]", objects(VALUES)),
+            Some(many),
+        ),
+        (
+            "empty ones count twice",
+            format!("[{}0]", "[],".repeat(VALUES / 2)),
+            Some(many),
+        ),
+        ("as deep as allowed", nested(DEPTH - 1), None),
+        ("one deeper", nested(DEPTH), Some(deep)),
+        (
+            "many in turn",
+            format!("[{}0]", "[0],".repeat(DEPTH * 2)),
+            None,
+        ),
+        ("signs in a text", quoted("[{,:]}"), None),
+        ("escapes in a text", quoted("\\\",\\\\[\u{1}é"), None),
+        (
+            "signs in a key",
+            format!(r#"{{"{}":0}}"#, "[,".repeat(VALUES)),
+            None,
+        ),
+        (
+            "after a text that ends with an escape",
+            format!(r#"["\\",{}]"#, list(VALUES)),
+            Some(many),
+        ),
+        (
+            "a key of the parser",
+            r#"{"$serde_json::private::RawValue":"[0]"}"#.into(),
+            Some("reserved"),
+        ),
+        (
+            "with escapes",
+            r#"{"\u0024serde_json\u003a:private::x" : ""}"#.into(),
+            Some("reserved"),
+        ),
+        (
+            "as a text",
+            r#"["$serde_json::private::RawValue"]"#.into(),
+            None,
+        ),
+        (
+            "other keys like it",
+            r#"{"$ref":"","$defs":{},"\n":0}"#.into(),
+            None,
+        ),
+    ] {
+        let read = read::<Value>(&json).map_err(|error| error.to_string());
+        match (read, refused) {
+            (Ok(_), None) => {}
+            (Err(why), Some(expected)) if why.contains(expected) => {}
+            (read, _) => panic!("{name}: {:?}", read.err()),
+        }
+    }
+}
+
+#[test]
+fn what_is_no_json_is_left_to_the_parser() {
+    for text in [
+        "",
+        "]]}",
+        "[",
+        r#""open"#,
+        r#""open\"#,
+        r#""$"#,
+        "{\"$\"",
+        "nul",
+        "\"\\ud83d\":",
+    ] {
+        check(text.as_bytes()).unwrap();
+        let parsed = serde_json::from_str::<Value>(text).unwrap_err().to_string();
+        assert_eq!(
+            read::<Value>(text).unwrap_err().to_string(),
+            parsed,
+            "{text}"
+        );
+    }
+    check(b"\"\xff\\").unwrap();
+}
+
+#[test]
+fn nearly_json_of_too_many_values_is_none() {
+    let list = |values: usize| format!("[{}]", "'',".repeat(values - 1));
+    assert!(value(&list(VALUES)).is_some());
+    assert!(value(&list(VALUES + 1)).is_none());
+    assert!(arguments(&format!("({})", "a=0,".repeat(VALUES + 1))).is_none());
+}

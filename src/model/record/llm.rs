@@ -90,7 +90,8 @@ pub struct ModelUsage {
     pub usage: Usage,
 }
 
-/// `llm.circuit_opened`: a provider or model receives no calls for a while.
+/// `llm.circuit_opened`: a provider or model receives no calls of queries that have failed there, for a
+/// while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CircuitOpened {
     /// The provider.
@@ -137,7 +138,7 @@ impl fmt::Display for WaitReason {
     }
 }
 
-/// `llm.waiting`: a call has been queued for more than a second.
+/// `llm.waiting`: a call is queued. For other calls, only after a tenth of a second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// The attempt.

@@ -7,12 +7,13 @@
 
 use std::{ffi::OsString, io, process::Stdio, sync::Arc, thread, time::Duration};
 
+use futures_util::future::OptionFuture;
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, getppid, kill_current_process_group, kill_process_group};
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
-    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
-    time::timeout,
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader},
+    process::{Child, ChildStdin, ChildStdout, Command},
+    time::{Instant, sleep_until, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -28,6 +29,10 @@ const GRACE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(200);
 /// Longest logged line of a server, in bytes; a longer one is logged in parts.
 const MAX_LINE: u64 = 2_000;
+/// Lines of a server that are logged in a second.
+const LOGGED_LINES: usize = 100;
+/// Bytes of its log that are read in a second.
+const READ_BYTES: usize = 1 << 20;
 
 /// A running server, killed with its group on drop.
 pub(super) struct Process {
@@ -91,18 +96,44 @@ impl Drop for Process {
     }
 }
 
-/// Passes what a server writes to standard error on to the log.
-async fn log(name: String, stderr: ChildStderr, last: Arc<Mutex<String>>) {
+/// Counts what a server sends. Returns when the next second begins if there is more than `most` in
+/// this one.
+pub(super) fn rate(most: usize) -> impl FnMut(usize) -> Option<Instant> {
+    let (mut sent, mut until) = (0, Instant::now());
+    move |amount| {
+        let now = Instant::now();
+        if now >= until {
+            (sent, until) = (0, now + Duration::from_secs(1));
+        }
+        sent += amount;
+        (sent > most).then_some(until)
+    }
+}
+
+/// Passes what a server writes to standard error on to the log. Lines beyond a limit are counted,
+/// and a flood waits in the pipe.
+async fn log(name: String, stderr: impl AsyncRead + Unpin, last: Arc<Mutex<String>>) {
     let (mut stderr, mut line) = (BufReader::new(stderr), Vec::new());
+    let (mut lines, mut bytes, mut dropped) = (rate(LOGGED_LINES), rate(READ_BYTES), 0);
     loop {
         let mut part = (&mut stderr).take(MAX_LINE);
-        let Ok(1..) = part.read_until(b'\n', &mut line).await else {
+        let is_line = matches!(part.read_until(b'\n', &mut line).await, Ok(1..));
+        let is_logged = lines(1).is_none();
+        if dropped > 0 && (is_logged || !is_line) {
+            tracing::warn!(server = %name, dropped, "an MCP server logs too much");
+            dropped = 0;
+        }
+        if !is_line {
             return;
-        };
+        }
         let text = String::from_utf8_lossy(&line);
         let text = on_one_line(text.trim_end());
-        tracing::info!(server = %name, "{text}");
+        match is_logged {
+            true => tracing::info!(server = %name, "{text}"),
+            false => dropped += 1,
+        }
         *last.lock() = shortened(&text, 200);
+        OptionFuture::from(bytes(line.len()).map(sleep_until)).await;
         line.clear();
     }
 }
@@ -135,4 +166,64 @@ pub fn guard(mut words: impl Iterator<Item = OsString>) -> io::Result<()> {
     });
     server.wait()?;
     Ok(kill_current_process_group(Signal::KILL)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Logged(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Logged {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn flood_on_standard_error_is_counted_and_waits() {
+        let (logged, last) = (Logged::default(), Arc::default());
+        let writer = logged.clone();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false);
+        let subscriber = subscriber.with_writer(move || writer.clone()).finish();
+        let _guard = tracing::subscriber::set_default(subscriber);
+        let lines = 3 * READ_BYTES / 8;
+        let flood = "a flood\n".repeat(lines) + "the end\n";
+        let began = Instant::now();
+        log("s".to_owned(), flood.as_bytes(), Arc::clone(&last)).await;
+
+        assert_eq!(*last.lock(), "the end");
+        assert!(began.elapsed() >= Duration::from_secs(2), "it waits");
+        let logged = String::from_utf8(logged.0.lock().clone()).unwrap();
+        let told = logged.lines().filter(|line| line.contains("a flood"));
+        let dropped = logged.lines().filter_map(|line| {
+            let (_, number) = line.split_once("dropped=")?;
+            number.parse::<usize>().ok()
+        });
+        let (told, dropped) = (told.count(), dropped.sum::<usize>());
+        assert!(told <= 4 * LOGGED_LINES, "{told}");
+        let ends = usize::from(logged.contains("the end"));
+        assert_eq!(
+            told + dropped + ends,
+            lines + 1,
+            "every line is logged or counted"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn rate_is_what_a_second_takes() {
+        let mut rate = rate(3);
+        let next = Instant::now() + Duration::from_secs(1);
+        assert_eq!([2, 1, 1].map(&mut rate), [None, None, Some(next)]);
+        sleep_until(next).await;
+        assert_eq!(rate(3), None);
+    }
 }

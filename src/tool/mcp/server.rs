@@ -11,7 +11,10 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
+use futures_util::{
+    FutureExt as _, StreamExt as _,
+    future::{BoxFuture, OptionFuture},
+};
 use parking_lot::Mutex;
 use rmcp::{
     ClientHandler, Peer, RoleClient, ServiceError, ServiceExt as _,
@@ -40,9 +43,13 @@ use tokio_util::{
 
 use serde::de::DeserializeOwned;
 
-use super::{Declared, KnownTool, Pins, Settings, Transport, process::Process, result};
+use super::{
+    Declared, KnownTool, Pins, Settings, Transport,
+    process::{Process, rate},
+    result,
+};
 use crate::{
-    model::ToolSpec,
+    model::{ToolSpec, json},
     tool::{
         CallProgress, CallStep, ToolError, ToolOutput,
         text::{on_one_line, shortened},
@@ -53,10 +60,14 @@ use crate::{
 const IDLE: &str = "idle";
 /// Responses that cannot be read and that the calls have not seen.
 const UNREAD: usize = 4;
+/// A response that cannot be read, and why.
+type Unread = (Arc<str>, String);
 /// Waiting calls of a server.
 const QUEUE: usize = 64;
 /// Most tools of a server.
 const MAX_TOOLS: usize = 512;
+/// Messages of a server that are read in a second.
+const MESSAGES: usize = 200;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// A connection that lasted this long resets the back-off.
@@ -235,6 +246,7 @@ impl Server {
                 let oversized = Arc::clone(&oversized);
                 let (server, mend) = (settings.name.clone(), settings.mend);
                 let unread = handler.unread.clone();
+                let mut flow = rate(MESSAGES);
                 // rmcp's own reader would skip a line that is too long, and its call would wait.
                 let messages = FramedRead::new(output, lines)
                     .take_while(move |line| {
@@ -246,7 +258,9 @@ impl Server {
                     .filter_map(move |line| {
                         let line = line.unwrap_or_default();
                         let line = mend(&String::from_utf8_lossy(&line));
-                        ready(read(&line, &server, &unread))
+                        let message = read(&line, &server, &unread);
+                        let pause = OptionFuture::from(flow(1).map(sleep_until));
+                        pause.map(|_| message).boxed()
                     });
                 let input = FramedWrite::new(input, JsonRpcMessageCodec::default());
                 let transport = SinkStreamTransport::new(input, messages);
@@ -286,12 +300,14 @@ impl Server {
         let server = &settings.name;
         let info = peer.peer_info();
         let mut more = info.is_some_and(|info| info.capabilities.tools.is_some());
-        let mut cursor = None;
-        while more && offered.len() < MAX_TOOLS {
+        let (mut cursor, mut seen) = (None, 0);
+        while more && seen < MAX_TOOLS {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
             let page = peer.list_tools(Some(page)).await;
             let page = page.map_err(|error| settings.shown(error))?;
-            for tool in page.tools {
+            // Empty pages count, too, so that the list ends.
+            seen += page.tools.len().max(4);
+            for tool in page.tools.into_iter().take(MAX_TOOLS) {
                 let name = tool.name.to_string();
                 match Declared::new(tool) {
                     Ok(tool) => offered.push(tool),
@@ -302,6 +318,9 @@ impl Server {
             }
             cursor = page.next_cursor;
             more = cursor.is_some();
+        }
+        if more || seen > MAX_TOOLS {
+            tracing::warn!(%server, "an MCP server lists more than {MAX_TOOLS} tools or pages");
         }
         let (pins, key) = (Arc::clone(&self.pins), settings.key.clone());
         let pinned = tokio::task::spawn_blocking(move || pins.reconcile(&key, offered)).await;
@@ -421,9 +440,9 @@ impl Server {
                             let _ = timeout(BRIEF, cancel).await;
                             return self.is_alive(&link).await;
                         }
-                        Ok(line) = unreadable.recv() => {
+                        Ok((line, why)) = unreadable.recv() => {
                             if unread.receiver_count() == 1 || names(&line, &handle.id) {
-                                break Err(ServiceError::UnexpectedResponse);
+                                break Err(ServiceError::Cancelled { reason: Some(why) });
                             }
                         }
                         Some(step) = steps.next() => job.progress.report(CallStep {
@@ -448,9 +467,9 @@ impl Server {
         let (name, most) = (&self.settings.name, self.settings.max_reply_bytes);
         let why = match answer {
             Ok(ServerResult::CallToolResult(result)) => return result::output(result, name),
-            Err(ServiceError::UnexpectedResponse) => refuse!(
+            Err(ServiceError::Cancelled { reason: Some(why) }) => refuse!(
                 "the result from the MCP server `{name}` cannot be read: whether the call had an \
-                 effect is unknown"
+                 effect is unknown ({why})"
             ),
             Ok(_) => refuse!(
                 "the MCP server `{name}` did not answer the call: it asks for what Oracle does not \
@@ -504,15 +523,15 @@ impl Settings {
 fn read<T: DeserializeOwned>(
     line: &str,
     server: &str,
-    unread: &broadcast::Sender<Arc<str>>,
+    unread: &broadcast::Sender<Unread>,
 ) -> Option<T> {
-    let message = serde_json::from_str(line);
+    let message = json::read(line);
     if let Err(error) = &message
         && line.contains("\"jsonrpc\"")
         && !line.contains("\"method\"")
     {
         tracing::warn!(server, %error, "cannot read a response of an MCP server");
-        let _ = unread.send(line.into());
+        let _ = unread.send((line.into(), error.to_string()));
     }
     message.ok()
 }
@@ -545,7 +564,7 @@ struct Connection {
 struct Handler {
     listed: Arc<Notify>,
     /// Responses that cannot be read.
-    unread: broadcast::Sender<Arc<str>>,
+    unread: broadcast::Sender<Unread>,
     progress: ProgressDispatcher,
 }
 

@@ -8,7 +8,7 @@
 //! **Invariant:** time, memory and output are linear in the page, because [`MAX_TAGS`] and
 //! [`MAX_DEPTH`] bound the cleaned one.
 
-use std::{cell::RefCell, fmt::Write as _};
+use std::{cell::RefCell, fmt::Write as _, mem};
 
 use htmd::{
     Element, HtmlToMarkdown,
@@ -24,6 +24,7 @@ use html5ever::{
         states::RawKind::{Rawtext, Rcdata, ScriptData},
     },
 };
+use memchr::memchr;
 use reqwest::Url;
 use tokio_util::sync::CancellationToken;
 
@@ -33,8 +34,10 @@ use super::MAX_URL;
 const MAX_TAGS: usize = 200_000;
 /// Maximum nesting; deeper elements lose their tags.
 const MAX_DEPTH: usize = 12;
-/// Bytes between two looks at the token: repeated attributes take quadratic time.
+/// Bytes between two looks at the token.
 const CHUNK: usize = 4_096;
+/// Longest tag, in bytes, because its attributes take quadratic time; a longer one is left out.
+const MAX_TAG: usize = 16_384;
 
 /// Elements that are left out with their content.
 const SKIPPED: &str = "audio canvas iframe nav noembed noframes noscript object script select \
@@ -68,17 +71,29 @@ pub(super) struct Page {
 /// Converts a page whose links are relative to `base`; `None` if the token fired.
 pub(super) fn page(html: &str, base: &Url, stop: &CancellationToken) -> Option<Page> {
     let clean = RefCell::default();
-    let tokenizer = Tokenizer::new(Cleaner { base, clean }, TokenizerOpts::default());
+    let mut tokenizer = Tokenizer::new(Cleaner { base, clean }, TokenizerOpts::default());
     let (queue, mut rest) = (BufferQueue::default(), html);
+    // The page from its unfinished token on.
+    let mut open = html;
     while !rest.is_empty() && tokenizer.sink.clean.borrow().tags < MAX_TAGS {
         if stop.is_cancelled() {
             return None;
         }
-        let (chunk, after) = rest.split_at(rest.floor_char_boundary(CHUNK));
+        // Where the next token may begin.
+        let head = &rest.as_bytes()[..CHUNK.min(rest.len())];
+        let end = memchr(b'<', &head[1..]).map_or(CHUNK, |at| at + 1);
+        let (chunk, after) = rest.split_at(rest.floor_char_boundary(end));
         queue.push_back(StrTendril::from_slice(chunk));
         // It pauses only at scripts, of which the sink reports none.
         let _ = tokenizer.feed(&queue);
         rest = after;
+        if mem::take(&mut tokenizer.sink.clean.borrow_mut().is_complete) {
+            open = rest;
+        } else if open.len() - rest.len() > MAX_TAG && !open.starts_with("<!") {
+            tokenizer = Tokenizer::new(tokenizer.sink, TokenizerOpts::default());
+            rest = rest.split_once('>').map_or("", |(_, after)| after);
+            open = rest;
+        }
     }
     tokenizer.end();
     let clean = tokenizer.sink.clean.take();
@@ -100,6 +115,8 @@ struct Cleaner<'a> {
 #[derive(Default)]
 struct Clean {
     html: String,
+    /// Whether a token was complete.
+    is_complete: bool,
     tags: usize,
     open: Vec<LocalName>,
     title: String,
@@ -113,6 +130,7 @@ impl TokenSink for Cleaner<'_> {
 
     fn process_token(&self, token: Token, _: u64) -> TokenSinkResult<()> {
         let mut clean = self.clean.borrow_mut();
+        clean.is_complete |= !matches!(token, Token::ParseError(_));
         match token {
             Token::CharacterTokens(text) if clean.in_title => clean.title.push_str(&text),
             Token::CharacterTokens(text) if clean.skipped.is_none() => {

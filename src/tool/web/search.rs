@@ -131,7 +131,9 @@ async fn search(
     }
     let read = body(response, MAX_ANSWER).await;
     let (bytes, _) = read.map_err(|error| failed(&cause(error)))?;
-    serde_json::from_slice(&bytes).map_err(|_| failed("sent no valid answer"))
+    let bounded = crate::model::json::check(&bytes);
+    let read = bounded.and_then(|()| serde_json::from_slice(&bytes));
+    read.map_err(|_| failed("sent no valid answer"))
 }
 
 fn request(settings: &SearchSettings, query: &str) -> Request {

@@ -155,7 +155,7 @@ async fn full_disk_delays_queries_but_loses_nothing() {
                 let first = system.session("s00").unwrap();
                 first.wait_for(kind).await.unwrap();
                 journal.set(obstacle);
-                advance_time(HOUR).await;
+                advance_time(HOUR / 6).await;
                 assert!(journal.hits() > 100, "{name}: {} hits", journal.hits());
                 journal.set(Obstacle::None);
             };
@@ -212,6 +212,76 @@ async fn query_survives_minutes_of_refused_appends() {
     assert_eq!(answer.unwrap().outcome, Outcome::Answered);
     let kinds = ["query.finished", "supervisor.restarted"];
     assert_eq!(counts(&session, kinds).await, [1, 0]);
+}
+
+/// Sessions whose queries the journal refuses, with clients that send their messages again each
+/// second for a minute. Returns the system at the end of that minute.
+async fn retried_for_a_minute(obstacle: Obstacle) -> (TestSystem, ObstructedJournal) {
+    let journal = ObstructedJournal::new(Arc::new(Memory::new()));
+    let long = done(&"long ".repeat(2_000));
+    let script = (0..1_000).fold(Scripted::new(), |script, _| script.reply(long.clone()));
+    let oracle = TestOracle::new(script).journal(Arc::new(journal.clone()));
+    let oracle = oracle.settings(|settings| settings.gateway.concurrency = SESSIONS);
+    let system = oracle.start().await.unwrap();
+    let sessions = (0..SESSIONS).map(|number| {
+        let session = system.session(&format!("s{number:02}")).unwrap();
+        let journal = journal.clone();
+        async move {
+            let submission = || Submission {
+                idempotency_key: Some("k".to_owned()),
+                ..Submission::new("what is long?")
+            };
+            session.submit(submission()).await.unwrap();
+            journal.set(obstacle);
+            for _ in 0..60 {
+                if let Err(AskError::Refused(refused)) = session.submit(submission()).await {
+                    assert!(!matches!(refused, Refusal::Quarantined(_)), "{refused}");
+                }
+                advance_time(Duration::from_secs(1)).await;
+            }
+        }
+    });
+    join_all(sessions).await;
+    (system, journal)
+}
+
+async fn all_finish(system: &TestSystem) {
+    for number in 0..SESSIONS {
+        let session = system.session(&format!("s{number:02}")).unwrap();
+        session.wait_for("query.finished").await.unwrap();
+        assert_eq!(counts(&session, ["supervisor.restarted"]).await, [0]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn full_disk_never_counts_toward_quarantine_and_all_go_on_soon_after() {
+    for obstacle in [Obstacle::Full, Obstacle::NearlyFull(5_000)] {
+        let (system, journal) = retried_for_a_minute(obstacle).await;
+        if obstacle == Obstacle::Full {
+            advance_time(HOUR / 6).await;
+        }
+        journal.set(Obstacle::None);
+        let all = tokio::time::timeout(Duration::from_secs(10), all_finish(&system));
+        all.await.expect("some are still resting after ten seconds");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_of_clients_do_not_hasten_quarantine() {
+    let obstacle = Obstacle::RefusedLarge(5_000);
+    let (system, journal) = retried_for_a_minute(obstacle).await;
+    journal.set(Obstacle::None);
+    all_finish(&system).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn first_accepted_append_wakes_all_that_rest() {
+    let (system, journal) = retried_for_a_minute(Obstacle::RefusedAppends).await;
+    journal.set(Obstacle::None);
+    let other = system.session("other").unwrap();
+    other.submit(Submission::new("and?")).await.unwrap();
+    let all = tokio::time::timeout(Duration::from_secs(2), all_finish(&system));
+    all.await.expect("some are still resting after two seconds");
 }
 
 #[tokio::test(start_paused = true)]

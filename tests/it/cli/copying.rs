@@ -129,3 +129,17 @@ async fn copy_that_is_killed_goes_on_and_equals_its_source() {
     assert_eq!(copy(&place, source, back)["written"], 0);
     assert_eq!(Postgres::verify(&settings).await.unwrap(), []);
 }
+
+#[test]
+fn journal_in_use_is_not_copied() {
+    let place = Workspace::new(&[]);
+    let (used, free) = (place.path("used"), place.path("free"));
+    let _journal = Sqlite::open(&used, Box::new(|why| panic!("{why}"))).unwrap();
+    drop(Sqlite::open(&free, Box::new(|why| panic!("{why}"))).unwrap());
+    for line in ["journal copy used free", "journal copy free used"] {
+        let out = place.oracle(line).command().output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        let names = format!("`used` is open in process {}", std::process::id());
+        assert!(!out.status.success() && said.contains(&names), "{said}");
+    }
+}

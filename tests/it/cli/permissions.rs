@@ -9,6 +9,9 @@ use std::{
         process::CommandExt,
     },
     path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
 };
 
 use tempfile::TempDir;
@@ -190,4 +193,42 @@ fn unreadable_project_files_are_skipped_and_counted() {
         assert!(transcript.contains(part), "{part}: {transcript}");
     }
     assert!(!transcript.contains("src/secret.rs"), "{transcript}");
+}
+
+/// As a program of an MCP server could.
+#[cfg(target_os = "linux")]
+#[test]
+fn programs_of_the_same_user_cannot_read_its_environment() {
+    let locked = Locked::new(&[], &[]);
+    let as_user = |mut command: Command| {
+        if locked.by_root() {
+            command.uid(STRANGER).gid(STRANGER);
+        }
+        command
+    };
+    let environ = |process: u32| {
+        let mut read = Command::new("cat");
+        read.arg(format!("/proc/{process}/environ"));
+        as_user(read).output().unwrap().status.success()
+    };
+    // Each waits for the end of its input.
+    for (program, is_readable) in [("cat", true), ("oracle", false)] {
+        let mut command = match program {
+            "oracle" => Command::new(locked.bin.path().join("oracle")),
+            other => Command::new(other),
+        };
+        if program == "oracle" {
+            command.args(["dev", "signal"]);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut child = as_user(command).spawn().unwrap();
+        let reached = (0..1_000).any(|_| {
+            thread::sleep(Duration::from_millis(5));
+            environ(child.id()) == is_readable
+        });
+        assert_eq!(child.try_wait().unwrap(), None, "{program} runs");
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(reached, "{program}");
+    }
 }

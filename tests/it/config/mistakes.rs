@@ -103,6 +103,12 @@ fn each_problem_is_one_line() {
              written provider/model, such as ollama/qwen3",
         ),
         (
+            "a server's name with the separator of tools",
+            "[[mcp]]\nname = 'a__b'\ncommand = 'x'",
+            "oracle.toml:2: `mcp.name` is `'a__b'`, expected 1 to 32 letters, digits, `-` and `_`, \
+             but no `__`, which separates it from the names of tools",
+        ),
+        (
             "too many shards",
             "[supervisor]\nshards = 65",
             "oracle.toml:2: `supervisor.shards` is `65`, expected a whole number from 1 to 64",

@@ -535,7 +535,16 @@ async fn proxied_requests_without_keys_are_refused() {
     let open = TestServer::start(greeter()).await.unwrap();
     let guarded = TestServer::guarded(greeter(), ring(folder.path()), |_| ());
     let guarded = guarded.await.unwrap();
-    for header in ["forwarded", "x-forwarded-for", "x-real-ip"] {
+    for header in [
+        "forwarded",
+        "x-forwarded-for",
+        "X-Forwarded-Proto",
+        "x-forwarded-host",
+        "x-real-ip",
+        "Via",
+        "cf-connecting-ip",
+        "true-client-ip",
+    ] {
         let ask = |server: &TestServer| {
             let request = client().get(server.url(ROUTE)).bearer_auth(&good);
             request.header(header, "192.0.2.7").send()

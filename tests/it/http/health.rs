@@ -282,6 +282,28 @@ mod without_sockets {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn server_that_answers_is_ready_though_a_circuit_is_open() {
+        let fault = Fault::retryable("server_error", "it does not work");
+        let script = Scripted::new().reply(DONE).fault(fault);
+        let oracle = TestOracle::new(script).settings(|settings| {
+            settings.gateway.breaker.failures = 1;
+            settings.gateway.breaker.cool_down = Duration::from_secs(600);
+        });
+        let oracle = oracle.policy(|policy| policy.retry.attempts = 1);
+        let system = oracle.start().await.unwrap();
+        let (routes, _) = router(host(&system));
+        for reason in [None, Some("server_error")] {
+            let answer = system.session("s").unwrap().ask("hello").await.unwrap();
+            assert_eq!(answer.outcome.reason(), reason);
+        }
+        let (status, body) = readiness(&routes).await;
+        assert_eq!(body["providers"]["scripted"]["state"], "unavailable");
+        assert_eq!(status, 200, "{body}");
+        advance_time(Duration::from_secs(30)).await;
+        assert_eq!(readiness(&routes).await.0, 503);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn cooled_down_circuit_is_ready_without_a_call() {
         let fault = || Fault::retryable("server_error", "it does not work");
         let oracle = TestOracle::new(Scripted::new().fault(fault())).settings(|settings| {

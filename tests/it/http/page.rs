@@ -79,6 +79,9 @@ async fn page_and_its_files_are_served_with_a_strict_policy() {
         assert_eq!(headers["x-content-type-options"], "nosniff", "{path}");
         assert_eq!(headers["referrer-policy"], "no-referrer", "{path}");
         assert_eq!(headers["cache-control"], "no-cache", "{path}");
+        for policy in ["cross-origin-opener-policy", "cross-origin-resource-policy"] {
+            assert_eq!(headers[policy], "same-origin", "{path}");
+        }
         let policy = headers["content-security-policy"].to_str().unwrap();
         assert!(
             policy.starts_with("default-src 'none'; script-src 'self'; "),

@@ -7,7 +7,7 @@ use oracle_agent::{
     access::{Budgets, Limits},
     actor::AskError,
     http::{Host, HostParts, Problem, Settings},
-    journal::{Journal, Memory},
+    journal::{Journal, Memory, Only, Sqlite},
     llm::Scripted,
     model::{
         BusyPolicy, ProfileName, QueryId, SessionKey, SessionName, Submission, TenantId,
@@ -384,4 +384,68 @@ async fn spent_budget_of_a_key_is_a_429_until_it_is_renewed() {
     }
     let answer = chat().bearer_auth(&other).send().await.unwrap();
     assert_eq!(answer.status(), 200, "the budget is the key's");
+}
+
+const LARGE: usize = 200_000;
+
+#[tokio::test(start_paused = true)]
+async fn large_idle_sessions_leave_memory_and_still_answer() {
+    const MOST: usize = 8 << 20;
+    let script = (0..200).fold(Scripted::new(), |script, _| script.reply("Hello."));
+    let oracle = TestOracle::new(script).settings(|settings| settings.max_live_bytes = MOST);
+    let system = oracle.start().await.unwrap();
+    let host = Host::new(HostParts {
+        keys: Arc::default(),
+        oracle: system.oracle().clone(),
+        journal: system.journal(),
+        settings: Settings::default(),
+    });
+    let mut largest = 0;
+    for text in ["x ".repeat(LARGE / 2), "and now?".into()] {
+        for number in 0..100 {
+            let key = key(&format!("s{number}"));
+            let place = host.reserve_message(&key).await.unwrap();
+            let session = system.oracle().session_by_key(key);
+            let answer = session.answer(Submission::new(text.as_str())).await;
+            assert_eq!(answer.unwrap().text, "Hello.");
+            place.keep();
+            largest = largest.max(system.oracle().tenants().live_bytes());
+        }
+    }
+    let bound = LARGE..MOST + 4 * LARGE;
+    assert!(bound.contains(&largest), "{largest} bytes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stored_bytes_are_limited_across_restarts_until_sessions_are_deleted() {
+    let directory = tempfile::tempdir().unwrap();
+    let limits = only(|limits| limits.stored_bytes = Some(100_000));
+    for start in 0..3 {
+        let journal = Sqlite::open(directory.path(), Box::new(|_| {})).unwrap();
+        let script = Scripted::new().reply("Hello.").reply("Again.");
+        let oracle = TestOracle::new(script).journal(Arc::new(journal));
+        let server = server(oracle, limits).await;
+        let (host, oracle) = (server.host(), server.oracle());
+        let session = oracle.session_by_key(key("one"));
+        if start == 0 {
+            host.reserve_message(&key("one")).await.unwrap().keep();
+            let question = "x ".repeat(LARGE / 2);
+            session.answer(Submission::new(question)).await.unwrap();
+        } else {
+            for refused in [
+                host.reserve_message(&key("one")).await,
+                host.reserve_session(&key("two")).await,
+            ] {
+                let refused = code(&refused.unwrap_err());
+                assert_eq!(refused, (429, "too_much_stored".into()), "start {start}");
+            }
+        }
+        if start == 2 {
+            oracle.delete(&key("one"), Only::WhenIdle).await.unwrap();
+            // What was counted before the deletion is valid for a second.
+            tokio::time::sleep(Duration::from_millis(1_100)).await;
+            host.reserve_message(&key("two")).await.unwrap().release();
+        }
+        server.shut_down().await;
+    }
 }

@@ -36,6 +36,10 @@ while IFS= read -r line; do
         *'"name":"odd"'*)
             printf '\357\273\277{"result":{"content":[{"type":"text","type":null,"text":"cut \\ud83d"}],"structuredContent":{"mean":NaN}},"jsonrpc":"2.0","id":%s,"id":null}\n' "$id"
             ;;
+        *'"name":"many"'*)
+            objects=$(yes '{"":0},' | head -n 500000 | tr -d '\n')
+            result "$id" "{\"content\":[],\"structuredContent\":{\"x\":[${objects}0]}}"
+            ;;
         *'"name":"broken"'*) result "$id" '{"content":[{"type":"text","text":"cut' ;;
         *'"name":"nonsense"'*) result "$id" '5' ;;
         *'"name":"huge"'*)

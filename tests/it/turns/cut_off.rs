@@ -161,6 +161,28 @@ fn failed_call_counts_input_only_if_the_model_may_have_read_it() {
 }
 
 #[test]
+fn pauses_in_an_outage_grow_up_to_its_patience() {
+    let mut policy = policy();
+    policy.retry.outage = std::time::Duration::from_secs(60);
+    let mut play = Play::asked(policy);
+    let mut pauses = Vec::new();
+    while play.end().is_none() {
+        play.fails(Fault::unavailable("connect", "nobody is there"));
+        if let Some(Fact::Llm(LlmFact::Retried(retried))) = play.log.last().map(|last| &last.fact) {
+            pauses.push(retried.not_before.since(play.now().at).as_millis());
+            let token = play.token();
+            play.report(Report::RetryDue { token });
+        }
+    }
+    assert_eq!(pauses[..6], [250, 500, 1_000, 2_000, 4_000, 4_000]);
+    assert_eq!(
+        pauses.last(),
+        Some(&500),
+        "no longer than the patience that is left"
+    );
+}
+
+#[test]
 fn outage_uses_patience_instead_of_attempts() {
     let mut policy = policy();
     policy.retry.attempts = 1;

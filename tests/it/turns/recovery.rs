@@ -1,9 +1,12 @@
 //! Recovery: what a restarted session owes, and the limit of restarts.
 
+use std::time::Duration;
+
 use oracle_agent::{
     kernel::{CallToken, Command, DecisionContext, Effect, Refusal, Report, Session},
     model::{
-        Attempt, Fault, Outcome, QueryId, Reply, Role, Submission, ToolStatus, Turn, Usage,
+        Attempt, Fault, FaultClass, Outcome, QueryId, Reply, Role, Submission, Timestamp,
+        ToolStatus, Turn, Usage,
         record::{ApprovalVerdict, ChildEnd, RestartCause},
     },
 };
@@ -476,4 +479,30 @@ fn foreign_signals_are_data_in_the_transcript() {
         );
     }
     assert_eq!(play.end(), None, "and never obeyed");
+}
+
+#[test]
+fn back_off_lasts_no_longer_when_the_clock_was_set_back() {
+    let hint = Fault {
+        class: FaultClass::Overloaded {
+            after_ms: Some(6_000),
+        },
+        ..Fault::retryable("http_529", "busy")
+    };
+    let mut play = Play::asked(policy());
+    play.fails(hint);
+    let failed = play.now().at;
+    for (name, after_ms, left_ms) in [
+        ("the clock went on", 2_000, 4_000),
+        ("it is over", 86_400_000, 0),
+        ("set back a little", -1_000, 6_000),
+        ("set back by an hour", -3_600_000, 6_000),
+    ] {
+        let now = Timestamp::from_millis(failed.as_millis() + after_ms);
+        let owed = play.session.resume(DecisionContext::at(now));
+        let [Effect::RetryAt { at, .. }] = owed.effects[..] else {
+            panic!("{name}: {:?}", owed.effects);
+        };
+        assert_eq!(at.since(now), Duration::from_millis(left_ms), "{name}");
+    }
 }

@@ -14,7 +14,7 @@ impl Line {
         for call in 1..=calls {
             let name = format!("{tenant}{sid}.{call}");
             let tenant = TenantId::new(tenant).unwrap();
-            self.queue.push(&tenant, Sid(sid), self.next, name);
+            self.queue.push(self.next, (tenant, Sid(sid)), name, false);
             self.next += 1;
         }
     }
@@ -119,4 +119,17 @@ fn take_if_drains_the_queue() {
     assert_eq!((line.queue.len(), line.queue.front()), (0, None));
     line.push("a", 1, 1);
     assert_eq!(line.rest(), ["a1.1"]);
+}
+
+#[test]
+fn values_set_aside_come_last_in_order_of_arrival() {
+    let mut line = Line::of(&[("a", 1, 2), ("b", 2, 1), ("c", 3, 1)]);
+    line.queue.set_aside(|value| value.starts_with('b'));
+    line.queue.set_aside(|value| value.starts_with('a'));
+    assert_eq!(line.queue.remove(0).as_deref(), Some("a1.1"));
+    line.push("d", 4, 1);
+    assert_eq!(line.rest().join(" "), "b2.1 c3.1 d4.1 a1.2");
+    line.push("a", 1, 1);
+    line.queue.set_aside(|_| true);
+    assert_eq!((line.queue.is_empty(), line.queue.len()), (true, 1));
 }

@@ -245,6 +245,21 @@ fn refusals_count_only_after_successful_appends() {
     let ledger = Ledger::default();
     let mut start = Start::new(Opening::default(), Activation::OnDemand, &ledger);
     let appends = [0, 0, 1, 1, 4, 4, 5];
-    let counted = appends.map(|appends| start.refused(appends));
+    let counted = appends.map(|appends| {
+        start.refused(appends, false, 0);
+        start.refusals
+    });
     assert_eq!(counted, [0, 0, 1, 1, 2, 2, 3]);
+}
+
+#[test]
+fn full_disk_or_early_restart_counts_no_refusal() {
+    let ledger = Ledger::default();
+    let mut start = Start::new(Opening::default(), Activation::OnDemand, &ledger);
+    start.due = 100;
+    assert!(!start.refused(1, true, 100), "full");
+    assert!(!start.refused(2, false, 99), "before its time");
+    assert!(!start.in_outage, "others are accepted");
+    assert!(start.refused(3, false, 100), "its time has come meanwhile");
+    assert!(!start.refused(3, false, 101) && start.in_outage);
 }

@@ -18,5 +18,7 @@ c AS (
     SELECT payer, day, tokens, nano_usd FROM unnest($9::int8[], $10::text[], $11::int8[],
         $12::int8[], $13::int8[]) AS c (sid, payer, day, tokens, nano_usd)
     JOIN l USING (sid)
+    UNION ALL
+    SELECT 'stored/' || tenant, 0, sum(octet_length(body) + 1024), 0 FROM r GROUP BY tenant
 )
 SELECT sid FROM l

@@ -96,3 +96,51 @@ async fn frozen_database_makes_no_node_look_dead() {
         say(node, by, "goes on").await;
     }
 }
+
+/// The commits of an append, or of what confirms it, that wait for the standby.
+const WAITING: &str = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'
+    AND (query LIKE '%INSERT INTO record%' OR query LIKE '%pg_logical_emit_message%')";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn append_in_doubt_is_acknowledged_only_when_the_synchronous_standby_has_it() {
+    let Some(cluster) = own_cluster() else { return };
+    let settings = cluster.fresh().await.unwrap();
+    // Heartbeats wait for the standby too.
+    let lease = Duration::from_secs(60);
+    let timing = Timing { lease, ..TIMING };
+    let journal = Postgres::open_timed(&settings, timing).await.unwrap();
+    let mut by = journal.claim(key("a")).await.unwrap();
+    let mut standby = cluster.standby().unwrap();
+    for sql in [
+        "ALTER SYSTEM SET synchronous_standby_names = '*'",
+        "SELECT pg_reload_conf()",
+    ] {
+        Postgres::execute(&settings, sql).await.unwrap();
+    }
+    by = say(&journal, by, "both").await;
+    // A number for the one that waits; 0 for none.
+    let sql = format!("SELECT coalesce(max(pid::int8 << 16 | length(query)), 0) {WAITING}");
+    let waiting = async || Postgres::count(&settings, &sql).await.unwrap();
+    for end in ["pg_terminate_backend", "pg_cancel_backend"] {
+        standby.stop().unwrap();
+        let mut appending = JoinSet::new();
+        let (journal, append) = (journal.clone(), one(by, end, SessionStatus::Idle));
+        let append = appending.spawn(async move { journal.append(append).await });
+        let mut first = 0;
+        while first == 0 {
+            sleep(Duration::from_millis(20)).await;
+            first = waiting().await;
+        }
+        let end_it = format!("SELECT {end}(pid) {WAITING}");
+        Postgres::execute(&settings, &end_it).await.unwrap();
+        // Either it is answered now, or another commit waits.
+        while !append.is_finished() && [0, first].contains(&waiting().await) {
+            sleep(Duration::from_millis(20)).await;
+        }
+        assert!(!append.is_finished(), "{end}: the standby does not have it");
+        standby.restart().unwrap();
+        by.last = appending.join_next().await.unwrap().unwrap().unwrap();
+    }
+    let said = ["both", "pg_terminate_backend", "pg_cancel_backend"];
+    assert_eq!(texts(&journal, by.sid).await, said);
+}

@@ -166,3 +166,41 @@ async fn node_that_was_declared_dead_registers_anew_and_loses_its_sessions() {
     assert!(is_fenced(&mine, by).await);
     until(2, async || mine.others().len() + other.others().len()).await;
 }
+
+#[tokio::test]
+async fn clock_of_the_database_decides_on_nobodys_death() {
+    let settings = cluster!().fresh().await.unwrap();
+    let nodes = [
+        node(&settings, "http://mine").await,
+        node(&settings, "http://other").await,
+    ];
+    let ids = nodes.each_ref().map(|node| node.inner.node.id());
+    // A node whose heartbeats look a day old, and one that died before the clock was set back.
+    let sql = format!(
+        "CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql
+            AS $$ BEGIN NEW.beat := NEW.beat - interval '1 day'; RETURN NEW; END $$;
+        CREATE TRIGGER late BEFORE UPDATE ON node FOR EACH ROW WHEN (NEW.id = {})
+            EXECUTE FUNCTION late();
+        INSERT INTO node (id, beat) VALUES (7, clock_timestamp() + interval '1 day')",
+        ids[0]
+    );
+    Postgres::execute(&settings, &sql).await.unwrap();
+    let dead = "SELECT count(*) FROM node WHERE id = 7 AND is_dead";
+    until(1, async || Postgres::count(&settings, dead).await.unwrap()).await;
+    sleep(TIMING.lease * 2).await;
+    assert_eq!(nodes.each_ref().map(|node| node.inner.node.id()), ids);
+    assert_eq!(
+        nodes.each_ref().map(|node| node.inner.node.losses()),
+        [0, 0]
+    );
+}
+
+#[tokio::test]
+async fn node_says_that_another_one_has_its_url() {
+    let settings = cluster!().fresh().await.unwrap();
+    let first = node(&settings, "http://same").await;
+    assert!(!first.inner.node.has_twin());
+    let _second = node(&settings, "http://same").await;
+    until(true, async || first.inner.node.has_twin()).await;
+    assert_eq!(*first.others(), []);
+}

@@ -68,6 +68,30 @@ async fn migration_is_repeatable_and_concurrent() {
 }
 
 #[tokio::test]
+async fn older_layout_is_opened_after_its_migration() {
+    let settings = cluster!().fresh().await.unwrap();
+    Postgres::open(&settings).await.unwrap().close().await;
+    let sql = "DROP TABLE gone; UPDATE layout SET number = 1";
+    Postgres::execute(&settings, sql).await.unwrap();
+    let said = refused(&settings).await;
+    assert!(said.contains("old layout 1"), "{said}");
+    assert_eq!(Postgres::migrate(&settings).await.unwrap(), (1, 2));
+    Postgres::open(&settings).await.unwrap().close().await;
+}
+
+#[tokio::test]
+async fn strings_mean_the_same_whatever_the_url_prefers() {
+    let cluster = cluster!();
+    let url = format!(
+        "{}%20-cstandard_conforming_strings%3Doff",
+        cluster.schema().await.unwrap()
+    );
+    let settings = Settings::new(url);
+    let sql = "SELECT (current_setting('standard_conforming_strings') = 'on')::int::int8";
+    assert_eq!(Postgres::count(&settings, sql).await.unwrap(), 1);
+}
+
+#[tokio::test]
 async fn nodes_that_start_together_create_one_journal() {
     let settings = cluster!().fresh().await.unwrap();
     let opened = join_all((0..4).map(|_| Postgres::open(&settings))).await;

@@ -1,5 +1,8 @@
 //! Deletion leaves nothing of a session in any file.
 
+use std::sync::atomic::AtomicUsize;
+
+use futures_util::FutureExt as _;
 use rusqlite::Connection;
 
 use super::*;
@@ -163,4 +166,140 @@ async fn a_session_with_a_damaged_record_can_be_deleted() {
     journal.delete(sid, Only::Always).await.unwrap();
     assert_eq!(traces(&directory, "secret"), [""; 0]);
     assert_eq!(journal.inspect().verify(), Ok(vec![]));
+}
+
+const MANY: usize = 3_000;
+
+/// Counts transactions, and holds up those beyond a number.
+struct Gate {
+    seen: AtomicUsize,
+    allowed: AtomicUsize,
+}
+
+impl Gate {
+    const fn open() -> Self {
+        let (seen, allowed) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
+        Self { seen, allowed }
+    }
+
+    fn pass(&self) {
+        let number = self.seen.fetch_add(1, Ordering::SeqCst) + 1;
+        for _ in 0..6_000 {
+            if number <= self.allowed.load(Ordering::SeqCst) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Lets so many transactions pass from now on.
+    fn allow(&self, number: usize) {
+        let number = self.seen.load(Ordering::SeqCst).saturating_add(number);
+        self.allowed.store(number, Ordering::SeqCst);
+    }
+
+    async fn holds_up_one(&self) {
+        while self.seen.load(Ordering::SeqCst) <= self.allowed.load(Ordering::SeqCst) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+/// A journal with a session of many records, whose transactions end by `commit`.
+async fn long(
+    directory: &Path,
+    commit: fn(&mut Store<'_>) -> rusqlite::Result<()>,
+) -> (Sqlite, Known) {
+    let tuning = Tuning {
+        commit,
+        ..Tuning::default()
+    };
+    let journal = Sqlite::open_tuned(directory, Box::new(|why| panic!("{why}")), tuning).unwrap();
+    for (name, many) in [("other", 1), ("secret", MANY)] {
+        let by = journal.claim(key(name)).await.unwrap();
+        let append = Append {
+            records: vec![steering(&format!("zanzibar{name}")); many],
+            ..one(by, "")
+        };
+        journal.append(append).await.unwrap();
+    }
+    let secret = journal.find(key("secret")).await.unwrap().unwrap();
+    (journal, secret)
+}
+
+async fn is_gone(journal: &Sqlite, sid: Sid) {
+    assert_eq!(journal.find(key("secret")).await, Ok(None));
+    assert_eq!(texts(journal, sid).await, Err(Error::Unknown { sid }));
+    let snapshot = journal.snapshot(sid).await;
+    assert_eq!(snapshot, Err(Error::Unknown { sid }));
+    let found = journal.search(TenantId::local(), "zanzibarsecret".into(), 9);
+    assert_eq!(found.await.unwrap(), []);
+    assert_eq!(journal.inspect().verify(), Ok(vec![]));
+}
+
+fn records(journal: &Sqlite) -> usize {
+    usize::try_from(journal.inspect().stats().unwrap().records).unwrap()
+}
+
+#[tokio::test]
+async fn appends_of_others_go_between_the_slices_of_a_deletion() {
+    static GATE: Gate = Gate::open();
+    let fresh = Fresh::new();
+    let commit = |store: &mut Store<'_>| {
+        GATE.pass();
+        store.commit()
+    };
+    let (journal, secret) = long(&fresh.directory(), commit).await;
+    let by = journal.claim(key("other")).await.unwrap();
+    let before = GATE.seen.load(Ordering::SeqCst);
+    // The deletion itself, but no slice.
+    GATE.allow(1);
+    let mut deletion = journal.delete(secret.sid, Only::Always);
+    assert!((&mut deletion).now_or_never().is_none());
+    GATE.holds_up_one().await;
+    is_gone(&journal, secret.sid).await;
+    let mut append = journal.append(one(by, "meanwhile"));
+    assert!((&mut append).now_or_never().is_none());
+    // The slice that is held up, and one transaction more.
+    GATE.allow(1);
+    assert_eq!(append.await, Ok(Seq(2)));
+    assert!((&mut deletion).now_or_never().is_none());
+    is_gone(&journal, secret.sid).await;
+    GATE.allow(usize::MAX);
+    assert_eq!(deletion.await, Ok(vec![secret]));
+    let transactions = GATE.seen.load(Ordering::SeqCst) - before;
+    assert!(transactions > MANY / 256, "{transactions}");
+    assert_eq!(records(&journal), 2);
+    assert_eq!(journal.inspect().verify(), Ok(vec![]));
+}
+
+#[tokio::test]
+async fn deletion_cut_off_between_slices_is_continued_at_open() {
+    static GATE: Gate = Gate::open();
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let commit = |store: &mut Store<'_>| {
+        GATE.pass();
+        store.commit()
+    };
+    let (journal, secret) = long(&directory, commit).await;
+    GATE.allow(4);
+    let mut deletion = journal.delete(secret.sid, Only::Always);
+    assert!((&mut deletion).now_or_never().is_none());
+    GATE.holds_up_one().await;
+    is_gone(&journal, secret.sid).await;
+    assert!((2..MANY).contains(&records(&journal)));
+    let crashed = fresh.crashed(&directory);
+    assert!(!traces(&crashed, "zanzibarsecret").is_empty());
+    GATE.allow(usize::MAX);
+    assert!(deletion.await.is_ok());
+    let again = open(&crashed);
+    for _ in 0..6_000 {
+        is_gone(&again, secret.sid).await;
+        if records(&again) == 1 && traces(&crashed, "zanzibarsecret").is_empty() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the rest is not erased");
 }

@@ -65,6 +65,21 @@ async fn journal_files_are_private_in_a_shared_directory() {
     }
 }
 
+#[tokio::test]
+async fn directory_that_others_can_write_is_refused() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    fs::create_dir(&directory).unwrap();
+    for open in [0o775, 0o757, 0o1777] {
+        fs::set_permissions(&directory, fs::Permissions::from_mode(open)).unwrap();
+        let refused = Sqlite::open(&directory, Box::new(|_| {})).unwrap_err();
+        assert!(matches!(refused, OpenError::Shared(_)), "{refused}");
+        let mend = format!("`chmod go-w '{}'`", directory.display());
+        assert!(refused.to_string().ends_with(&mend), "{refused}");
+        assert!(files(&directory).is_empty());
+    }
+}
+
 /// The database and its log. Reading recreates the log's index, which is no part of the journal.
 fn journal_files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files = files(directory);
@@ -150,6 +165,37 @@ fn journal_of_the_same_layout_gets_the_indexes_that_it_lacks() {
     drop(open(&directory));
     let connection = Connection::open(&path).unwrap();
     connection.execute_batch(drop_index).unwrap();
+}
+
+#[tokio::test]
+async fn stored_bytes_are_counted_once_for_an_older_journal() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let stored = async |journal: &Sqlite| {
+        let usage = journal.usage(Payer::Stored(TenantId::local()), Day(0));
+        usage
+            .await
+            .unwrap()
+            .iter()
+            .map(|usage| usage.tokens)
+            .sum::<i64>()
+    };
+    let journal = open(&directory);
+    let claim = journal.claim(key("a")).await.unwrap();
+    let claim = say(&journal, claim, &["one", "two", "three"]).await;
+    let counted = stored(&journal).await;
+    assert!(counted > 3 * 1_024, "{counted}");
+    drop(journal);
+    let path = directory.join("journal.db");
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch("DELETE FROM usage").unwrap();
+    connection.close().unwrap();
+    for _ in 0..2 {
+        assert_eq!(stored(&open(&directory)).await, counted);
+    }
+    let journal = open(&directory);
+    journal.delete(claim.sid, Only::Always).await.unwrap();
+    assert_eq!(stored(&journal).await, 0);
 }
 
 #[test]
@@ -275,4 +321,48 @@ async fn inspection_needs_no_lease_and_changes_nothing() {
             "{name}"
         );
     }
+}
+
+#[tokio::test]
+async fn copy_without_its_log_is_told_from_a_whole_one() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let journal = open(&directory);
+    let by = journal.claim(key("a")).await.unwrap();
+    say(&journal, by, &["one"]).await;
+    let verified = |directory: &Path| {
+        let problems = Inspection::open(directory).unwrap().verify().unwrap();
+        problems.into_iter().map(|it| it.what).collect::<Vec<_>>()
+    };
+    let copied_alone = || {
+        let copy = fresh.directory();
+        fs::create_dir(&copy).unwrap();
+        fs::copy(directory.join("journal.db"), copy.join("journal.db")).unwrap();
+        copy
+    };
+    let alone = copied_alone();
+    // Also again, after the first reader has left an empty log.
+    for _ in 0..2 {
+        let found = verified(&alone);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].contains("may lack the latest records"),
+            "{found:?}"
+        );
+    }
+    let backup = fresh.directory();
+    fs::create_dir(&backup).unwrap();
+    let file = backup.join("journal.db");
+    let connection = Connection::open(directory.join("journal.db")).unwrap();
+    let file = file.to_str().unwrap();
+    connection.execute("VACUUM INTO ?1", [file]).unwrap();
+    drop(connection);
+    for whole in [&directory, &fresh.crashed(&directory), &backup] {
+        assert_eq!(verified(whole), [""; 0], "{whole:?}");
+    }
+    drop(journal);
+    assert_eq!(verified(&copied_alone()), [""; 0], "closed");
+    // A copy that is opened is a journal of its own.
+    drop(open(&alone));
+    assert_eq!(verified(&alone), [""; 0]);
 }

@@ -75,6 +75,20 @@ fn thinking_is_not_part_of_the_reply() {
             "Done.",
         ),
         (
+            "in details",
+            &format!(
+                "<details type=\"reasoning\" done=\"true\">\n> hm {THOUGHT}\n</details>\nDone. {BLOCK}"
+            ),
+            need("a good reason"),
+            "Done.",
+        ),
+        (
+            "other details",
+            &format!("It is.\n<details><summary>a</summary>\nb\n</details>\nDone. {BLOCK}"),
+            need("a good reason"),
+            "It is.\n<details><summary>a</summary>\nb\n</details>\nDone.",
+        ),
+        (
             "in triangles",
             "◁think▷hm — ◁ ▷◁/think▷Done.",
             Is::Nothing,

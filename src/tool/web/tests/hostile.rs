@@ -78,6 +78,11 @@ fn hostile_pages_are_bounded() {
             10,
         ),
         (
+            "attributes without end",
+            format!("<p {}>end", distinct("a", " ", 150_000)),
+            10,
+        ),
+        (
             "deep indents",
             "<ul><li>".repeat(100) + &of("x<br>", SMALL),
             400_000,
@@ -134,6 +139,23 @@ fn hostile_pages_are_bounded() {
     ] {
         let page = converted(&html);
         assert!(page.text.len() <= most, "{name}: {}", page.text.len());
+    }
+}
+
+#[test]
+fn only_a_long_tag_is_left_out_of_a_page() {
+    let long = "<x ".repeat(10_000);
+    for (html, text) in [
+        (format!("a <b {long}>b</b> <code>c</code>"), "a b `c`"),
+        (
+            format!("a <b title='{long}'>b</b> <code>c</code>"),
+            "a b `c`",
+        ),
+        (format!("a <!-- > {long} --> <code>c</code>"), "a `c`"),
+        (format!("a <script>{long}</script> <code>c</code>"), "a `c`"),
+        (format!("a <title>{long}</title> <code>c</code>"), "a `c`"),
+    ] {
+        assert_eq!(converted(&html).text, text, "{}", &html[..20]);
     }
 }
 

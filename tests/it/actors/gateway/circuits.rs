@@ -1,10 +1,10 @@
-//! Circuit breakers: a failing model is not called, then probed once, then called again.
+//! Circuit breakers: queries that fail wait, others try for themselves, and a success is for all.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use oracle_agent::{
     actor::{CircuitState, ProviderState},
-    model::{Seq, SessionKey, SessionName},
+    model::{Seq, SessionKey, SessionName, Submission, TenantId},
     testkit::{TestOracle, TestSystem},
 };
 
@@ -118,30 +118,29 @@ async fn failing_model_opens_its_circuit_until_a_probe_succeeds() {
         CircuitState::Closed,
         "it can be connected to"
     );
-    assert_eq!(ask(&oracle, "d").await, "unavailable");
-    assert_eq!(backend.calls(), 3, "nothing was sent");
+    assert_eq!(ask(&oracle, "d").await, "server_error");
+    assert_eq!(backend.calls(), 4, "another query tries for itself");
 
     // The probe fails, so the cool-down doubles.
     advance_time(Duration::from_secs(10)).await;
     assert_eq!(ask(&oracle, "a").await, "server_error");
-    advance_time(Duration::from_secs(10)).await;
-    assert_eq!(ask(&oracle, "a").await, "unavailable");
-    assert_eq!(backend.calls(), 4);
+    assert_eq!(backend.calls(), 5);
 
-    // One probe at a time; a cancelled probe makes way for the next.
-    advance_time(Duration::from_secs(10)).await;
     backend.becomes(None);
     let session = oracle.session("p").unwrap();
     let taken_back = async {
-        while backend.calls() < 5 {
+        while backend.calls() < 6 {
             tokio::task::yield_now().await;
         }
         assert_eq!(state(&oracle).models[0].circuit, CircuitState::HalfOpen);
-        assert_eq!(ask(&oracle, "b").await, "unavailable");
         session.cancel(None).await.unwrap();
     };
     let (probe, ()) = tokio::join!(session.ask("how?"), taken_back);
     assert_eq!(probe.unwrap().outcome.name(), "cancelled");
+    assert!(matches!(
+        state(&oracle).models[0].circuit,
+        CircuitState::Open { .. }
+    ));
     let probe = oracle.session("q").unwrap();
     assert_eq!(end(&probe.ask("how?").await.unwrap()), answered("Fine."));
     assert_eq!(state(&oracle).models[0].circuit, CircuitState::Closed);
@@ -158,12 +157,7 @@ async fn failing_model_opens_its_circuit_until_a_probe_succeeds() {
 #[tokio::test(start_paused = true)]
 async fn callers_wait_out_an_open_circuit() {
     let backend = Moody::new("server_error");
-    let oracle = TestOracle::new(backend.clone()).settings(|settings| {
-        settings.gateway.breaker.failures = 3;
-    });
-    let oracle = oracle.start().await.unwrap();
-    assert_eq!(ask(&oracle, "first").await, "server_error");
-    assert_eq!(backend.calls(), 3);
+    let oracle = TestOracle::new(backend.clone()).start().await.unwrap();
     let outage = async {
         advance_time(Duration::from_secs(20)).await;
         backend.becomes(None);
@@ -180,10 +174,13 @@ async fn callers_wait_out_an_open_circuit() {
 async fn connection_failures_open_the_providers_circuit() {
     let backend = Moody::new("connect");
     let oracle = system(&backend).await;
-    // The first call fails three times within its patience; no probe is due before that ends.
-    assert_eq!(ask(&oracle, "a").await, "unavailable");
+    // Each query fails once within its patience; no probe is due before that ends.
+    let asked = ["a", "b", "c"].map(|name| ask(&oracle, name));
+    let ends = futures_util::future::join_all(asked).await;
+    assert_eq!(ends, ["unavailable"; 3]);
     assert_eq!(backend.calls(), 3);
     assert_eq!(ask(&oracle, "d").await, "unavailable");
+    assert_eq!(backend.calls(), 4);
     assert!(matches!(state(&oracle).circuit, CircuitState::Open { .. }));
     assert_eq!(
         log(&oracle, 2).await,
@@ -193,6 +190,130 @@ async fn connection_failures_open_the_providers_circuit() {
     backend.becomes(None);
     assert_eq!(ask(&oracle, "d").await, "answered");
     assert_eq!(state(&oracle).circuit, CircuitState::Closed);
+}
+
+/// Refuses the calls of some questions, and answers others after 60 ms. Clones share their state.
+#[derive(Clone, Default)]
+struct Partial {
+    refuses: Arc<Mutex<String>>,
+    calls: Arc<Mutex<Vec<String>>>,
+}
+
+const POISON: &str = "poison";
+const TAKES: Duration = Duration::from_millis(60);
+
+impl Backend for Partial {
+    fn provider(&self) -> &'static str {
+        "partial"
+    }
+
+    fn call(&self, request: Request) -> DeltaStream {
+        let who = question(&request);
+        let refused = who.contains(&*self.refuses.lock().unwrap());
+        self.calls.lock().unwrap().push(who);
+        let piece = async move {
+            if refused {
+                return Err(Fault::unavailable("overloaded", "status 529"));
+            }
+            advance_time(TAKES).await;
+            Ok(reply(&done("Fine.")))
+        };
+        stream::once(piece).boxed()
+    }
+}
+
+impl Partial {
+    fn refusing(what: &str) -> Self {
+        let backend = Self::default();
+        backend.refuse(what);
+        backend
+    }
+
+    fn refuse(&self, what: &str) {
+        what.clone_into(&mut self.refuses.lock().unwrap());
+    }
+
+    fn calls(&self) -> Vec<String> {
+        self.calls.lock().unwrap().clone()
+    }
+}
+
+/// The times of questions that are answered, each second for two minutes, while others never are.
+async fn beside(oracle: &TestSystem, poisoned: usize) -> Vec<Duration> {
+    let poisoned = (0..poisoned).map(|number| {
+        let session = oracle.session(&format!("poisoned-{number}")).unwrap();
+        async move { session.ask(POISON).await.unwrap() }
+    });
+    let healthy = ["default", "other"].into_iter().map(|tenant| async move {
+        let mut times = Vec::new();
+        for number in 0..120 {
+            let key = SessionKey {
+                tenant: TenantId::new(tenant).unwrap(),
+                name: SessionName::new(&format!("s{}", number % 3)).unwrap(),
+            };
+            let session = oracle.oracle().session_by_key(key);
+            let begin = Instant::now();
+            let answer = session.answer(Submission::new("how?")).await.unwrap();
+            assert_eq!(end(&answer), answered("Fine."));
+            times.push(begin.elapsed());
+            advance_time(Duration::from_secs(1)).await;
+        }
+        times
+    });
+    tokio::select! {
+        times = futures_util::future::join_all(healthy) => times.concat(),
+        ends = futures_util::future::join_all(poisoned) => unreachable!("{ends:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_query_cannot_open_the_circuit() {
+    let oracle = TestOracle::new(Partial::refusing(POISON));
+    let oracle = oracle.start().await.unwrap();
+    let times = beside(&oracle, 1).await;
+    assert!(times.iter().all(|time| *time < TAKES * 2), "{times:?}");
+    let key = SessionKey::local(SessionName::system());
+    let events = oracle.oracle().session_by_key(key).events(Seq(0)).await;
+    let events = events.unwrap_or_default();
+    let opened = events
+        .iter()
+        .filter(|event| event.kind == "llm.circuit_opened");
+    assert_eq!(opened.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn twenty_failing_queries_do_not_slow_others() {
+    let oracle = TestOracle::new(Partial::refusing(POISON));
+    let oracle = oracle.start().await.unwrap();
+    let times = beside(&oracle, 20).await;
+    assert!(times.iter().all(|time| *time < TAKES * 2), "{times:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_is_another_querys_call() {
+    let backend = Partial::refusing("");
+    let oracle = TestOracle::new(backend.clone()).settings(|settings| {
+        settings.gateway.breaker.cool_down = 2 * MINUTE;
+    });
+    let oracle = oracle.start().await.unwrap();
+    let failed = ["a", "b", "c"].map(|name| {
+        let session = oracle.session(name).unwrap();
+        async move { session.ask(&format!("{POISON} {name}")).await.unwrap() }
+    });
+    let others = async {
+        advance_time(Duration::from_secs(20)).await;
+        assert_eq!(backend.calls().len(), 3, "the cool-down is not over");
+        backend.refuse(POISON);
+        assert_eq!(ask(&oracle, "d").await, "answered");
+        assert_eq!(backend.calls()[3], "how?");
+        assert_eq!(state(&oracle).models[0].circuit, CircuitState::Closed);
+        backend.refuse("nobody");
+    };
+    let (ends, ()) = tokio::join!(futures_util::future::join_all(failed), others);
+    assert!(
+        ends.iter().all(|one| end(one) == answered("Fine.")),
+        "{ends:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

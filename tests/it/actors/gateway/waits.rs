@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use oracle_agent::{
     actor::SessionHandle,
     http::{Host, HostParts, Settings},
-    model::{Event, Seq, SessionKey, SessionName, Timestamp},
+    journal::{Journal, Memory},
+    model::{Event, Seq, SessionKey, SessionName, Submission, Timestamp},
     testkit::{TestOracle, TestSystem, router},
 };
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::actors::{answered, end};
+use crate::actors::{answered, counts, end};
 
 /// Fails with these faults, one a call, and then answers. Clones share their state.
 #[derive(Clone)]
@@ -163,8 +164,43 @@ async fn rate_limit_is_visible_until_lifted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn call_held_back_by_a_rate_limit_counts_nothing_after_a_crash() {
+    let oracle = || {
+        TestOracle::new(Stumbling::over([]))
+            .settings(|settings| settings.gateway.requests_per_minute = Some(1))
+    };
+    let journal: Arc<dyn Journal> = Arc::new(Memory::new());
+    let system = oracle()
+        .journal(Arc::clone(&journal))
+        .start()
+        .await
+        .unwrap();
+    let first = system.session("a").unwrap();
+    assert_eq!(end(&first.ask("how?").await.unwrap()), answered("Fine."));
+    let session = system.session("b").unwrap();
+    let begin = Instant::now();
+    session.submit(Submission::new("how?")).await.unwrap();
+    session.wait_for("llm.waiting").await.unwrap();
+    assert_eq!(
+        begin.elapsed(),
+        Duration::ZERO,
+        "it is recorded as the wait begins"
+    );
+    system.die().await;
+    let system = oracle().journal(journal).start().await.unwrap();
+    let session = system.session("b").unwrap();
+    session.wait_for("query.finished").await.unwrap();
+    assert_eq!(
+        counts(&session, ["turn.restarted", "llm.failed"]).await,
+        [1, 0]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn outage_is_visible_until_the_server_recovers() {
-    let oracle = TestOracle::new(Stumbling::over((0..6).map(|_| away())));
+    let oracle = TestOracle::new(Stumbling::over((0..6).map(|_| away()))).settings(|settings| {
+        settings.gateway.breaker.failures = 2;
+    });
     let oracle = oracle.start().await.unwrap();
     let seen = two_sessions(&oracle, Duration::from_secs(5)).await;
     let (system, back) = (of_system(&oracle).await, providers(&oracle).await);

@@ -94,7 +94,7 @@ fn call_runs_only_after_approval() {
     }
     let written = chat.written();
     assert!(
-        written.contains("  | # Cache\r\n  | \u{fffd}]0;title\u{fffd}\u{fffd}\r\n"),
+        written.contains("  | # Cache\r\n  | \u{fffd}]0;title\u{fffd}\\u202e\r\n"),
         "{written:?}"
     );
     assert_eq!(written.matches("please answer `y`, `n` or").count(), 1);

@@ -32,7 +32,7 @@ const ROWS: &[Row] = &[
         r#"{"$serde_json::private::RawValue":"{\"verb\":\"drain\"}"}"#,
         400,
         "invalid_value",
-        "verb",
+        "body",
     ),
     (
         "POST /api/sessions/s/messages",
@@ -48,7 +48,7 @@ const ROWS: &[Row] = &[
         r#"{"$serde_json::private::RawValue":"{\"text\":\"hello\"}"}"#,
         400,
         "invalid_value",
-        "$serde_json::private::RawValue",
+        "body",
     ),
     (
         "POST /api/sessions/s/messages",
@@ -72,7 +72,7 @@ const ROWS: &[Row] = &[
         r#"{"$serde_json::private::RawValue":"{\"model\":\"oracle\",\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}"}"#,
         400,
         "invalid_value",
-        "$serde_json::private::RawValue",
+        "body",
     ),
     (
         "POST /api/control",
@@ -729,4 +729,55 @@ async fn oversized_input_is_refused() {
         refusal(&answer.await),
         (413, "import_too_large", Some("import"))
     );
+}
+
+#[tokio::test]
+async fn body_of_too_many_values_is_refused_on_every_route() {
+    let api = Api::of(greeter()).await;
+    let many = format!("[{}0]", r#"{"":0},"#.repeat(100_000));
+    let chat = r#""model":"oracle","messages":[{"role":"user","content":"hello"}]"#;
+    let name = r#""name":"x""#;
+    let function =
+        format!(r#""type":"function","function":{{{name},"parameters":{{"x":{many}}}}}"#);
+    let schema =
+        format!(r#""type":"json_schema","json_schema":{{{name},"schema":{{"x":{many}}}}}"#);
+    let metadata = format!(r#""metadata":{{"x":{many}}}"#);
+    for (route, body) in [
+        ("POST /v1/chat/completions", format!("{chat},{metadata}")),
+        (
+            "POST /v1/chat/completions",
+            format!(r#"{chat},"tools":[{{{function}}}]"#),
+        ),
+        (
+            "POST /v1/chat/completions",
+            format!(r#"{chat},"response_format":{{{schema}}}"#),
+        ),
+        (
+            "POST /v1/responses",
+            format!(r#""model":"oracle","input":"hello",{metadata}"#),
+        ),
+        ("POST /v1/conversations", metadata),
+        (
+            "POST /api/sessions/s/messages",
+            format!(r#""text":"hello","x":{many}"#),
+        ),
+        ("POST /api/control", format!(r#""verb":"list","x":{many}"#)),
+        (
+            "POST /mcp",
+            format!(r#""jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":{many}}}"#),
+        ),
+    ] {
+        let headers = [JSON, "accept: application/json, text/event-stream"];
+        let answer = read(api.send(route, &headers, format!("{{{body}}}")).await).await;
+        assert_eq!(
+            refusal(&answer),
+            (400, "invalid_value", Some("body")),
+            "{route}"
+        );
+        let message = answer.1["error"]["message"].as_str().unwrap();
+        assert!(
+            message.contains("more than 65536 values: send less"),
+            "{route}: {message}"
+        );
+    }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use oracle_agent::{
-    actor::SessionFilter,
+    actor::{SessionFilter, SystemSettings},
     journal::{Journal, Memory},
     llm::ToolChoice,
     model::{AnswerFormat, TenantId},
@@ -506,4 +506,30 @@ async fn results_for_another_model_begin_a_query_of_that_model() {
     let second = served.post(&[], next).await;
     assert_eq!(second.answer(), "It rains at noon.");
     assert_ne!(second.session(), first.session());
+}
+
+#[tokio::test(start_paused = true)]
+async fn queries_that_wait_for_clients_are_bounded_by_bytes() {
+    let call = [("weather", json!({}))];
+    let script = Scripted::new().calls("Let me ask.", call);
+    let script = script.reply("It rains at noon.");
+    let few = |settings: &mut SystemSettings| settings.max_live_bytes = 1_300_000;
+    let served = Served::start(TestOracle::new(script).settings(few)).await;
+    let asked = |number: u8| {
+        let question = format!("{number} {}", "how is it? ".repeat(20_000));
+        with_tools(chat(&[&question]))
+    };
+    let first = served.post(&[], asked(1)).await.json();
+    let second = served.post(&[], asked(2)).await;
+    assert_eq!(second.json()["choices"][0]["finish_reason"], "tool_calls");
+    let (status, headers, _) = served.open(&[], asked(3)).await;
+    assert_eq!(
+        (status.as_u16(), headers.contains_key("retry-after")),
+        (503, true)
+    );
+    let message = &first["choices"][0]["message"];
+    let goes_on = served
+        .post(&[], returning(asked(1), message, &["rain"]))
+        .await;
+    assert_eq!(goes_on.answer(), "It rains at noon.");
 }
