@@ -528,10 +528,13 @@ impl Journal for Postgres {
                 self.inner.maybe_busy.lock().remove(sid.0.cast_signed());
             }
             settle(doubts, &*client).await?;
+            let pool = self.pool().clone();
             // What is left then, nodes erase in the background.
             let erasure = async move {
-                while since.elapsed() < INSIST
-                    && let Ok(true) = deletion::erase(&*client, Some(&family)).await
+                let (since, client) = (Instant::now(), take(&pool).await);
+                while let Ok(client) = &client
+                    && since.elapsed() < INSIST
+                    && let Ok(true) = deletion::erase(&**client, Some(&family)).await
                 {
                 }
                 Ok(())

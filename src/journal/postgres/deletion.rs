@@ -22,11 +22,6 @@ use crate::{
 /// Records that are erased at once.
 const SLICE: i64 = 500;
 
-/// Takes sessions out of what their tenant stores.
-const UNCOUNT: &str = "INSERT INTO charge (payer, day, tokens, nano_usd)
-    SELECT 'stored/' || tenant, 0, -sum(octet_length(body) + 1024), 0
-    FROM record JOIN session USING (sid) WHERE sid = ANY($1) GROUP BY tenant";
-
 /// Returns the sessions, and the numbers of all, also of those with unreadable names.
 pub(super) async fn delete(
     client: &mut Client,
@@ -49,8 +44,7 @@ pub(super) async fn delete(
     }
     // Snapshots follow their sessions.
     for sql in [
-        UNCOUNT,
-        "INSERT INTO gone SELECT unnest($1::int8[])",
+        "INSERT INTO gone SELECT sid, tenant FROM session WHERE sid = ANY($1)",
         "DELETE FROM session WHERE sid = ANY($1)",
     ] {
         transaction.execute(sql, &[&family]).await?;
@@ -59,11 +53,12 @@ pub(super) async fn delete(
     Ok((gone, family))
 }
 
-/// Erases a slice of one deleted session, among these if any are named. Returns whether there was one.
+/// Erases a slice of one deleted session, among these if any are named, and takes it out of what its
+/// tenant stores. Returns whether there was one.
 pub(super) async fn erase(client: &impl Run, among: Option<&[i64]>) -> Result<bool, Failed> {
     let sql = "
         WITH g AS (
-            SELECT sid FROM gone WHERE $1::int8[] IS NULL OR sid = ANY($1) LIMIT 1
+            SELECT sid, tenant FROM gone WHERE $1::int8[] IS NULL OR sid = ANY($1) LIMIT 1
             FOR UPDATE SKIP LOCKED
         ),
         r AS MATERIALIZED (
@@ -72,7 +67,14 @@ pub(super) async fn erase(client: &impl Run, among: Option<&[i64]>) -> Result<bo
         t AS MATERIALIZED (
             SELECT ctid FROM thread WHERE sid = (SELECT sid FROM g) LIMIT $2
         ),
-        dr AS (DELETE FROM record WHERE ctid = ANY(ARRAY(SELECT ctid FROM r))),
+        dr AS (
+            DELETE FROM record WHERE ctid = ANY(ARRAY(SELECT ctid FROM r))
+            RETURNING octet_length(body) + 1024 AS stored
+        ),
+        c AS (
+            INSERT INTO charge (payer, day, tokens, nano_usd)
+            SELECT 'stored/' || tenant, 0, -sum(stored), 0 FROM dr, g GROUP BY tenant
+        ),
         dt AS (DELETE FROM thread WHERE ctid = ANY(ARRAY(SELECT ctid FROM t))),
         -- By what was there to erase: another node may have erased it meanwhile.
         d AS (

@@ -22,7 +22,7 @@ const LOCK: i64 = 0x4f52_434a;
 ///   time a node adds it to `usage`.
 /// - What a tenant stores is charged to `stored/TENANT` on day 0, in bytes instead of tokens.
 /// - `node` has a row per process; a dead one stays until no session names it.
-/// - `gone` has the numbers of deleted sessions whose records are not erased yet.
+/// - `gone` has the numbers and tenants of deleted sessions whose records are not erased yet.
 const STEPS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// The latest layout.
