@@ -64,14 +64,11 @@ pub fn start(verbosity: u8, filter: Option<&OsStr>, writer: LogWriter) -> LogGua
         .log_internal_errors(false)
         .with_filter(EnvFilter::builder().parse_lossy(filter));
     let subscriber = tracing_subscriber::registry().with(lines);
-    #[cfg(feature = "otel")]
-    return LogGuard {
-        export: otel::start(subscriber),
-    };
     #[cfg(not(feature = "otel"))]
-    {
-        let _ = subscriber.try_init();
-        LogGuard {}
+    let _ = subscriber.try_init();
+    LogGuard {
+        #[cfg(feature = "otel")]
+        export: otel::start(subscriber),
     }
 }
 

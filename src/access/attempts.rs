@@ -44,8 +44,10 @@ impl Attempts {
     /// The time until the address may send another wrong key, if its attempts are used up.
     pub fn failed(&mut self, from: IpAddr, now: Duration) -> Result<(), Duration> {
         let network = network_of(from);
-        if self.buckets.len() >= MAX_NETWORKS && !self.buckets.contains_key(&network) {
-            self.sweep(now);
+        let is_full = self.buckets.len() >= MAX_NETWORKS && !self.buckets.contains_key(&network);
+        if is_full && now >= self.swept + SWEEP {
+            self.swept = now;
+            self.buckets.retain(|_, bucket| !bucket.is_full(now));
         }
         let room = self.buckets.len() < MAX_NETWORKS || self.buckets.contains_key(&network);
         let per_minute = self.per_minute;
@@ -55,14 +57,6 @@ impl Attempts {
             None => &mut self.others,
         };
         bucket.take(now)
-    }
-
-    fn sweep(&mut self, now: Duration) {
-        if now < self.swept + SWEEP {
-            return;
-        }
-        self.swept = now;
-        self.buckets.retain(|_, bucket| !bucket.is_full(now));
     }
 }
 

@@ -154,8 +154,7 @@ impl KeyFile {
             file.write(key.reveal()).map_err(failed)?;
             return Ok(key);
         };
-        let about = open.metadata().map_err(failed)?;
-        if owner_and_mode(&about).1 & READ != 0 {
+        if owner_and_mode(&open.metadata().map_err(failed)?).1 & READ != 0 {
             return Err(file.error_with(FileFault::Readable));
         }
         let text = io::read_to_string(open.take(MAX_BYTES)).map_err(failed)?;
@@ -235,8 +234,7 @@ impl KeyFile {
     /// Takes the lock, in a directory that is created if necessary.
     fn lock(&self) -> Result<File, FileError> {
         disk::private_directory(&self.directory).map_err(|error| self.error_with(error))?;
-        let lock = disk::lock(&self.directory.join("keys.lock"), PATIENCE);
-        lock.map_err(|error| match error {
+        disk::lock(&self.directory.join("keys.lock"), PATIENCE).map_err(|error| match error {
             TryLockError::WouldBlock => self.error_with(FileFault::Locked),
             TryLockError::Error(error) => self.error_with(error),
         })

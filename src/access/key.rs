@@ -129,8 +129,7 @@ impl Serialize for KeyHash {
 
 impl<'de> Deserialize<'de> for KeyHash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        unhex(&text)
+        unhex(&String::deserialize(deserializer)?)
             .map(Self)
             .ok_or_else(|| de::Error::custom("a hash has 64 hexadecimal digits"))
     }

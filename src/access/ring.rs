@@ -3,20 +3,25 @@
 //! The server calls [`Keyring::refresh`] about once a second on a thread that may block.
 //! [`Keyring::judge`] reads only memory.
 //!
-//! - A change takes effect at the next refresh, so a revoked key soon stops working.
+//! - A change takes effect at the next refresh, so a revoked key soon stops working, and the queries
+//!   that its callers have running are cancelled.
 //! - Until the first key exists, every caller is admitted. From then on keys are required, even if
 //!   the file disappears: removing it must not open the server.
 //! - If the file becomes unreadable, or refreshes stop, a revocation may be missed. The last known
 //!   keys stay valid for a short time, in which an operator can repair the file; then all requests
 //!   are rejected.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use super::{FileError, Key, KeyFile, KeyHash, KeyId, KeyState, StoredKey, file::Stamp};
-use crate::model::{Principal, Timestamp};
+use crate::model::{By, Principal, TenantId, Timestamp};
 
 /// How long the last known keys stay valid without a successful refresh.
 const GRACE: Duration = Duration::from_secs(30);
@@ -137,6 +142,20 @@ impl Keyring {
         }
     }
 
+    /// Tenants and names of which all keys are revoked or expired.
+    pub fn lapsed(&self, at: Timestamp) -> HashSet<(TenantId, By)> {
+        let known = self.known.load();
+        let callers = |is_valid: bool| {
+            let keys = known.keys.values();
+            let keys = keys.filter(move |key| (key.state(at) == KeyState::Valid) == is_valid);
+            keys.map(|key| (key.tenant.clone(), By::new(key.name.as_str())))
+        };
+        let valid: HashSet<_> = callers(true).collect();
+        callers(false)
+            .filter(|caller| !valid.contains(caller))
+            .collect()
+    }
+
     /// Whether a caller that was admitted with this key, or without one, would be admitted again.
     pub fn is_still_valid(&self, key: Option<&KeyId>, at: Timestamp, now: Duration) -> bool {
         let known = self.known.load();
@@ -169,8 +188,7 @@ impl Known {
 
     fn refresh(&mut self, file: &KeyFile, now: Duration) {
         self.refreshed_at = now;
-        let unchanged = file.stamp().is_ok_and(|stamp| stamp == self.stamp);
-        if unchanged && self.broken.is_none() {
+        if file.stamp().is_ok_and(|stamp| stamp == self.stamp) && self.broken.is_none() {
             return;
         }
         match self.read(file) {

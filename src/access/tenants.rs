@@ -467,8 +467,7 @@ pub struct SessionCount {
 impl SessionCount {
     /// Sets the number of stored sessions.
     pub fn set(self, sessions: usize) {
-        let now = self.account.now();
-        self.account.usage().counted(now, sessions);
+        self.account.usage().counted(self.account.now(), sessions);
     }
 }
 
@@ -642,9 +641,7 @@ impl Usage {
     }
 
     fn request(&mut self, now: Duration) -> Result<(), LimitReached> {
-        if let Some(limit) = self.limits.requests
-            && self.requests_in_flight >= limit
-        {
+        if let Some(limit) = reached(self.limits.requests, self.requests_in_flight) {
             return Err(LimitReached::AtOnce { limit });
         }
         if let (Some(limit), Some(bucket)) = (self.limits.requests_per_minute, &mut self.requests) {
@@ -660,14 +657,10 @@ impl Usage {
             let room = bucket.check(now);
             room.map_err(|retry_after| LimitReached::Tokens { limit, retry_after })?;
         }
-        if let Some(limit) = self.limits.queries
-            && self.running + self.submitting >= limit
-        {
+        if let Some(limit) = reached(self.limits.queries, self.running + self.submitting) {
             return Err(LimitReached::Queries { limit });
         }
-        if let Some(limit) = self.limits.queued
-            && self.pending + self.submitting >= limit
-        {
+        if let Some(limit) = reached(self.limits.queued, self.pending + self.submitting) {
             return Err(LimitReached::Queued { limit });
         }
         self.submitting += 1;
@@ -702,6 +695,11 @@ impl Usage {
         self.opened_since_count += 1;
         self.sessions = self.sessions.map(|sessions| sessions + 1);
     }
+}
+
+/// The limit, if so many reach it.
+fn reached(limit: Option<usize>, count: usize) -> Option<usize> {
+    limit.filter(|limit| count >= *limit)
 }
 
 #[cfg(test)]

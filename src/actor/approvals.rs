@@ -91,8 +91,7 @@ impl Approvals {
     }
 
     fn look<T>(&self, key: &SessionKey, look: impl FnOnce(&PendingCalls) -> T) -> Option<T> {
-        let theirs = self.0.get(&key.tenant)?;
-        theirs.get(&key.name).map(look)
+        self.0.get(&key.tenant)?.get(&key.name).map(look)
     }
 
     fn knows(&self, known: &Known) -> bool {

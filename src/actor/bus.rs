@@ -8,7 +8,6 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
-    future::poll_fn,
     ops::Deref,
     pin::Pin,
     sync::Arc,
@@ -16,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc;
 
@@ -181,15 +180,11 @@ impl Filter {
     fn wants_fact(&self, fact: &Fact) -> bool {
         self.facts.as_ref().is_none_or(|wanted| wanted(fact))
     }
-
-    fn wants_session(&self, key: &SessionKey) -> bool {
-        self.session.as_ref().is_none_or(|session| session == key)
-    }
 }
 
 #[derive(Clone)]
 pub(super) struct BusHandle {
-    buses: Pool<BusMsg>,
+    pub buses: Pool<BusMsg>,
     /// A token per bus, cloned by its subscribers to frames: without a clone, no frame is sent.
     listening: Arc<[Arc<()>]>,
 }
@@ -198,10 +193,6 @@ impl BusHandle {
     pub(super) fn new(buses: Pool<BusMsg>) -> Self {
         let listening = (0..buses.size()).map(|_| Arc::default()).collect();
         Self { buses, listening }
-    }
-
-    pub(super) const fn buses(&self) -> &Pool<BusMsg> {
-        &self.buses
     }
 
     pub(super) fn publish(&self, key: &SessionKey, entries: Vec<Entry>) {
@@ -321,8 +312,7 @@ impl BusState {
             return;
         }
         for Entry { seq, record } in entries {
-            let fact = &record.fact;
-            if !all.iter().any(|to| to.filter.wants_fact(fact)) {
+            if !all.iter().any(|to| to.filter.wants_fact(&record.fact)) {
                 continue;
             }
             let told = Arc::new(SessionRecord {
@@ -412,7 +402,8 @@ impl Subscriber {
     }
 
     fn offer(&mut self, record: &Arc<SessionRecord>) {
-        if self.is_lost || !self.filter.wants_session(&record.session) {
+        let only = self.filter.session.as_ref();
+        if self.is_lost || only.is_some_and(|key| *key != record.session) {
             return;
         }
         self.send_gaps();
@@ -496,10 +487,14 @@ impl Subscription {
     /// Returns the next notice, or `None` when a bus failed or dropped the subscription: subscribe
     /// again, and catch up from the journal.
     pub async fn next(&mut self) -> Option<Notice> {
-        poll_fn(|context| self.poll(context)).await
+        StreamExt::next(self).await
     }
+}
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Notice>> {
+impl Stream for Subscription {
+    type Item = Notice;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Notice>> {
         let all = self.receivers.len();
         for step in 0..all {
             let at = (self.turn + step) % all;
@@ -509,14 +504,6 @@ impl Subscription {
             }
         }
         Poll::Pending
-    }
-}
-
-impl Stream for Subscription {
-    type Item = Notice;
-
-    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Notice>> {
-        self.get_mut().poll(context)
     }
 }
 

@@ -106,14 +106,6 @@ impl Oracle {
 }
 
 impl SessionRouter {
-    /// Asks the actor of a session to end, even in the middle of a query.
-    pub(super) fn stop_session(&self, key: &SessionKey) {
-        if let Some(shard) = self.shards.at(self.shards.index_of(key)) {
-            let (key, anyway, gone) = (key.clone(), true, None);
-            shard.cast(ShardMsg::Leave { key, anyway, gone });
-        }
-    }
-
     /// Ends the actor of a deleted session. The journal refuses its appends from now on.
     async fn end_deleted(&self, key: &SessionKey) {
         if let Some(shard) = self.shards.at(self.shards.index_of(key)) {

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::{
     handle::{Oracle, SessionHandle, SessionRouter},
+    shard::ShardMsg,
     system_log::SystemLog,
     task::Task,
 };
@@ -50,7 +51,9 @@ impl Deref for Ephemeral {
 impl Drop for Ephemeral {
     fn drop(&mut self) {
         for key in self.router.ephemerals.end(self.session.key()) {
-            self.router.stop_session(&key);
+            // Even in the middle of a query.
+            let (shards, anyway, gone) = (&self.router.shards, true, None);
+            shards.cast(&key.clone(), ShardMsg::Leave { key, anyway, gone });
         }
     }
 }

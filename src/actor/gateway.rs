@@ -254,11 +254,7 @@ impl Caller {
         (caller, guard)
     }
 
-    fn end(mut self, answer: Result<Reply, Failed>) {
-        self.send(answer);
-    }
-
-    fn send(&mut self, answer: Result<Reply, Failed>) {
+    fn end(&mut self, answer: Result<Reply, Failed>) {
         let Some(end) = self.end.take() else { return };
         if self.gave_up.is_cancelled() {
             self.span.record("error", FaultCode::Cancelled.as_str());
@@ -274,7 +270,7 @@ impl Caller {
 impl Drop for Caller {
     fn drop(&mut self) {
         let detail = "the call was lost before it was made; it is retried";
-        self.send(Err(Fault::retryable(FaultCode::Gateway, detail).into()));
+        self.end(Err(Fault::retryable(FaultCode::Gateway, detail).into()));
     }
 }
 
@@ -308,7 +304,7 @@ impl Ticket {
         self.show = Some(TextPublisher::new(bus.clone(), key, self.token, request));
     }
 
-    pub(super) fn refuse(self, fault: Fault) {
+    pub(super) fn refuse(mut self, fault: Fault) {
         self.caller.end(Err(fault.into()));
     }
 

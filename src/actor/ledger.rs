@@ -22,7 +22,7 @@ use super::{
     handle::SessionState,
     progress_tracker::{ProgressTracker, Stage},
 };
-use crate::model::{QueryId, SessionKey, Turn};
+use crate::model::{By, QueryId, SessionKey, TenantId, Turn};
 
 /// Shortest time between two warnings of an outage.
 const QUIET: Duration = Duration::from_secs(5);
@@ -63,6 +63,7 @@ struct LedgerEntry {
 #[derive(Debug)]
 struct Charged {
     query: QueryId,
+    by: By,
     max_turns: u32,
     turns: u32,
 }
@@ -73,8 +74,9 @@ impl Ledger {
         live.progress_tracker = progress_tracker;
     }
 
-    /// Sets a session's running query, if any, with its turn limit and the turns in its log.
-    pub(super) fn runs(&self, key: &SessionKey, running: Option<(QueryId, u32, u32)>) {
+    /// Sets a session's running query, if any, with its turn limit and the turns in its log, and who
+    /// asked.
+    pub(super) fn runs(&self, key: &SessionKey, running: Option<(QueryId, u32, u32)>, by: &By) {
         let Some(mut live) = self.0.live.get_mut(key) else {
             return;
         };
@@ -85,6 +87,7 @@ impl Ledger {
             let turns = same.map_or(turns, |before| before.turns.max(turns));
             Charged {
                 query,
+                by: by.clone(),
                 max_turns,
                 turns,
             }
@@ -124,6 +127,18 @@ impl Ledger {
         }
         charged.turns = charged.turns.max(started);
         ChargeResult::Allowed
+    }
+
+    /// The running queries of these callers.
+    pub(super) fn running_of(
+        &self,
+        of: impl Fn(&TenantId, &By) -> bool,
+    ) -> Vec<(SessionKey, QueryId)> {
+        let live = self.0.live.iter().filter_map(|live| {
+            let running = live.running.as_ref()?;
+            of(&live.key().tenant, &running.by).then(|| (live.key().clone(), running.query))
+        });
+        live.collect()
     }
 
     pub(super) fn running(&self) -> usize {
@@ -216,7 +231,7 @@ mod tests {
         assert_eq!(charge(first, 0), ChargeResult::NotLive, "no session");
         ledger.enter(&key, Arc::default());
         assert_eq!(charge(first, 0), ChargeResult::NotLive, "no query");
-        ledger.runs(&key, Some((first, 2, 0)));
+        ledger.runs(&key, Some((first, 2, 0)), &By::local());
         for (name, query, turn, ruling) in [
             ("first turn", first, 0, ChargeResult::Allowed),
             ("its retry", first, 0, ChargeResult::Allowed),
@@ -232,16 +247,16 @@ mod tests {
             ("raised", 5, 3, ChargeResult::Allowed),
             ("no number wraps around", 5, u32::MAX, violated(u32::MAX, 5)),
         ] {
-            ledger.runs(&key, Some((first, max_turns, 0)));
+            ledger.runs(&key, Some((first, max_turns, 0)), &By::local());
             assert_eq!(charge(first, turn), ruling, "{name}");
         }
-        ledger.runs(&key, Some((second, 1, 0)));
+        ledger.runs(&key, Some((second, 1, 0)), &By::local());
         assert_eq!(charge(second, 0), ChargeResult::Allowed, "a new query");
         assert_eq!(
             (charge(first, 0), ledger.running()),
             (ChargeResult::NotLive, 1)
         );
-        ledger.runs(&key, None);
+        ledger.runs(&key, None, &By::local());
         assert_eq!(
             (charge(second, 0), ledger.running()),
             (ChargeResult::NotLive, 0)
@@ -264,11 +279,11 @@ mod tests {
         let key = SessionKey::local(SessionName::new("s").unwrap());
         let query = QueryId(1);
         ledger.enter(&key, Arc::default());
-        ledger.runs(&key, Some((query, 5, 0)));
+        ledger.runs(&key, Some((query, 5, 0)), &By::local());
         assert_eq!(ledger.take(|_| true), HashSet::from([key.clone()]));
         assert_eq!(ledger.running(), 0);
         ledger.enter(&key, Arc::default());
-        ledger.runs(&key, Some((query, 1, 3)));
+        ledger.runs(&key, Some((query, 1, 3)), &By::local());
         let admitted = ledger.charge(&key, query, Turn(2));
         assert_eq!(admitted, ChargeResult::Allowed, "it was made before");
         let (started, limit) = (4, 1);

@@ -71,9 +71,8 @@ impl MetricFamily {
 
     /// All values of the label with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        self.counts
-            .iter()
-            .map(|(name, count)| (*name, count.load(Relaxed)))
+        let counts = self.counts.iter();
+        counts.map(|(name, count)| (*name, count.load(Relaxed)))
     }
 }
 

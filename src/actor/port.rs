@@ -228,9 +228,7 @@ impl EventForwarder {
             Err(error) => return Some(error),
         };
         loop {
-            let Ok(room) = Arc::clone(&room).acquire_owned().await else {
-                return None;
-            };
+            let room = Arc::clone(&room).acquire_owned().await.ok()?;
             let progress = match follow.next().await {
                 Ok(progress) => progress,
                 Err(AskError::Journal(_)) => {

@@ -158,9 +158,8 @@ impl Profiles {
     fn with_types(mut self) -> Self {
         let named = self.named.clone();
         let typed = |profile: &Profile, name: &ProfileName| {
-            let types = named
-                .iter()
-                .filter(|(_, kind)| kind.sub_agent_of.contains(name));
+            let types = named.iter();
+            let types = types.filter(|(_, kind)| kind.sub_agent_of.contains(name));
             let types = types.map(|(name, kind)| SubAgentType {
                 name: name.clone(),
                 description: kind.description.clone(),

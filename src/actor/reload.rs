@@ -53,8 +53,7 @@ pub enum ReloadError {
     Broken,
 }
 
-#[derive(Clone, Default)]
-pub(super) struct Source(Arc<OnceLock<Arc<dyn Reload>>>);
+pub(super) type Source = Arc<OnceLock<Arc<dyn Reload>>>;
 
 impl Oracle {
     /// Current profiles.
@@ -70,7 +69,7 @@ impl Oracle {
 
     /// Sets how the configuration is reloaded. Later calls have no effect.
     pub fn reload_by(&self, source: Arc<dyn Reload>) {
-        if self.source.0.set(source).is_err() {
+        if self.source.set(source).is_err() {
             tracing::debug!("a source for reloads is already set; ignoring another one");
         }
     }
@@ -80,7 +79,7 @@ impl Oracle {
     /// # Errors
     /// See [`ReloadError`]; unless it says otherwise, nothing has changed.
     pub async fn reload(&self) -> Result<Changes, ReloadError> {
-        let source = self.source.0.get().cloned();
+        let source = self.source.get().cloned();
         let source = source.ok_or(ReloadError::NotHere)?;
         let system = self.clone();
         let work = move || {

@@ -61,7 +61,7 @@ impl All {
         });
         QueueDepths {
             shards: self.router.shards.waiting(),
-            buses: self.router.bus.buses().waiting(),
+            buses: self.router.bus.buses.waiting(),
             gateways: gateways.collect(),
         }
     }

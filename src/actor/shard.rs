@@ -247,8 +247,7 @@ impl ShardState {
         let is_live =
             matches!(self.slots.get(&key), Some(Slot::Live(live)) if live.ending.is_none());
         if is_live || self.ledger.quarantined(&key).is_some() {
-            let request = SessionMsg::GetView { reply };
-            return self.ask(key, request).await;
+            return self.ask(key, SessionMsg::GetView { reply }).await;
         }
         let _ = reply.send(Ok(None));
         Ok(())

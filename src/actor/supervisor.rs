@@ -234,7 +234,7 @@ impl SupervisorState {
     fn all_roles(&self) -> Vec<ChildRole> {
         let services = &self.services;
         let mut places = Vec::new();
-        places.extend((0..services.router.bus.buses().size()).map(ChildRole::Bus));
+        places.extend((0..services.router.bus.buses.size()).map(ChildRole::Bus));
         places.extend(services.gateways.keys().cloned().map(ChildRole::Gateway));
         places.extend((0..services.router.shards.size()).map(ChildRole::Shard));
         places
@@ -244,7 +244,7 @@ impl SupervisorState {
         let services = &self.services;
         let id = match &role {
             ChildRole::Bus(index) => {
-                let pool = services.router.bus.buses();
+                let pool = &services.router.bus.buses;
                 put(pool, *index, BusActor, pool.depth(*index), me).await?
             }
             ChildRole::Gateway(provider) => {
@@ -386,10 +386,8 @@ impl Deaths {
             self.at.pop_front();
         }
         self.at.push_back(now);
-        let pause = match self.soon.checked_sub(1) {
-            None => Duration::ZERO,
-            Some(doublings) => LONGEST.min(PAUSE * (1 << doublings.min(10))),
-        };
+        let doubled = |times: u32| LONGEST.min(PAUSE * (1 << times.min(10)));
+        let pause = self.soon.checked_sub(1).map_or(Duration::ZERO, doubled);
         (self.at.len(), pause)
     }
 }

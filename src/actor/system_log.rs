@@ -70,8 +70,7 @@ impl SystemLog {
 
     /// Records a fact with the usage to count, after waiting for room in the queue.
     pub(super) async fn send(&self, fact: impl Into<Fact>, charges: Vec<Charge>) {
-        let record = record(&self.clock, fact);
-        let queued = (Some(Arc::new(record)), charges, None);
+        let queued = (Some(Arc::new(record(&self.clock, fact))), charges, None);
         let _ = self.facts.send(queued).await;
     }
 
@@ -93,8 +92,7 @@ impl SystemLog {
         let (done, written) = oneshot::channel();
         let ended = || Error::Unavailable("the system log is closed".into());
         let queued = (record.map(Arc::new), charges, Some(done));
-        let sent = self.facts.send(queued).await;
-        sent.map_err(|_| ended())?;
+        self.facts.send(queued).await.map_err(|_| ended())?;
         written.await.unwrap_or_else(|_| Err(ended()))
     }
 }

@@ -356,8 +356,7 @@ impl Builder {
         #[cfg(feature = "mcp")]
         fleet.operate(Arc::clone(&live), system.oracle().clone());
         if let Some(read) = self.read {
-            let reloader = Reloader { read, live };
-            system.oracle().reload_by(Arc::new(reloader));
+            system.oracle().reload_by(Arc::new(Reloader { read, live }));
         }
         Ok(system)
     }
@@ -403,6 +402,8 @@ impl Builder {
             Some(point) => point.in_journal(journal),
             None => journal,
         };
+        let project = self.project.as_deref();
+        let project = project.and_then(|folder| folder.canonicalize().ok());
         Ok(SystemArgs {
             settings,
             journal,
@@ -410,7 +411,7 @@ impl Builder {
             backends: profile_factory.backends.clone(),
             profiles: profile_factory.profiles(&self.config)?,
             classifier,
-            project: self.project_path(),
+            project: project.map(|path| path.to_string_lossy().into()),
         })
     }
 
@@ -426,11 +427,6 @@ impl Builder {
                 why: "build Oracle with `--features mcp`".to_owned(),
             }),
         }
-    }
-
-    fn project_path(&self) -> Option<Arc<str>> {
-        let canonical = self.project.as_deref()?.canonicalize().ok()?;
-        Some(canonical.to_string_lossy().into())
     }
 
     /// The built-in tools, and the host's own.

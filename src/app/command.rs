@@ -172,8 +172,7 @@ struct FoundConfig {
 /// option has to exist; the default one does not.
 fn find(args: &Args, environment: &Environment, [before, after]: [&[Setting]; 2]) -> FoundConfig {
     let named = args.options.config.clone();
-    let usual = || usual_file(environment).filter(|path| !is_missing(path));
-    let file = named.or_else(usual);
+    let file = named.or_else(|| usual_file(environment).filter(|path| !is_missing(path)));
     let read = file.as_deref().map(ConfigFile::read).transpose();
     let sources = Sources {
         file: read.clone().unwrap_or_default(),

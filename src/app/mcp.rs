@@ -94,8 +94,7 @@ impl Fleet {
                 loop {
                     view.fleet.changed.notified().await;
                     let (view, system) = (Arc::clone(&view), oracle.clone());
-                    let work = move || view.retool(&system);
-                    let _ = tokio::task::spawn_blocking(work).await;
+                    let _ = tokio::task::spawn_blocking(move || view.retool(&system)).await;
                 }
             };
             tokio::select! {
@@ -273,8 +272,7 @@ impl Builder {
         let read: ProjectFile = serde_json::from_reader(file.take(MAX_FILE))
             .map_err(|error| format!("line {} is invalid", error.line()))?;
         let of = |(name, server): (String, Value)| {
-            let settings = self.of_file(&name, server, &project);
-            let settings = settings.inspect_err(|why| {
+            let settings = self.of_file(&name, server, &project).inspect_err(|why| {
                 tracing::warn!(server = %name, "an MCP server of {FILE} is ignored: {why}");
             });
             settings.ok()

@@ -78,8 +78,7 @@ impl Builder {
 
     /// All problems that a start would find.
     pub(super) fn problems(&self) -> Vec<String> {
-        let registry = self.tools().and_then(|tools| Ok(Registry::new(tools)?));
-        let (tools, error) = match registry {
+        let (tools, error) = match self.tools().and_then(|tools| Ok(Registry::new(tools)?)) {
             Ok(tools) => (tools, None),
             // Profiles name tools, which cannot be checked without them.
             Err(error) => (Registry::default(), Some(error)),

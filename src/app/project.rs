@@ -90,8 +90,7 @@ pub fn project_variables(
     environment: &Environment,
     folder: &Path,
 ) -> Result<Variables, BuildError> {
-    let journal = Arc::new(Memory::new());
-    let mut tools = project_tools(config, folder, journal)?;
+    let mut tools = project_tools(config, folder, Arc::new(Memory::new()))?;
     tools.extend(super::web::web_tools(config, environment)?);
     let lines = tools.iter().map(|tool| ToolLine::from(tool.spec()));
     variables(config, project_name(folder), lines)

@@ -99,8 +99,7 @@ impl<'a> Providers<'a> {
     }
 
     pub(super) fn configured_window(&self, provider: &str, model: &str) -> Option<u64> {
-        let provider = self.config.provider(provider)?;
-        provider.model(model)?.context_window
+        self.config.provider(provider)?.model(model)?.context_window
     }
 
     pub(super) fn settings(
@@ -171,8 +170,7 @@ impl<'a> Providers<'a> {
                      or choose another model with `model.chain` or `--model`"
                 ))
             };
-            let key = self.secret(name, variable)?;
-            return key.ok_or_else(missing).map(Some);
+            return self.secret(name, variable)?.ok_or_else(missing).map(Some);
         }
         let Some(path) = &provider.key_file else {
             return Ok(None);

@@ -74,8 +74,7 @@ impl Reload for Reloader {
             false => is_live(key),
         };
         let (merged, changes) = merged(&running, &wanted, is_live).map_err(one)?;
-        let profiles = profile_factory.profiles(&merged).map_err(one)?;
-        system.live_by(profiles);
+        system.live_by(profile_factory.profiles(&merged).map_err(one)?);
         system.tenants().limit(merged.tenants.clone());
         *running = merged;
         Ok(changes)

@@ -169,8 +169,7 @@ pub(super) fn refuse_idle_options(matches: &ArgMatches) -> CliResult {
     }
     let taken: Vec<&str> = taken_by(&path).collect();
     let is_idle = |option: &&str| {
-        let source = matches.value_source(option);
-        source == Some(ValueSource::CommandLine) && !taken.contains(option)
+        matches.value_source(option) == Some(ValueSource::CommandLine) && !taken.contains(option)
     };
     let idle = taken_by("ask").filter(is_idle).map(|option| {
         let option = option.replace('_', "-");

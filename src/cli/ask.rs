@@ -113,8 +113,7 @@ pub(super) async fn show_object(
     terminal: &mut Terminal,
 ) -> CliResult {
     if matches!(format, Format::Json | Format::EventsThenJson) {
-        let object = object(session, root, answer).await?;
-        terminal.line(&object.to_string())?;
+        terminal.line(&object(session, root, answer).await?.to_string())?;
     }
     Ok(())
 }

@@ -57,8 +57,7 @@ pub fn run(args: &ClassifyArgs, classifier: &Classifier, terminal: &mut Terminal
     let before = args.context.as_deref();
     let (input, out) = (&mut terminal.input, &mut terminal.out);
     let mut answer = |query: &str, before: Option<&str>| {
-        let context = QueryContext::from(before);
-        out.json(&classifier.classify(query, context))
+        out.json(&classifier.classify(query, QueryContext::from(before)))
     };
     if let Some(query) = &args.query {
         return answer(query, before);

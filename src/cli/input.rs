@@ -95,11 +95,8 @@ impl<'a> Source<'a> {
             return Ok(None);
         }
         self.lines += 1;
-        if bytes.ends_with(b"\n") {
-            bytes.pop();
-            if bytes.ends_with(b"\r") {
-                bytes.pop();
-            }
+        if bytes.pop_if(|last| *last == b'\n').is_some() {
+            bytes.pop_if(|last| *last == b'\r');
         }
         Ok(Some(bytes))
     }

@@ -42,8 +42,7 @@ impl Markdown {
         let mut rows = Vec::new();
         loop {
             if let Some(code) = &mut self.code {
-                let ended = code.take_lines(&mut self.open, look, &mut rows);
-                if !ended {
+                if !code.take_lines(&mut self.open, look, &mut rows) {
                     return rows;
                 }
                 (self.code, self.is_apart) = (None, true);

@@ -38,11 +38,8 @@ pub fn list_faults(terminal: &mut Terminal) -> CliResult {
         let number = kind.number();
         let name = format!("{}{}", kind.name(), number.map_or("", |_| "=N"));
         // Writing to a string does not fail.
-        let _ = write!(text, "{name:width$}  {}", kind.what());
-        let _ = match number {
-            Some(number) => writeln!(text, "; N: {number}"),
-            None => writeln!(text),
-        };
+        let number = number.map_or_else(String::new, |number| format!("; N: {number}"));
+        let _ = writeln!(text, "{name:width$}  {}{number}", kind.what());
     }
     Ok(terminal.write(&text)?)
 }

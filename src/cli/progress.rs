@@ -266,10 +266,7 @@ impl<'a, 'b> Follower<'a, 'b> {
             _ => return Ok(()),
         };
         self.screen.end_text(self.terminal, TextKind::Interim)?;
-        match line {
-            Some(line) => self.screen.note(self.terminal, &line, false),
-            None => Ok(()),
-        }
+        line.map_or(Ok(()), |line| self.screen.note(self.terminal, &line, false))
     }
 
     /// Writes a line that stays, wrapped.

@@ -159,8 +159,7 @@ fn is_uuid(name: &SessionName) -> bool {
 pub(super) fn short(name: &SessionName) -> &str {
     let text = name.as_str();
     let end = text.len().saturating_sub(SHORT.0);
-    let short = text.get(end..).filter(|_| is_uuid(name));
-    short.unwrap_or(text)
+    text.get(end..).filter(|_| is_uuid(name)).unwrap_or(text)
 }
 
 /// A session's title, project and origin.

@@ -130,8 +130,7 @@ impl Terminal {
             text.extend(rows.iter().flat_map(|row| [row, "\n"]));
         } else {
             // Rows that no longer fit were wrapped by the terminal.
-            let live_rows = self.live.iter();
-            let heights = live_rows.map(|width| width.div_ceil(columns).max(1));
+            let heights = self.live.iter().map(|width| width.div_ceil(columns).max(1));
             let height: usize = heights.sum();
             text.push_str("\x1b[?2026h\r");
             if height > 1 {

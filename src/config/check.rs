@@ -138,8 +138,7 @@ impl Conflicts<'_> {
         }
         // Without a folder, the notes are the files of the project.
         if config.notes.write && config.notes.dir.is_none() {
-            let allowed = "false unless `notes.dir` is set";
-            self.add("notes.write", &true, allowed);
+            self.add("notes.write", &true, "false unless `notes.dir` is set");
         }
         if config.web.search == Some(SearchService::Searxng) && config.web.search_url.is_none() {
             let allowed = "`web.search_url` beside it, or \"tavily\" or \"brave\"";

@@ -427,8 +427,7 @@ fn session_update(event: &sse::Event) -> Result<Option<SessionUpdate>, ClientErr
         "progress" => return Ok(None),
         "frame" => SessionUpdate::Frame(read(data)?),
         "gap" => {
-            let from = Seq::deserialize(&read::<Value>(data)?["from"]);
-            let from = from.map_err(not_understood)?;
+            let from = Seq::deserialize(&read::<Value>(data)?["from"]).map_err(not_understood)?;
             SessionUpdate::Gap { from }
         }
         "end" => {

@@ -178,8 +178,7 @@ impl TenantController<'_> {
             }
             Verb::Delete { session, anyway } => {
                 let only = if anyway { Only::Always } else { Only::WhenIdle };
-                let session = session.of(self.tenant);
-                let deletion = self.oracle.delete(&session, only).await?;
+                let deletion = self.oracle.delete(&session.of(self.tenant), only).await?;
                 return Ok(Answer::Deleted {
                     records: deletion.known.last,
                     sub_agents: deletion.sub_agents.len(),
@@ -257,14 +256,12 @@ impl TenantController<'_> {
         if session.last().await?.is_some() {
             return Ok(session);
         }
-        let name = subject.name.clone();
-        Err(AskError::NoSession(name).into())
+        Err(AskError::NoSession(subject.name.clone()).into())
     }
 
     async fn command(&self, subject: &Subject, command: Command) -> Result<Answer, Refused> {
         if subject.name.is_reserved() {
-            let name = subject.name.clone();
-            return Err(AskError::Reserved(name).into());
+            return Err(AskError::Reserved(subject.name.clone()).into());
         }
         let session = self.existing_session(subject).await?;
         match session.command(command).await? {

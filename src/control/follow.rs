@@ -155,8 +155,7 @@ fn why(error: &AskError) -> String {
 async fn one(oracle: &Oracle, key: SessionKey, after: Option<Seq>) -> Result<Source, Refused> {
     let session = oracle.session_by_key(key);
     let Some(last) = session.last().await? else {
-        let name = session.key().name.clone();
-        return Err(AskError::NoSession(name).into());
+        return Err(AskError::NoSession(session.key().name.clone()).into());
     };
     let follow = session.follow(after.unwrap_or(last), Frames::No).await?;
     if let Some(after) = after.filter(|after| *after > follow.end()) {

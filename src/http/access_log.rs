@@ -35,8 +35,7 @@ impl RequestId {
             let text = value.as_bytes();
             (1..=LONGEST_ID).contains(&text.len()) && text.iter().all(u8::is_ascii_graphic)
         };
-        let id = given.filter(good).cloned();
-        Self(id.unwrap_or_else(|| {
+        Self(given.filter(good).cloned().unwrap_or_else(|| {
             let made = Uuid::now_v7().to_string();
             HeaderValue::try_from(made).unwrap_or(HeaderValue::from_static("none"))
         }))

@@ -307,8 +307,7 @@ impl ActivityTables {
                 table.updated.is_none_or(|at| at.elapsed() < IDLE)
             })
         });
-        let table = tables.entry(tenant.cloned()).or_default();
-        Arc::clone(table)
+        Arc::clone(tables.entry(tenant.cloned()).or_default())
     }
 }
 
@@ -417,10 +416,7 @@ async fn latest(
     tenant: TenantId,
     since: Option<Timestamp>,
 ) -> Result<Vec<Known>, Problem> {
-    let mut limit = match since {
-        Some(_) => FIRST_LIMIT,
-        None => MAX_SESSIONS,
-    };
+    let mut limit = since.map_or(MAX_SESSIONS, |_| FIRST_LIMIT);
     loop {
         let mut known = host.journal.newest(tenant.clone(), limit).await?;
         let is_later = |known: &Known| {

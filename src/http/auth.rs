@@ -16,7 +16,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use parking_lot::Mutex;
 use serde::Serialize;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::{
     Host, Problem, Settings,
@@ -26,12 +26,14 @@ use super::{
 };
 use crate::{
     access::{Attempts, Judgement, KeyId, RequestPermit},
-    model::{By, Principal, SessionKey, SessionName, access::Role},
+    model::{By, Principal, SessionKey, SessionName, TenantId, access::Role},
 };
 
 pub(super) mod origin;
 
 const LOOK: Duration = Duration::from_secs(1);
+/// Well within the time for which keys are valid without a look.
+const CANCEL: Duration = Duration::from_secs(5);
 
 /// The header in which Anthropic's clients send their keys.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -97,10 +99,7 @@ pub(super) async fn guard(
             Some((revocation, pass)) => until_revoked(body, pass, revocation),
             None => body,
         };
-        match at_work {
-            Some(at_work) => with_guard(body, at_work),
-            None => body,
-        }
+        with_guard(body, at_work)
     })
 }
 
@@ -141,10 +140,7 @@ fn authenticate(
     };
     let operates = principal.role == Role::Admin && routes == RouteGroup::Operators;
     let account = host.oracle.tenants().account(&principal.tenant);
-    let at_work = match operates {
-        true => None,
-        false => Some(account.request()?),
-    };
+    let at_work = (!operates).then(|| account.request()).transpose()?;
     let host = host.clone();
     let pass = match peer {
         Some(Peer::Owner) => None,
@@ -239,8 +235,8 @@ fn until_revoked(body: Body, pass: KeyGrant, RevocationEvent(revocation): Revoca
 }
 
 impl Host {
-    /// Checks the key file every second and completes only if there is none. If it stops, the keys
-    /// expire within seconds. A [`Server`](crate::http::Server) runs it automatically.
+    /// Checks the key file every second, cancels the queries of callers without a valid key, and
+    /// completes only if there is no file. If it stops, the keys expire within seconds. A [`Server`](crate::http::Server) runs it automatically.
     pub async fn watch_keys(self) {
         if !self.keys.has_file() {
             return;
@@ -253,6 +249,13 @@ impl Host {
             if let Err(error) = tokio::task::spawn_blocking(look).await {
                 tracing::error!(%error, "the refresh of the keys failed because of an internal \
                                          error");
+            }
+            let lapsed = self.keys.lapsed(self.oracle.clock().now());
+            if !lapsed.is_empty() {
+                let of =
+                    |tenant: &TenantId, by: &By| lapsed.contains(&(tenant.clone(), by.clone()));
+                // Those that are left are cancelled next time.
+                let _ = timeout(CANCEL, self.oracle.cancel_queries_of(of)).await;
             }
         }
     }

@@ -204,10 +204,8 @@ impl Cluster {
             .filter(|node| !node.is_draining && node.url.is_some());
         let other = fit.min_by_key(|node| node.queries)?;
         let is_fuller = is_much_fuller(host.oracle.busy() as u64, other.queries);
-        match host.is_draining() || begins && is_fuller {
-            true => other.url.clone(),
-            false => None,
-        }
+        let leaves = host.is_draining() || begins && is_fuller;
+        other.url.clone().filter(|_| leaves)
     }
 
     async fn owner(&self, key: &SessionKey) -> Option<String> {
@@ -277,8 +275,7 @@ impl Cluster {
         let client = &self.clients[number % self.clients.len()];
         let request = client.request(parts.method.clone(), &url).headers(headers);
         let request = request.header(SIGNATURE, signature).header(CALLER, caller);
-        let response = request.body(body).send().await;
-        let response = response.map_err(|error| {
+        let response = request.body(body).send().await.map_err(|error| {
             let what = format!(
                 "the session is on another node, which cannot be reached ({}): try again",
                 cause(&error.without_url())
@@ -359,8 +356,7 @@ pub(super) async fn forward(
         };
     }
     let message = mcp_message(&parts, &body);
-    let is_of_session = parts.headers.contains_key(MCP_SESSION);
-    if is_of_session && message["method"] == "notifications/cancelled" {
+    if parts.headers.contains_key(MCP_SESSION) && message["method"] == "notifications/cancelled" {
         let request = Request::from_parts(parts.clone(), body.clone().into());
         let everywhere = join(next.run(request), cluster.tell_all(&parts, &body, &caller));
         return everywhere.await.0;
@@ -422,8 +418,7 @@ fn mcp_message(parts: &Parts, body: &[u8]) -> Value {
 
 /// The session that a tool call over MCP continues.
 fn session_of_tool_call(message: &Value) -> Option<SessionName> {
-    let session = message["params"]["arguments"]["session"].as_str()?;
-    SessionName::new(session).ok()
+    SessionName::new(message["params"]["arguments"]["session"].as_str()?).ok()
 }
 
 /// Reports this node's load, and divides the limits by the number of live nodes.

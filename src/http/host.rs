@@ -87,10 +87,8 @@ impl Host {
     /// When the server stops accepting connections and streaming events: in a cluster, other nodes
     /// need the sessions that are here until the end of the shutdown.
     pub(super) fn end_of_access(&self) -> &CancellationToken {
-        match self.cluster() {
-            Some(_) => &self.shared.drain.ending,
-            None => &self.shared.drain.beginning,
-        }
+        let drain = self.drain();
+        self.cluster().map_or(&drain.beginning, |_| &drain.ending)
     }
 
     /// Whether the server or the system is draining.

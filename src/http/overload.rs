@@ -83,8 +83,7 @@ pub(super) async fn admit(
             .into_response();
         }
     };
-    let response = next.run(request).await;
-    response.map(|body| with_guard(body, share))
+    next.run(request).await.map(|body| with_guard(body, share))
 }
 
 /// Sheds a message before authentication, body and JSON, which cost more than the refusal. The

@@ -19,7 +19,7 @@ use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod, R
 use parking_lot::Mutex;
 use tokio::{
     task::JoinSet,
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +48,7 @@ mod writer;
 pub use error::OpenError;
 pub use settings::Settings;
 
-use client::{Connector, INSIST, PAUSE, doubts, settle, take};
+use client::{ANSWER, Connector, INSIST, PAUSE, doubts, settle, take};
 use error::{Failed, Recovery};
 use node::{MaybeBusy, Membership, Timing};
 use settings::Target;
@@ -527,7 +527,8 @@ impl Journal for Postgres {
             for Known { sid, .. } in &gone {
                 self.inner.maybe_busy.lock().remove(sid.0.cast_signed());
             }
-            settle(doubts, &*client).await?;
+            let settled = timeout(ANSWER, settle(doubts, &*client)).await;
+            settled.unwrap_or_else(|_| Err(Failed::unanswered(ANSWER)))?;
             let pool = self.pool().clone();
             // What is left then, nodes erase in the background.
             let erasure = async move {

@@ -137,7 +137,7 @@ fn refusal(draft: &mut Draft<'_>, call: &ToolCall, doomed: bool) -> Option<(Refu
         return Some((RefusedWhy::NotOffered, guidance::NOT_OFFERED.into()));
     }
     if doomed {
-        return Some((RefusedWhy::QueryEnded, guidance::QUERY_ENDED.into()));
+        return Some((RefusedWhy::QueryEnded, ToolResult::QUERY_ENDED.into()));
     }
     let (policy, options) = (draft.policy(), draft.query.options());
     let (client, tools) = (options.tool(&call.name), draft.query.tools(policy));
@@ -184,8 +184,7 @@ pub(super) fn start_waiting(draft: &mut Draft<'_>) {
     let running = of(CallState::Running).count();
     let room = draft.policy().parallel_calls.max(1).saturating_sub(running);
     let next = of(CallState::Waiting).take(room);
-    let next = next.map(|slot| Arc::clone(&slot.call));
-    for call in next.collect::<Vec<_>>() {
+    for call in next.map(|slot| Arc::clone(&slot.call)).collect::<Vec<_>>() {
         draft.emit(ToolFact::Started(started(&call)));
         let (query, turn) = (draft.query.id, draft.query.turn);
         draft.effect(Effect::RunTool { query, turn, call });
@@ -335,7 +334,8 @@ pub(super) fn close(draft: &mut Draft<'_>) {
     for slot in open(draft) {
         if slot.state == CallState::Running {
             abort = true;
-            finish(draft, &slot.call, ToolStatus::Unknown, guidance::CANCELLED);
+            let why = ToolResult::CANCELLED;
+            finish(draft, &slot.call, ToolStatus::Unknown, why);
             continue;
         }
         if slot.state == CallState::AwaitingApproval {
@@ -345,7 +345,7 @@ pub(super) fn close(draft: &mut Draft<'_>) {
                 reason: None,
             }));
         }
-        let why = guidance::QUERY_ENDED;
+        let why = ToolResult::QUERY_ENDED;
         finish(draft, &slot.call, ToolStatus::Refused, why);
     }
     if abort {

@@ -40,8 +40,7 @@ const SUMMARY: (u64, u64) = (64, 2_000);
 pub(super) fn due(draft: &Draft<'_>, used: AmountBudget) -> Option<Compacting> {
     let threshold = context::threshold(draft.policy(), used.limit);
     let model = &draft.policy().model()?.name;
-    let due = used.used >= threshold;
-    due.then(|| plan(draft, used, model))?
+    (used.used >= threshold).then(|| plan(draft, used, model))?
 }
 
 /// Plans the compaction that the question asks for, before its first turn.

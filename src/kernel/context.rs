@@ -11,7 +11,7 @@ use super::{
     policy::{ModelChoice, Policy},
     session::Session,
 };
-use crate::model::{AnswerFormat, ToolSpec, record::AmountBudget};
+use crate::model::{ToolSpec, record::AmountBudget};
 
 const ONE: u64 = 10_000;
 const BOUNDS: (u64, u64) = (ONE / 4, ONE * 4);
@@ -33,17 +33,13 @@ impl Calibration {
         }
         let found = counted.saturating_mul(ONE) / estimated;
         let found = found.clamp(BOUNDS.0, BOUNDS.1);
-        self.0 = Some(match self.0 {
-            None => found,
-            Some(known) => (known * (WEIGHT - 1) + found) / WEIGHT,
-        });
+        let mixed = |known: u64| (known * (WEIGHT - 1) + found) / WEIGHT;
+        self.0 = Some(self.0.map_or(found, mixed));
     }
 
     pub(super) fn applied_to(self, estimate: u64) -> u64 {
-        match self.0 {
-            None => estimate,
-            Some(ratio) => scaled(estimate, ratio, ONE),
-        }
+        self.0
+            .map_or(estimate, |ratio| scaled(estimate, ratio, ONE))
     }
 
     pub(super) fn chars_of(self, tokens: u64) -> usize {
@@ -60,14 +56,18 @@ fn scaled(amount: u64, by: u64, of: u64) -> u64 {
 /// Estimated tokens of the next call, before calibration.
 pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
     let notes: usize = notes.iter().map(|note| note.chars().count()).sum();
-    let conversation = (draft.transcript_chars() + notes) / 4;
+    let steers = draft.query.steers.iter();
+    let steers = steers.map(|steer| steer.text.chars().count());
+    let conversation = (draft.transcript.chars() + steers.sum::<usize>() + notes) / 4;
     let sent = (conversation as u64).saturating_add(draft.session.instruction_tokens());
     if draft.query.options().is_task {
         return sent;
     }
+    let format = format::instruction(&draft.query.options().format);
+    let format = format.map_or(0, |text| text.chars().count() / 4);
     sent.saturating_add(draft.query.prompt_tokens)
         .saturating_add(tool_tokens(draft))
-        .saturating_add(format_tokens(&draft.query.options().format))
+        .saturating_add(format as u64)
 }
 
 fn tool_tokens(draft: &Draft<'_>) -> u64 {
@@ -76,11 +76,6 @@ fn tool_tokens(draft: &Draft<'_>) -> u64 {
         false => spec_tokens(&draft.query.tools(draft.policy())),
     };
     tokens + spec_tokens(&draft.added)
-}
-
-fn format_tokens(format: &AnswerFormat) -> u64 {
-    let text = format::instruction(format);
-    text.map_or(0, |text| (text.chars().count() / 4) as u64)
 }
 
 fn spec_tokens(tools: &[ToolSpec]) -> u64 {

@@ -78,13 +78,6 @@ impl<'a> Draft<'a> {
         self.records.push(record);
     }
 
-    /// Characters of the transcript and of pending steering.
-    pub(super) fn transcript_chars(&self) -> usize {
-        let steers = self.query.steers.iter();
-        let steers = steers.map(|steer| steer.text.chars().count());
-        self.transcript.chars() + steers.sum::<usize>()
-    }
-
     pub(super) fn token(&self, attempt: Attempt) -> CallToken {
         CallToken {
             query: self.query.id,

@@ -69,8 +69,7 @@ pub(super) fn take_in(session: &mut Session, forked: &Forked) {
             ..(**opened).clone()
         }));
     }
-    let phase = mem::replace(&mut session.phase, Phase::Idle).released();
-    session.phase = match phase {
+    session.phase = match mem::replace(&mut session.phase, Phase::Idle).released() {
         Phase::Running(query) if query.id == forked.query => Phase::Running(query),
         Phase::Running(_) => {
             session.transcript.forget();

@@ -93,9 +93,8 @@ pub(super) fn end(
 fn find<'a>(format: &AnswerFormat, text: &'a str, work: &mut Work) -> Checked<&'a str> {
     let wrong = |what: String| Some(what.chars().take(LONGEST_PROBLEM).collect::<String>());
     let text = text.trim();
-    let fenced = text
-        .strip_prefix("```")
-        .and_then(|text| text.strip_suffix("```"));
+    let fenced = text.strip_prefix("```");
+    let fenced = fenced.and_then(|text| text.strip_suffix("```"));
     let fenced = fenced.map(|text| text.strip_prefix("json").unwrap_or(text).trim());
     let text = fenced.unwrap_or(text);
     let value: Value = json::read(text).map_err(|error| wrong(format!("not JSON: {error}")))?;

@@ -40,8 +40,7 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     notes.splice(0..0, draft.query.notes.iter().cloned());
     let of_the_turn_before = notes.len();
     let (turns, max_turns) = (draft.query.turns, draft.query.limits.max_turns);
-    let last = budget::is_last_turn(turns, max_turns);
-    let mode = match last {
+    let mode = match budget::is_last_turn(turns, max_turns) {
         _ if draft.query.final_mark => TurnMode::Final,
         true => TurnMode::Last,
         false => TurnMode::Normal,
@@ -82,9 +81,8 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
         draft.emit_next_turn(BudgetFact::ContextExceeded(context));
         let AmountBudget { used, limit } = context;
         let detail = format!(
-            "the conversation has about {} tokens and no longer fits the model{}: start a new \
-             session, or configure a model with a larger context window",
-            guidance::spent(used, limit),
+            "the conversation has about {used} of {limit} tokens and no longer fits the model{}: \
+             start a new session, or configure a model with a larger context window",
             compaction::made(&draft)
         );
         return draft.fail(FaultCode::Context, detail);
@@ -93,10 +91,8 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
 }
 
 pub(super) fn may_ask_for_signal(draft: &Draft<'_>) -> bool {
-    let (turns, max_turns) = (draft.query.turns, draft.query.limits.max_turns);
-    !budget::is_last_turn(turns, max_turns)
-        && !budget::over_budget(turns, max_turns)
-        && spent(draft).is_none()
+    let query = &draft.query;
+    query.turns + 1 < query.limits.max_turns && spent(draft).is_none()
 }
 
 pub(super) fn ask_for_signal(mut draft: Draft<'_>, notes: Vec<String>) -> Decision {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::compaction;
 use crate::{
     model::{
-        Rejection, ToolResult, ToolSpec,
+        Rejection, ToolSpec,
         record::ChildEnd,
         signal::{NeedCapability, Stuck},
     },
@@ -61,12 +61,9 @@ pub(super) fn available_tools(
     grantable: &[String],
 ) -> String {
     let missing = quote(&wish.capability);
-    let granted = match grantable {
-        [] => String::new(),
-        names => format!(
-            " An operator could grant {}, but has not.",
-            names.join(", ")
-        ),
+    let granted = match grantable.join(", ") {
+        none if none.is_empty() => none,
+        names => format!(" An operator could grant {names}, but has not."),
     };
     if tools.is_empty() {
         return format!(
@@ -83,11 +80,8 @@ pub(super) fn available_tools(
 
 /// Follows a `need_capability` that tools to find may serve.
 pub(super) fn added_tools(wish: &NeedCapability, tools: &[ToolSpec]) -> String {
-    let missing = quote(&wish.capability);
-    format!(
-        "These tools may serve for {missing} and are in your list now:{}",
-        listed(tools)
-    )
+    let (missing, tools) = (quote(&wish.capability), listed(tools));
+    format!("These tools may serve for {missing} and are in your list now:{tools}")
 }
 
 /// The result of `find_tools`.
@@ -111,10 +105,8 @@ pub(super) const NO_SUB_AGENT: &str = "No sub-agent is available. Do the work yo
 
 /// Follows a delegation of which only a part was started.
 pub(super) fn not_started(scopes: &[String]) -> String {
-    format!(
-        "The limits allowed no sub-agent for {}. Do without, or do it yourself.",
-        quote_all(scopes)
-    )
+    let scopes = quote_all(scopes);
+    format!("The limits allowed no sub-agent for {scopes}. Do without, or do it yourself.")
 }
 
 /// Begins all answers of sub-agents.
@@ -163,11 +155,9 @@ pub(super) fn other_ways(failed_tools: &[Arc<str>]) -> String {
     if failed_tools.is_empty() {
         return format!("{start} Try another way, or answer with what you have.");
     }
-    let names = failed_tools.iter().map(|name| named(name));
-    format!(
-        "{start} These tools failed: {}. Try another way.",
-        names.collect::<Vec<_>>().join(", ")
-    )
+    let names: Vec<String> = failed_tools.iter().map(|name| named(name)).collect();
+    let names = names.join(", ");
+    format!("{start} These tools failed: {names}. Try another way.")
 }
 
 pub(super) fn tool_loop<'a>(tools: impl Iterator<Item = &'a str>) -> String {
@@ -188,15 +178,12 @@ pub(super) const ESCALATION_NOTICE: &str = "The agent is having difficulty with 
 
 pub(super) fn unknown_tool(name: &str, tools: &[ToolSpec]) -> String {
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    let there = if names.is_empty() {
-        "there are none".into()
-    } else {
-        names.join(", ")
+    let there = match names.join(", ") {
+        none if none.is_empty() => "there are none".to_owned(),
+        names => names,
     };
-    format!(
-        "There is no tool {}. Available tools: {there}.",
-        quote(name)
-    )
+    let name = quote(name);
+    format!("There is no tool {name}. Available tools: {there}.")
 }
 
 pub(super) fn broken_arguments(why: &serde_json::Error) -> String {
@@ -208,10 +195,8 @@ pub(super) fn invalid_arguments(problem: &str, needs_approval: bool) -> String {
         true => ", and nobody was asked to approve it",
         false => "",
     };
-    format!(
-        "This call was not run{asked}: {}. Send it again with valid arguments.",
-        quote(problem)
-    )
+    let problem = quote(problem);
+    format!("This call was not run{asked}: {problem}. Send it again with valid arguments.")
 }
 
 pub(super) const UNCHECKED: &str = "This call was not run, because checking its arguments takes too much work. Send fewer calls at a time, with shorter arguments, or do without this tool.";
@@ -222,10 +207,6 @@ pub(super) const NOT_OFFERED: &str =
 pub(super) const ONE_AT_A_TIME: &str = "Only one tool of the application may be called in a reply, so this call was not run. Ask again if you still need it.";
 
 pub(super) const CALL_CUT: &str = "The reply was cut off by the output limit, so this call was not run. Ask again if you still need it.";
-
-pub(super) const QUERY_ENDED: &str = ToolResult::QUERY_ENDED;
-
-pub(super) const CANCELLED: &str = ToolResult::CANCELLED;
 
 pub(super) const OUTCOME_UNKNOWN: &str = "The system was restarted while this call was running: whether it was carried out is unknown. Check before you repeat it.";
 
@@ -238,10 +219,6 @@ pub(super) fn denied(reason: Option<&str>) -> String {
 pub(super) const UNATTENDED: &str = "This call needs a person's approval, and nobody is available \
                                      to give it: it was not run. Continue without it, and say \
                                      what remains to be done.";
-
-pub(super) fn spent(used: u64, limit: u64) -> String {
-    format!("{used} of {limit}")
-}
 
 /// Quotes foreign text, shortened, on one line and without signals.
 pub(super) fn quote(text: &str) -> String {

@@ -13,7 +13,7 @@ use crate::{
         AnswerOptions, ImportedMessage, Message, Outcome, Part, Record, Role, Speaker, ToolResult,
         ToolStatus, ToolTrust,
         command::Author,
-        record::{BudgetFact, Fact, LlmFact, MessageRange, Replied, Steered, TurnFact},
+        record::{BudgetFact, Fact, LlmFact, MessageRange, Steered, TurnFact},
     },
     signal::escape,
 };
@@ -35,9 +35,12 @@ impl Transcript {
         match &record.fact {
             Fact::Turn(TurnFact::Started(started)) => {
                 query.steers.iter().for_each(|steered| self.steer(steered));
-                started.guidance.iter().for_each(|text| self.guide(text));
+                for text in &started.guidance {
+                    // Foreign words in it are already quoted.
+                    self.push(Message::text(Role::Guidance, text));
+                }
             }
-            Fact::Turn(TurnFact::Replied(replied)) => self.reply(replied),
+            Fact::Turn(TurnFact::Replied(replied)) => self.share(Arc::clone(&replied.message)),
             Fact::Llm(LlmFact::PrefixBroken(broken)) => self.drop_opaque(broken.messages),
             Fact::Budget(BudgetFact::ContextCompacted(compacted)) => {
                 self.compact(compacted.messages, &compacted.summary);
@@ -180,15 +183,6 @@ impl Transcript {
         self.push(Message::text(role, escape(&steered.text)));
     }
 
-    /// The caller has already quoted foreign words in `text`.
-    fn guide(&mut self, text: &str) {
-        self.push(Message::text(Role::Guidance, text));
-    }
-
-    fn reply(&mut self, replied: &Replied) {
-        self.share(Arc::clone(&replied.message));
-    }
-
     pub(super) fn drop_reply(&mut self) {
         let messages = Arc::make_mut(&mut self.messages);
         let is_reply = |message: &Arc<Message>| message.role == Role::Assistant;
@@ -237,7 +231,7 @@ impl Transcript {
             return;
         };
         let results = last.calls().map(|call| {
-            let (id, why) = (call.id.clone(), guidance::QUERY_ENDED);
+            let (id, why) = (call.id.clone(), ToolResult::QUERY_ENDED);
             Part::ToolResult(ToolResult::new(id, ToolStatus::Refused, why))
         });
         let (role, parts) = (Role::Tool, results.collect::<Vec<_>>());

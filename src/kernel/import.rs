@@ -67,10 +67,8 @@ impl Session {
         import: Option<Box<Import>>,
         now: DecisionContext,
     ) -> Result<Decision, Refusal> {
-        let imported = match check(self, import)? {
-            Some(brought) => self.note(SessionFact::Imported(brought), now),
-            None => Decision::nothing(),
-        };
+        let note = |brought| self.note(SessionFact::Imported(brought), now);
+        let imported = check(self, import)?.map_or_else(Decision::nothing, note);
         Ok(self.opening(opened, imported, now))
     }
 

@@ -202,7 +202,10 @@ fn wait(session: &Session, accepted: Accepted, now: DecisionContext) -> Result<D
 
 fn accept(session: &Session, accepted: Accepted, now: DecisionContext) -> Decision {
     let query = session.next_query();
-    let text = session.question_of(&accepted);
+    let text = match &session.forced {
+        Some(from) if accepted.continues == Some(from.query) => Arc::clone(&from.text),
+        _ => accepted.text.as_str().into(),
+    };
     let prepare = Effect::Prepare(BegunQuery {
         query,
         text,

@@ -71,10 +71,7 @@ impl InFlight {
 
     /// Whether a call was sent and has no reported usage.
     pub(super) const fn is_uncounted(self) -> bool {
-        match self {
-            Self::Unsent | Self::Unknown => false,
-            Self::Sent { reported, .. } => reported.input_tokens == 0,
-        }
+        matches!(self, Self::Sent { reported, .. } if reported.input_tokens == 0)
     }
 }
 

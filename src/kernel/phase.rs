@@ -175,11 +175,4 @@ impl Step {
     pub(super) fn slot(&self, call: &CallId) -> Option<&ToolSlot> {
         self.slots().iter().find(|slot| slot.call.id == *call)
     }
-
-    pub(super) fn slot_mut(&mut self, call: &CallId) -> Option<&mut ToolSlot> {
-        match self {
-            Self::Tools { slots } => slots.iter_mut().find(|slot| slot.call.id == *call),
-            _ => None,
-        }
-    }
 }

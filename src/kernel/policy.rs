@@ -288,8 +288,7 @@ impl Policy {
     /// The next model of the chain. A name that occurs twice counts once.
     pub(crate) fn after(&self, model: &str) -> Option<&ModelChoice> {
         let first = |name: &str| self.models.iter().position(|known| *known.name == *name);
-        let used = first(model)?;
-        let mut rest = self.models.iter().enumerate().skip(used + 1);
+        let mut rest = self.models.iter().enumerate().skip(first(model)? + 1);
         rest.find_map(|(at, next)| (first(&next.name) == Some(at)).then_some(next))
     }
 

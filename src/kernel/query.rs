@@ -276,10 +276,6 @@ impl Query {
         }
     }
 
-    pub(super) fn is_at(&self, query: QueryId, turn: Turn) -> bool {
-        self.id == query && self.turn == turn
-    }
-
     pub(super) fn awaits_child(&self, name: &SessionName) -> bool {
         let mut running = self.step.running_children();
         running.any(|start| start.child == *name)
@@ -327,12 +323,10 @@ impl Query {
     }
 
     pub(super) fn calls_complete(&self) -> bool {
-        match &self.step {
-            Step::Tools { slots } => {
-                slots.len() == self.current.calls && slots.iter().all(|s| s.result().is_some())
-            }
-            _ => false,
-        }
+        let slots = self.step.slots();
+        matches!(self.step, Step::Tools { .. })
+            && slots.len() == self.current.calls
+            && slots.iter().all(|slot| slot.result().is_some())
     }
 
     pub(super) fn signal_fields(&self) -> Option<&SignalFields> {

@@ -96,10 +96,9 @@ pub(super) struct Rules {
 
 impl From<Arc<Policy>> for Rules {
     fn from(policy: Arc<Policy>) -> Self {
-        let tool_tokens = Arc::default();
         Self {
             policy,
-            tool_tokens,
+            tool_tokens: Arc::default(),
         }
     }
 }
@@ -163,8 +162,16 @@ impl Session {
                     None => inbox::steer_late(self, steered, now),
                 }
             }
-            Command::Pause => Ok(self.pause(by, now)),
-            Command::Resume => Ok(self.unpause(by, now)),
+            Command::Pause if self.paused => Ok(Decision::nothing()),
+            Command::Resume if !self.paused => Ok(Decision::nothing()),
+            Command::Pause => {
+                let paused = self.note(ControlFact::Paused(by.into()), now);
+                Ok(self.and_then(paused, now, delegation::sync_pause))
+            }
+            Command::Resume => {
+                let resumed = self.note(ControlFact::Resumed(by.into()), now);
+                Ok(self.and_then(resumed, now, control::resume))
+            }
             Command::Release => Ok(self.release(by, now)),
             Command::FinishNow => Ok(control::finish_now(self.running(now)?, by)),
             Command::SetBudget(limits) => {
@@ -251,7 +258,7 @@ impl Session {
                 query: id,
                 turn,
                 result,
-            } if query.is_at(id, turn) => calls::ended(draft, result),
+            } if (query.id, query.turn) == (id, turn) => calls::ended(draft, result),
             Report::ChildEnded { query: id, end }
                 if id == query.id && query.awaits_child(&end.child) =>
             {
@@ -311,22 +318,6 @@ impl Session {
             }
             _ => Ok(control::cancel_running(self.running(now)?, by)),
         }
-    }
-
-    fn pause(&self, by: By, now: DecisionContext) -> Decision {
-        if self.paused {
-            return Decision::nothing();
-        }
-        let paused = self.note(ControlFact::Paused(by.into()), now);
-        self.and_then(paused, now, delegation::sync_pause)
-    }
-
-    fn unpause(&self, by: By, now: DecisionContext) -> Decision {
-        if !self.paused {
-            return Decision::nothing();
-        }
-        let resumed = self.note(ControlFact::Resumed(by.into()), now);
-        self.and_then(resumed, now, control::resume)
     }
 
     pub(super) fn and_then(
@@ -482,10 +473,8 @@ impl Session {
                     outcome: outcome.clone(),
                     signal,
                 }));
-                self.forced = match outcome {
-                    Outcome::Forced { .. } => Some(query.inheritance()),
-                    _ => None,
-                };
+                let is_forced = matches!(outcome, Outcome::Forced { .. });
+                self.forced = is_forced.then(|| query.inheritance());
                 // A reply that was asked for a signal alone, and has none, is no part of the
                 // conversation.
                 let current = &query.current;
@@ -541,8 +530,7 @@ impl Session {
     ) -> impl Iterator<Item = (QueryId, Turn, &Arc<ToolCall>, Timestamp)> {
         self.query().into_iter().flat_map(|query| {
             query.approvals.iter().filter_map(|(call, since)| {
-                let slot = query.step.slot(call)?;
-                Some((query.id, query.turn, &slot.call, *since))
+                Some((query.id, query.turn, &query.step.slot(call)?.call, *since))
             })
         })
     }
@@ -599,14 +587,6 @@ impl Session {
 
     pub(super) const fn next_query(&self) -> QueryId {
         self.last_query.next()
-    }
-
-    /// The continued query's question, if the message continues one.
-    pub(super) fn question_of(&self, accepted: &Accepted) -> Arc<str> {
-        match &self.forced {
-            Some(from) if accepted.continues == Some(from.query) => Arc::clone(&from.text),
-            _ => accepted.text.as_str().into(),
-        }
     }
 
     /// Profile, once the session is open.

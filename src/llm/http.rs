@@ -162,8 +162,7 @@ fn client(settings: &ProviderSettings, base: &Url) -> Result<Client, SetupError>
 
 /// A client with the same trust and proxies for a server that is no provider.
 pub(crate) fn plain_client(builder: ClientBuilder, base: &Url) -> Result<Client, String> {
-    let builder = builder.connect_timeout(KEEP_ALIVE);
-    let client = secured(builder, trust::plain()?, base).build();
+    let client = secured(builder.connect_timeout(KEEP_ALIVE), trust::plain()?, base).build();
     client.map_err(|error| error.without_url().to_string())
 }
 

@@ -19,13 +19,20 @@ use crate::model::{Fault, json, surrogates};
 /// Bound on the elements of a list.
 pub(super) const MOST: usize = 256;
 
+/// Too short to become a large value, as most events are.
+const SHORT: usize = 4 << 10;
+
 /// Parses a text; a text that needs mending is mended in `space`.
 pub(super) fn parse<'a, T: Deserialize<'a>>(
     json: &'a str,
     space: &'a mut String,
 ) -> Result<T, Fault> {
     let is_whole = matches!(surrogates::mended(json), Cow::Borrowed(_));
-    if is_whole && let Ok(read) = json::read(json) {
+    let read = || match json.len() < SHORT {
+        true => serde_json::from_str(json),
+        false => json::read(json),
+    };
+    if is_whole && let Ok(read) = read() {
         return Ok(read);
     }
     *space = mended(json);

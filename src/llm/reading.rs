@@ -184,15 +184,12 @@ impl Reading {
             }
             (Flow::More, ReplyForm::Events(mut parser)) => {
                 while let Some(event) = parser.finish()? {
-                    match self.decoder.event(&event.name, &event.data, out) {
-                        // Half an event at the end is ignored: the reply is complete without it, or
-                        // cut off.
-                        Err(fault)
-                            if !matches!(fault.code, FaultCode::BadStream | FaultCode::Cut) =>
-                        {
-                            return Err(fault);
-                        }
-                        Ok(_) | Err(_) => {}
+                    // Half an event at the end is ignored: the reply is complete without it, or cut
+                    // off.
+                    if let Err(fault) = self.decoder.event(&event.name, &event.data, out)
+                        && !matches!(fault.code, FaultCode::BadStream | FaultCode::Cut)
+                    {
+                        return Err(fault);
                     }
                 }
             }

@@ -78,13 +78,9 @@ struct Step {
 }
 
 impl Step {
-    fn next_try(&self) -> Option<&Try> {
-        let played = self.played.fetch_add(1, Ordering::Relaxed);
-        self.tries.get(played).or(self.tries.last())
-    }
-
     fn play(&self, index: usize, request: &Request, cut: Cut) -> DeltaStream {
-        let tried = self.next_try();
+        let played = self.played.fetch_add(1, Ordering::Relaxed);
+        let tried = self.tries.get(played).or(self.tries.last());
         let items = match tried {
             None => Vec::new(),
             Some(Try::Reply(reply)) => reply.at_step(index, request, cut),

@@ -27,8 +27,7 @@ const SIGNAL: u64 = 1_024;
 
 /// The output limit that follows from the caller's limit on the text.
 pub(super) fn caller_limit(request: &Request) -> Option<u64> {
-    let most = request.options.as_ref()?.max_tokens?;
-    Some(most.saturating_add(SIGNAL))
+    Some(request.options.as_ref()?.max_tokens?.saturating_add(SIGNAL))
 }
 
 /// The smaller limit of the caller's and the model's.

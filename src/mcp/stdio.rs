@@ -91,6 +91,5 @@ pub async fn serve(
 /// # Errors
 /// When the process has no file descriptor left.
 pub fn standard_stream(stream: &impl AsFd) -> io::Result<File> {
-    let own = stream.as_fd().try_clone_to_owned()?;
-    Ok(File::from_std(own.into()))
+    Ok(File::from_std(stream.as_fd().try_clone_to_owned()?.into()))
 }

@@ -68,8 +68,7 @@ impl MockDialect for Anthropic {
         let most = body["max_tokens"].as_u64().unwrap_or(0);
         check.require(most > 0, Rule::Form, "max_tokens: Field required");
         // In JSON only a key has a colon after its quotes.
-        let key = format!("\"{MARKED}\":");
-        let marks = body.to_string().matches(&key).count();
+        let marks = body.to_string().matches(&format!("\"{MARKED}\":")).count();
         let what = format!("{marks} parts have `{MARKED}`, the maximum is {MARKS}");
         check.require(marks <= MARKS, Rule::Cache, what);
     }

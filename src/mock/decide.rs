@@ -80,10 +80,8 @@ pub(super) struct MockRequest<'a> {
 impl MockRequest<'_> {
     pub(super) fn decide(&self, server: &Server) -> Answer {
         let mut breaches = Vec::new();
-        let mut answer = match self.reply(server, &mut breaches) {
-            Ok(answer) => answer,
-            Err(problem) => self.refusal(&problem),
-        };
+        let reply = self.reply(server, &mut breaches);
+        let mut answer = reply.unwrap_or_else(|problem| self.refusal(&problem));
         answer.breaches = breaches;
         let settings = &server.settings;
         if answer.wait.is_zero() {

@@ -141,10 +141,8 @@ impl From<FaultKind> for Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.name())?;
-        match self.number {
-            Some(number) => write!(f, "={number}"),
-            None => Ok(()),
-        }
+        let number = self.number;
+        number.map_or(Ok(()), |number| write!(f, "={number}"))
     }
 }
 

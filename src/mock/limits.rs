@@ -79,8 +79,7 @@ impl Limits {
             let (most, left) = (limit.per_minute, limit.bucket.left(now));
             let reset = dialect.reset(full, date);
             let values = [most.to_string(), left.to_string(), reset];
-            let names = ["limit", "remaining", "reset"];
-            let names = names.map(|name| dialect.limit(name, limit.what));
+            let names = ["limit", "remaining", "reset"].map(|name| dialect.limit(name, limit.what));
             names.into_iter().zip(values)
         });
         headers.collect()

@@ -148,8 +148,7 @@ impl<'a> Part<'a> {
 
 impl Message<'_> {
     fn of_user(&self) -> Option<String> {
-        let content = self.content.filter(|_| self.role == "user");
-        content.map(text_of)
+        self.content.filter(|_| self.role == "user").map(text_of)
     }
 }
 

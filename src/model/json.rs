@@ -261,9 +261,8 @@ fn number(word: &str) -> Option<String> {
     if serde_json::from_str::<IgnoredAny>(word).is_ok() {
         return Some(word.to_owned());
     }
-    let hex = word
-        .strip_prefix("0x")
-        .map(|digits| i64::from_str_radix(digits, 16));
+    let hex = word.strip_prefix("0x");
+    let hex = hex.map(|digits| i64::from_str_radix(digits, 16));
     if let Ok(whole) = hex.unwrap_or_else(|| word.parse::<i64>()) {
         return Some(whole.to_string());
     }

@@ -40,8 +40,7 @@ pub(crate) fn mended(json: &str) -> Cow<'_, str> {
 }
 
 fn half(bytes: &[u8], at: usize) -> Option<Half> {
-    let escape = bytes.get(at..at + ESCAPE)?;
-    let digits = escape.strip_prefix(b"\\u")?;
+    let digits = bytes.get(at..at + ESCAPE)?.strip_prefix(b"\\u")?;
     if !matches!(digits[0], b'd' | b'D') || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }

@@ -1,13 +1,12 @@
 //! Classification: shortcuts first, then lexicon and weights.
 
-use std::borrow::Cow;
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::{borrow::Cow, cell::RefCell, sync::Arc};
 
 use super::lexicon::Lexicon;
 use super::matcher::{Evidence, Matcher};
 use super::prose::prose;
 use super::reading::{Reading, Token, word_hash};
+use super::score::rounded;
 use super::text::{is_unspaced, normalized};
 use super::weights::{Opinion, Weights};
 use crate::model::{QueryClassification, QueryType, words};
@@ -164,7 +163,7 @@ impl Classifier {
                 Decision {
                     basis: Basis::Weights,
                     query_type,
-                    confidence: round_share(share),
+                    confidence: rounded(share),
                 }
             }
             _ => match score.best() {
@@ -193,11 +192,8 @@ impl Classifier {
     }
 
     fn follows_up(&self, text: &str, reading: &Reading, context: QueryContext<'_>) -> bool {
-        let previous = match context {
-            QueryContext::Fresh => "",
-            QueryContext::Following(previous) => previous.trim(),
-        };
-        !previous.is_empty() && (is_brief(text) || self.has_followup_phrase(reading))
+        matches!(context, QueryContext::Following(previous) if !previous.trim().is_empty())
+            && (is_brief(text) || self.has_followup_phrase(reading))
     }
 
     fn has_followup_phrase(&self, reading: &Reading) -> bool {
@@ -217,10 +213,6 @@ fn is_positive(evidence: &&Evidence) -> bool {
 fn contradicts(opinion: &Opinion) -> bool {
     let (best, share) = opinion.best();
     opinion.known && best != QueryType::Conversational && share >= CONTRADICTION_SHARE
-}
-
-fn round_share(share: f64) -> f64 {
-    (share * 1e4).round() / 1e4
 }
 
 /// In scripts without spaces, a few characters can be a sentence.

@@ -1,7 +1,6 @@
 //! Evaluation of a classifier on labelled queries.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use super::{Basis, Classifier, QueryContext};
 use crate::model::QueryType;

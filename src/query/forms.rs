@@ -26,9 +26,8 @@ fn plural(base: &str) -> String {
     if let Some(stem) = consonant_y(base) {
         return format!("{stem}ies");
     }
-    let hisses = ["s", "x", "z", "ch", "sh"]
-        .iter()
-        .any(|end| base.ends_with(end));
+    let mut hissing = ["s", "x", "z", "ch", "sh"].iter();
+    let hisses = hissing.any(|end| base.ends_with(end));
     format!("{base}{}", if hisses { "es" } else { "s" })
 }
 

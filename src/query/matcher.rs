@@ -38,6 +38,8 @@ const UNKNOWN: WordId = 0;
 const CLAUSE_START: WordId = 1;
 const CLAUSE_END: WordId = 2;
 const ROOT: NodeId = 0;
+/// Limit on word forms of an entry; further ones are dropped.
+const MAX_SEQUENCES: usize = 256;
 
 #[derive(Debug, Clone, Default)]
 struct Node {
@@ -136,12 +138,7 @@ impl Matcher {
     fn edge(&self, node: NodeId, word: WordId) -> Option<NodeId> {
         self.edges.get(&(node, word)).copied()
     }
-}
 
-/// Limit on word forms of an entry; further ones are dropped.
-const MAX_SEQUENCES: usize = 256;
-
-impl Matcher {
     pub(super) fn new(lexicon: &Lexicon) -> Self {
         let mut matcher = Self {
             words: FxHashMap::default(),

@@ -45,21 +45,22 @@ impl Score {
 
     /// Never falls as the margin grows.
     pub(super) fn confidence(&self) -> f64 {
-        (self.calibrated() * 1e4).round() / 1e4
-    }
-
-    fn calibrated(&self) -> f64 {
         let margin = self.margin();
         let above = CALIBRATION.iter().position(|&(knot, _)| knot > margin);
-        match above {
+        rounded(match above {
             Some(0) => CALIBRATION[0].1,
             Some(next) => {
                 let ((left, low), (right, high)) = (CALIBRATION[next - 1], CALIBRATION[next]);
                 low + (high - low) * (margin - left) / (right - left)
             }
             None => CALIBRATION[CALIBRATION.len() - 1].1,
-        }
+        })
     }
+}
+
+/// To 4 decimals.
+pub(super) fn rounded(confidence: f64) -> f64 {
+    (confidence * 1e4).round() / 1e4
 }
 
 /// Share of right answers by margin, measured on `tests/data/queries_train.tsv` and lowered by up

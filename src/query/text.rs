@@ -70,7 +70,8 @@ pub(super) fn each_word_in(word: &mut String, text: &str, mut sink: impl FnMut(&
     let mut opens = true;
     let mut rest = text;
     while !rest.is_empty() {
-        let (run, behind) = rest.split_at(word_prefix(rest));
+        let plain = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+        let (run, behind) = rest.split_at(rest.bytes().take_while(plain).count());
         let begin = word.len();
         word.push_str(run);
         word[begin..].make_ascii_lowercase();
@@ -97,11 +98,6 @@ pub(super) fn each_word_in(word: &mut String, text: &str, mut sink: impl FnMut(&
         }
     }
     flush(word, &mut opens, &mut sink);
-}
-
-fn word_prefix(text: &str) -> usize {
-    let plain = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
-    text.bytes().take_while(plain).count()
 }
 
 enum CharKind {

@@ -87,9 +87,8 @@ impl SignalFilter {
 
     /// The first position that later calls need.
     pub(super) fn first_needed(&self) -> usize {
-        self.pending
-            .first()
-            .map_or(self.scanner.at, |pending| pending.token.span.start)
+        let first = self.pending.first();
+        first.map_or(self.scanner.at, |pending| pending.token.span.start)
     }
 
     const fn is_holding(&self) -> bool {
@@ -258,8 +257,7 @@ impl SignalFilter {
                     let after = pending[next..].iter().position(|pending| pending.is_tag());
                     let tag = after.map(|offset| next + offset);
                     let stop = tag.map_or(end, |index| pending[index].token.span.start);
-                    let rest = view.slice(Span::new(token.span.end, stop));
-                    if fields::are_all(rest) {
+                    if fields::are_all(view.slice(Span::new(token.span.end, stop))) {
                         next = tag.unwrap_or(pending.len());
                     }
                 }

@@ -24,8 +24,7 @@ impl TextLimit {
         Self {
             stop: options.stop.clone(),
             room: room.map(|room| usize::try_from(room).unwrap_or(usize::MAX)),
-            held: String::new(),
-            cut: None,
+            ..Self::default()
         }
     }
 

@@ -134,9 +134,8 @@ fn interpret(block: &Block, view: View<'_>, at: Timestamp) -> Finding {
     let opening = view.slice(block.opening);
     let confidence = confidence(&elements, opening);
     let fields = kind(opening).and_then(|kind| {
-        let own = elements
-            .into_iter()
-            .filter(|field| field.name != "confidence");
+        let own = elements.into_iter();
+        let own = own.filter(|field| field.name != "confidence");
         schema::parse_fields(kind, own.collect())
     });
     match fields {

@@ -169,10 +169,8 @@ fn whole_number(value: &str) -> Option<u64> {
 
 fn list(value: &str) -> Result<Vec<String>, FieldError> {
     serde_json::from_str(value).map_err(|_| {
-        format!(
-            "a JSON array of strings such as [\"one\", \"two\"], it is {}",
-            quoted(value)
-        )
+        let value = quoted(value);
+        format!("a JSON array of strings such as [\"one\", \"two\"], it is {value}")
     })
 }
 

@@ -171,9 +171,8 @@ pub(super) fn white_space(text: &[u8]) -> usize {
         Some(0xE1..=0xE3) => 3,
         _ => return 0,
     };
-    let first = text
-        .get(..length)
-        .and_then(|bytes| str::from_utf8(bytes).ok());
+    let first = text.get(..length);
+    let first = first.and_then(|bytes| str::from_utf8(bytes).ok());
     let is_white = first.is_some_and(|text| text.chars().all(char::is_whitespace));
     if is_white { length } else { 0 }
 }

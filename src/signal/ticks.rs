@@ -57,11 +57,10 @@ impl BacktickRuns {
                     return;
                 }
                 self.unfinished = None;
-                self.runs.push_back((run, self.scanned - run));
-                self.starts_by_length
-                    .entry(self.scanned - run)
-                    .or_default()
-                    .push_back(run);
+                let length = self.scanned - run;
+                self.runs.push_back((run, length));
+                let starts = self.starts_by_length.entry(length).or_default();
+                starts.push_back(run);
                 continue;
             }
             let found = memchr2(b'`', b'\n', rest);

@@ -35,8 +35,7 @@ impl WhitespaceNormalizer {
             return;
         }
         if self.begun {
-            let pending = std::mem::take(&mut self.pending);
-            write(&pending, out);
+            write(&std::mem::take(&mut self.pending), out);
         }
         self.begun = true;
         write(body, out);

@@ -110,8 +110,7 @@ pub(super) fn read(
         let named = |at: usize| plain[at..].split('>').next()?.find("name_");
         places.find_map(|(at, _)| named(at).is_none().then_some(at))
     });
-    let body = body.min();
-    let (before, inside) = head.split_at(body.unwrap_or(head.len()));
+    let (before, inside) = head.split_at(body.min().unwrap_or(head.len()));
     let python = python(text, tools).filter(|_| before.contains('('));
     if python.is_none() && before.split_whitespace().count() > HEAD_WORDS {
         return None;
@@ -172,8 +171,7 @@ fn json(
     tool: Option<&ToolSpec>,
     is_bare: bool,
 ) -> Option<(usize, Vec<ToolCall>)> {
-    let list = before.trim_end().strip_suffix('[');
-    let start = list.unwrap_or(before).len();
+    let start = before.trim_end().strip_suffix('[').unwrap_or(before).len();
     let (json, length) = json::value(&text[start..])?;
     let value = json::read(&json).ok()?;
     let calls = match tool {

@@ -159,8 +159,7 @@ fn rename(span: &mut SpanData) {
             _ => continue,
         };
         if name == "gen_ai.response.finish_reasons" {
-            let reason = StringValue::from(value.to_string());
-            *value = Value::Array(Array::String(vec![reason]));
+            *value = Value::Array(Array::String(vec![StringValue::from(value.to_string())]));
         }
         *key = Key::from_static_str(name);
     }

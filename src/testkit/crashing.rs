@@ -55,7 +55,7 @@ impl AppendPoint {
             let mut records = call.records.iter();
             records.any(|record| record.fact.kind() == kind)
         };
-        self.kind.as_ref().is_none_or(has)
+        call.operation == Operation::Append && self.kind.as_ref().is_none_or(has)
     }
 }
 
@@ -152,9 +152,6 @@ impl InterceptedJournal for CrashingJournal {
             let is_write = matches!(call.operation, Operation::Claim | Operation::Append);
             if is_write && self.target == CrashTarget::System && self.has_crashed() {
                 std::future::pending::<()>().await;
-            }
-            if call.operation != Operation::Append {
-                return done().await;
             }
             let crashing = self.crash_side(&call);
             if crashing == Some(Side::Before) {

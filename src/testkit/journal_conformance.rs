@@ -77,6 +77,5 @@ fn said(error: Error) -> String {
 }
 
 fn append(by: Claim, after: Seq, records: Vec<Arc<Record>>) -> Append {
-    let by = Claim { last: after, ..by };
-    Append::new(by, records, SessionStatus::Idle)
+    Append::new(Claim { last: after, ..by }, records, SessionStatus::Idle)
 }

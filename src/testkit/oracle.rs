@@ -42,12 +42,15 @@ impl TestOracle {
             takes: backend.capabilities("test"),
             ..ModelChoice::new(&format!("{}/test", backend.provider()))
         };
-        let settings = SystemSettings {
+        let mut settings = SystemSettings {
             shards: 2,
             buses: 2,
-            idle_timeout: idle_timeout(),
             ..SystemSettings::default()
         };
+        // Passivates sessions after each query, which must not be observable.
+        if std::env::var("ORACLE_TESTKIT_PASSIVATE").is_ok_and(|value| value == "1") {
+            settings.idle_timeout = Duration::ZERO;
+        }
         Self {
             backends: vec![Arc::new(backend)],
             tools: Vec::new(),
@@ -168,16 +171,6 @@ fn parts() -> Result<(Arc<Classifier>, Arc<Composer>), TestError> {
     let composer = Composer::new(Prompts::builtin()?, prompt::TOKEN_BUDGET);
     let parts = (Arc::new(classifier), Arc::new(composer));
     Ok(PARTS.get_or_init(|| parts).clone())
-}
-
-/// `ORACLE_TESTKIT_PASSIVATE=1` passivates sessions after each query, which must not be observable.
-fn idle_timeout() -> Duration {
-    let at_once = std::env::var("ORACLE_TESTKIT_PASSIVATE").is_ok_and(|value| value == "1");
-    if at_once {
-        Duration::ZERO
-    } else {
-        SystemSettings::default().idle_timeout
-    }
 }
 
 /// A running system of a test.

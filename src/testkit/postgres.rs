@@ -121,8 +121,7 @@ impl Cluster {
     /// # Errors
     /// If the server does not run.
     pub fn pid(&self) -> io::Result<u32> {
-        let file = self.directory.path().join("data/postmaster.pid");
-        let text = fs::read_to_string(file)?;
+        let text = fs::read_to_string(self.directory.path().join("data/postmaster.pid"))?;
         let pid = text.lines().next().and_then(|pid| pid.parse().ok());
         pid.ok_or_else(|| io::Error::other("postmaster.pid has no process id"))
     }

@@ -53,12 +53,10 @@ impl TestTool {
     /// Creates a tool of this name.
     pub fn new(name: impl Into<String>) -> Self {
         let schema = json!({"type": "object", "properties": {}});
-        let spec = ToolSpec::new(name, "Does what a test tells it.", schema);
+        let mut spec = ToolSpec::new(name, "Does what a test tells it.", schema);
+        spec.effect = ToolEffect::ReadOnly;
         Self {
-            spec: ToolSpec {
-                effect: ToolEffect::ReadOnly,
-                ..spec
-            },
+            spec,
             does: Does::Answer("done".into()),
             panics: Panics::default(),
             started: Arc::default(),

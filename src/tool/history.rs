@@ -304,7 +304,8 @@ async fn show(
             cut = true;
             break;
         }
-        text.push_str(&tabbed(&piece));
+        let parts: Vec<_> = piece.split('\t').map(on_one_line).collect();
+        text.push_str(&parts.join("\t"));
         text.push('\n');
     }
     text.push_str(match (cut, commit.changes.is_empty()) {
@@ -409,9 +410,4 @@ fn name(text: &str) -> String {
 
 fn line(text: &str) -> String {
     on_one_line(&shortened(text.trim_end(), MAX_LINE)).into_owned()
-}
-
-fn tabbed(text: &str) -> String {
-    let parts: Vec<_> = text.split('\t').map(on_one_line).collect();
-    parts.join("\t")
 }

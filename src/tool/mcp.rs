@@ -108,12 +108,10 @@ async fn call(
     };
     let work = async {
         let stopped = || for_model!("the MCP server `{name}` was stopped");
-        let sent = server.jobs.send(job).await;
-        sent.map_err(|_| stopped())?;
+        server.jobs.send(job).await.map_err(|_| stopped())?;
         answer.await.unwrap_or_else(|_| Err(stopped()))
     };
-    let done = tokio::time::timeout_at(deadline, work).await;
-    done.unwrap_or_else(|_| {
+    tokio::time::timeout_at(deadline, work).await.unwrap_or_else(|_| {
         refuse!(
             "the MCP server `{name}` did not answer within {limit:?}, and the call was cancelled: \
              whether it had an effect is unknown"

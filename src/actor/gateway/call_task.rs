@@ -99,8 +99,7 @@ impl TextPublisher {
     fn finish(mut self) {
         if self.bus.has_subscribers(&self.session) {
             let mut text = self.read();
-            let last = std::mem::take(&mut self.stripper).finish();
-            text += &self.limit.push(last);
+            text += &self.limit.push(std::mem::take(&mut self.stripper).finish());
             text += &self.limit.finish();
             self.show(text);
         }
@@ -257,9 +256,8 @@ impl CallTask {
                     self.gateway.cast(GatewayMsg::Reached { call });
                 }
                 begun = true;
-                ticket
-                    .progress_tracker
-                    .beat(self.args.clock.monotonic_millis());
+                let now = self.args.clock.monotonic_millis();
+                ticket.progress_tracker.beat(now);
             }
             if begun {
                 deadline = Instant::now() + settings.idle;

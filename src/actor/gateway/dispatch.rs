@@ -31,7 +31,7 @@ use crate::{
         task::Task,
     },
     kernel::{CallToken, Report},
-    llm::{RateLimits, Request},
+    llm::RateLimits,
     model::{Fault, FaultCode, Usage},
 };
 
@@ -105,7 +105,7 @@ impl GatewayState {
         if held > ticket.patience.min(self.args.settings.queue_deadline) {
             return refuse_held(*ticket, held, &model_queue.trouble);
         }
-        let tokens = model_queue.weigh(&ticket.request);
+        let tokens = tokens_of(&ticket.request).saturating_add(model_queue.reply);
         let free = closed.is_ok() && model_queue.queue.is_empty() && self.has_capacity();
         let free = free && model_queue.limiter.aimd.allows(model_queue.running);
         let at_once =
@@ -289,8 +289,7 @@ impl GatewayState {
         if !waiter.ticket.caller.gave_up.is_cancelled() {
             if waiter.reported {
                 let (token, waited) = (waiter.ticket.token, now.saturating_sub(waiter.since));
-                let admitted = Report::CallAdmitted { token, waited };
-                waiter.ticket.report(admitted);
+                waiter.ticket.report(Report::CallAdmitted { token, waited });
             }
             self.begin(waiter.ticket, model, waiter.tokens, now);
         }
@@ -299,9 +298,10 @@ impl GatewayState {
     fn begin(&mut self, ticket: Box<Ticket>, model: usize, tokens: u64, now: Duration) {
         let call = self.number();
         let model_queue = &mut self.model_queues[model];
-        let of_model = model_queue.begins(now, tokens);
+        model_queue.limiter.take(now, tokens);
+        model_queue.running += 1;
         self.limiter.take(now, tokens);
-        let passes = [self.breaker.enter(now), of_model];
+        let passes = [self.breaker.enter(now), model_queue.breaker.enter(now)];
         let probes = passes != [BreakerPermit::Free; 2];
         let task = CallTask {
             args: Arc::clone(&self.args),
@@ -482,16 +482,6 @@ pub(super) struct RunningCall {
 }
 
 impl ModelQueue {
-    pub(super) fn weigh(&self, request: &Request) -> u64 {
-        tokens_of(request).saturating_add(self.reply)
-    }
-
-    pub(super) fn begins(&mut self, now: Duration, tokens: u64) -> BreakerPermit {
-        self.limiter.take(now, tokens);
-        self.running += 1;
-        self.breaker.enter(now)
-    }
-
     pub(super) fn answered(&mut self, started: Duration, usage: &Usage) -> bool {
         let before = self.limiter.aimd.limit();
         self.limiter.answered(started);

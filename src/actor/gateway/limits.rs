@@ -68,13 +68,12 @@ impl RateLimiter {
 
     /// Divides the configured limits by the number of nodes that share them, at least 1 of each.
     pub(super) fn divide(&mut self, settings: &GatewaySettings, nodes: usize) {
-        let share = |limit: u64| limit / nodes as u64;
         for (bucket, limit) in [
             (&mut self.requests, settings.requests_per_minute),
             (&mut self.tokens, settings.tokens_per_minute),
         ] {
             if let (Some(bucket), Some(limit)) = (bucket, limit) {
-                bucket.set_limit(share(limit));
+                bucket.set_limit(limit / nodes as u64);
             }
         }
     }
@@ -82,8 +81,7 @@ impl RateLimiter {
     pub(super) fn ready_at(&self, tokens: u64) -> Duration {
         let requests = self.requests.map(|all| all.bucket.ready_at(1));
         let tokens = self.tokens.map(|all| all.bucket.ready_at(tokens));
-        let ready = requests.max(tokens).unwrap_or_default();
-        self.held.max(ready)
+        self.held.max(requests.max(tokens).unwrap_or_default())
     }
 
     pub(super) fn take(&mut self, now: Duration, tokens: u64) {

@@ -163,8 +163,7 @@ impl GatewayState {
         let now = self.now();
         let wall = self.args.clock.now();
         let at = |time: Duration| wall.plus(time.saturating_sub(now));
-        let model_queues = self.model_queues.iter();
-        let models = model_queues.map(|model_queue| {
+        let models = self.model_queues.iter().map(|model_queue| {
             let limiter = &model_queue.limiter;
             let (limits, held) = (limiter.limits(), limiter.held_for(now));
             ModelState {

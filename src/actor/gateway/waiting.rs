@@ -148,10 +148,8 @@ impl GatewayState {
     pub(super) fn reject_waiting(&mut self, model: usize, after: Duration, now: Duration) {
         let of_provider = self.breaker.away_since();
         let model_queue = &mut self.model_queues[model];
-        let both = of_provider
-            .into_iter()
-            .chain(model_queue.breaker.away_since());
-        let Some(away_since) = both.min() else {
+        let of_model = model_queue.breaker.away_since();
+        let Some(away_since) = of_provider.into_iter().chain(of_model).min() else {
             return;
         };
         let trouble = model_queue.trouble.clone();
@@ -219,20 +217,17 @@ pub(super) fn refuse_held(ticket: Ticket, held: Duration, trouble: &str) {
 }
 
 fn refuse_away(ticket: Ticket, away: Duration, trouble: &str) {
+    let (model, away, last) = (&ticket.model, Span(away), last_words(trouble));
     let detail = format!(
-        "`{}` has been unavailable for {}{}; run `oracle doctor` for the cause",
-        ticket.model,
-        Span(away),
-        last_words(trouble)
+        "`{model}` has been unavailable for {away}{last}; run `oracle doctor` for the cause"
     );
     ticket.refuse(Fault::permanent(FaultCode::Unavailable, detail));
 }
 
 pub(super) fn refuse_at_open_circuit(ticket: Ticket, after: Duration) {
+    let (model, wait) = (&ticket.model, Span(after));
     let detail = format!(
-        "`{}` is unavailable; the next attempt is in {}; run `oracle doctor` for the cause",
-        ticket.model,
-        Span(after)
+        "`{model}` is unavailable; the next attempt is in {wait}; run `oracle doctor` for the cause"
     );
     ticket.refuse_until(FaultCode::CircuitOpen, after, detail);
 }

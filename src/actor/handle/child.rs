@@ -145,8 +145,7 @@ impl ChildSession {
             Err(AskError::Journal(journal::Error::Unreadable { .. })) => None,
             Err(error) => return Err(error),
         };
-        let cancel = Command::Cancel { query };
-        match self.session.command(cancel).await {
+        match self.session.command(Command::Cancel { query }).await {
             // The child is about to end, has ended, or never began.
             Ok(_) | Err(AskError::Refused(Refusal::NothingRunning)) => {}
             // The session is not the child's.

@@ -96,8 +96,7 @@ impl SessionHandle {
         let (profiles, opening) = (self.router.profiles.now(), self.opening.clone());
         aside(move || {
             let mut replayed = Replayed::new(opening, &profiles);
-            let numbered = (1..).map(Seq).zip(&read);
-            for (seq, record) in numbered {
+            for (seq, record) in (1..).map(Seq).zip(&read) {
                 replayed = replayed.taking_in(seq, record, &profiles);
             }
             (read, replayed)
@@ -117,9 +116,8 @@ async fn aside<T: Send + 'static>(
 fn measured(page: Vec<Entry>) -> Vec<(Arc<Record>, usize)> {
     let measured = |Entry { record, .. }: Entry| {
         // Records in the journal have been encoded before, so this cannot fail.
-        let size = Encoder::default()
-            .encode(&record)
-            .map_or(0, |line| line.len());
+        let line = Encoder::default().encode(&record);
+        let size = line.map_or(0, |line| line.len());
         (record, size)
     };
     page.into_iter().map(measured).collect()

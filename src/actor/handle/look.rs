@@ -144,8 +144,7 @@ impl SessionHandle {
             key: self.key.clone(),
             reply,
         };
-        let admission = self.admission();
-        self.router.ask(&self.key, admission, message).await
+        self.router.ask(&self.key, self.admission(), message).await
     }
 
     /// Tool calls of the session that wait for approval, oldest first, if this system was the last
@@ -333,15 +332,13 @@ impl SessionHandle {
             Fact::Control(ControlFact::Resumed(_)) => Some(None),
             _ => None,
         };
-        let found = self.search_back(known.as_ref(), pause).await?;
-        Ok(found.flatten())
+        Ok(self.search_back(known.as_ref(), pause).await?.flatten())
     }
 
     /// Finds the last record before those that lead up to a query's acceptance, if the log has the
     /// query.
     pub(super) async fn before(&self, query: QueryId) -> Result<Option<Seq>, AskError> {
-        let known = self.known().await?;
-        self.begin_of(known.as_ref(), query).await
+        self.begin_of(self.known().await?.as_ref(), query).await
     }
 
     async fn begin_of(
@@ -428,8 +425,7 @@ impl SessionHandle {
     }
 
     pub(super) async fn known(&self) -> Result<Option<Known>, AskError> {
-        let found = self.router.journal.find(self.key.clone());
-        Ok(within(REPLY_DEADLINE, found).await?)
+        Ok(within(REPLY_DEADLINE, self.router.journal.find(self.key.clone())).await?)
     }
 
     pub(super) async fn require_known(&self) -> Result<Known, AskError> {
@@ -443,7 +439,6 @@ impl SessionHandle {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Entry>, AskError> {
-        let entries = self.router.journal.read(sid, after, limit);
-        Ok(within(REPLY_DEADLINE, entries).await?)
+        Ok(within(REPLY_DEADLINE, self.router.journal.read(sid, after, limit)).await?)
     }
 }

@@ -2,14 +2,18 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
+use futures_util::{StreamExt as _, stream};
 use prometheus_client::collector::Collector;
 
 use super::{AskError, Oracle, SessionRouter};
 use crate::{
     actor::{gateway::SharedStatus, meter::Metrics},
     kernel::Refusal,
-    model::record::ControlFact,
+    model::{By, TenantId, record::ControlFact},
 };
+
+/// Queries that are cancelled at the same time.
+const CANCELLED_AT_ONCE: usize = 16;
 
 impl Oracle {
     /// Number of running queries as their sessions count them: cheaper than [`Self::running`], and
@@ -39,6 +43,24 @@ impl Oracle {
     /// The metrics, for a Prometheus registry.
     pub fn collector(&self) -> impl Collector + use<> {
         self.services.meter.clone()
+    }
+
+    /// Cancels the running queries of these callers. Logs those that it cannot cancel.
+    pub(crate) async fn cancel_queries_of(&self, of: impl Fn(&TenantId, &By) -> bool) {
+        let oracle = &self.acting(By::oracle());
+        let running = stream::iter(self.router().ledger.running_of(of));
+        let cancel = async |(key, query)| {
+            let session = oracle.session_by_key(key);
+            match session.cancel(Some(query)).await {
+                Ok(()) => {
+                    tracing::info!(session = %session.key(), %query, "query cancelled: its key is not valid any more")
+                }
+                Err(error) => {
+                    tracing::warn!(session = %session.key(), %query, %error, "query runs on without a valid key")
+                }
+            }
+        };
+        running.for_each_concurrent(CANCELLED_AT_ONCE, cancel).await;
     }
 
     /// Rejects new messages from now on, while running queries continue. Only a restart undoes

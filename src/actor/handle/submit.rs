@@ -78,8 +78,7 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`]; an unknown query counts as deleted.
     pub async fn watch(&self, query: QueryId) -> Result<Watch, AskError> {
-        let query = self.follow_query(query, self.detail).await?;
-        Ok(Watch::new(query))
+        Ok(Watch::new(self.follow_query(query, self.detail).await?))
     }
 
     /// Follows a query from a record on that the journal has.

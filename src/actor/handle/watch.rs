@@ -35,8 +35,7 @@ impl Watch {
     pub(super) fn new(stream: QueryStream) -> Self {
         let query = stream.query;
         let progress = stream::unfold(stream, |mut stream| async {
-            let next = stream.next().await.transpose()?;
-            Some((next, stream))
+            Some((stream.next().await.transpose()?, stream))
         });
         Self {
             query,

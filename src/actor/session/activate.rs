@@ -42,7 +42,11 @@ impl SessionShell {
             match within(APPEND_DEADLINE, journal.claim(key.clone())).await {
                 Err(error @ journal::Error::Owned { .. }) => {
                     self.unclaimed = Some(error);
-                    self.leave_to_owner();
+                    // Refuses callers until the shard ends this actor.
+                    let (now, key) = (self.services.clock.monotonic_millis(), key.clone());
+                    self.progress_tracker.at(Activity::Waking, true, now);
+                    let (anyway, gone) = (false, None);
+                    self.shard.cast(ShardMsg::Leave { key, anyway, gone });
                     return Ok(());
                 }
                 Err(error @ journal::Error::Full) => {
@@ -88,8 +92,7 @@ impl SessionShell {
             }
         }
         let now = self.moment_with_budgets(&self.payer()).await?;
-        let owed = self.session.resume(now);
-        self.step(me, owed, now).await
+        self.step(me, self.session.resume(now), now).await
     }
 
     /// Whether the query runs for a parent that no longer waits for it: one whose query has ended,
@@ -195,15 +198,6 @@ impl SessionShell {
             effects: orphans.collect(),
             ..Decision::nothing()
         }
-    }
-
-    /// Refuses callers because another process owns the session, until the shard ends this actor.
-    fn leave_to_owner(&self) {
-        let now = self.services.clock.monotonic_millis();
-        self.progress_tracker.at(Activity::Waking, true, now);
-        let key = self.key.clone();
-        let (anyway, gone) = (false, None);
-        self.shard.cast(ShardMsg::Leave { key, anyway, gone });
     }
 
     async fn replay(&mut self, claim: Claim) -> Result<(), ActorProcessingErr> {

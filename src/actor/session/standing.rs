@@ -74,7 +74,8 @@ impl SessionShell {
         if before == Some(running) {
             return;
         }
-        self.services.router.ledger.runs(&self.key, running);
+        let by = &self.payer();
+        self.services.router.ledger.runs(&self.key, running, by);
         let turns = |running: RunningQuery| running.map(|(query, _, turns)| (query, turns));
         if running.is_none() || before.is_some_and(|before| turns(before) != turns(running)) {
             self.progress_tracker.record_progress();

@@ -312,8 +312,7 @@ impl SessionShell {
             (classification, summary)
         });
         let query = begun.query;
-        let next = then.observe(Report::Prepared { query, result }, now);
-        decision.and(next)
+        decision.and(then.observe(Report::Prepared { query, result }, now))
     }
 
     pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
@@ -377,9 +376,8 @@ impl SessionShell {
         let ran = self.session.query().map(|query| query.id);
         let was_closed = self.session.is_closed();
         // A query that cannot be prepared begins and ends at once.
-        let has_ended = records
-            .iter()
-            .any(|record| matches!(record.fact, Fact::Query(QueryFact::Finished(_))));
+        let ends = |record: &Record| matches!(record.fact, Fact::Query(QueryFact::Finished(_)));
+        let has_ended = records.iter().any(ends);
         let mut moved = !effects.is_empty();
         if records.is_empty() {
             self.publish_approvals(0);

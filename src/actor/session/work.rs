@@ -150,8 +150,7 @@ impl SessionShell {
         let key = self.key.with_name(name.clone());
         // A cancelled child may have to wait for a child of its own.
         let deepest = self.profile.policy.delegation.max_depth;
-        let below = deepest.saturating_sub(depth).max(1);
-        let patience = CHILD_DEADLINE.saturating_mul(below);
+        let patience = CHILD_DEADLINE.saturating_mul(deepest.saturating_sub(depth).max(1));
         let profile = start.and_then(|start| start.profile.as_ref());
         let profile = profile.unwrap_or(&self.opening.profile).clone();
         self.services.router.child(key, profile, parent, patience)

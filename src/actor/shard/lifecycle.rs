@@ -347,8 +347,7 @@ impl ShardState {
         let refused = (is_full || end == ActorEnd::Unrecorded) && killed_for.is_none();
         let counts = refused && start.refused(self.ledger.appends(), is_full, now);
         if counts && start.refusals >= REFUSALS {
-            let reason = format!("the journal rejects its records: {detail}");
-            return self.quarantine(key, reason);
+            return self.quarantine(key, format!("the journal rejects its records: {detail}"));
         }
         let (at, was_for) = (progress_tracker.stage(), &start.activation);
         match next(end, at, was_for, killed_for, detail) {

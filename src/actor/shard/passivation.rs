@@ -39,10 +39,8 @@ impl ShardState {
     pub(super) fn sweep(&mut self) {
         let now = self.now();
         let limit = millis(self.settings.stall_limit);
-        for key in self.keys_of(|live| match &live.ending {
-            Some(ending) => now.saturating_sub(ending.since) >= limit,
-            None => false,
-        }) {
+        let is_late = |ending: &Ending| now.saturating_sub(ending.since) >= limit;
+        for key in self.keys_of(|live| live.ending.as_deref().is_some_and(is_late)) {
             self.does_not_end(key, now);
         }
         for key in self

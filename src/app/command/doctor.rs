@@ -156,8 +156,7 @@ impl ProviderChecks<'_> {
             Ok(listed) => {
                 let seen = format!("{url} responded in {took} ms");
                 self.report.add(Finding::ok(CHECK, seen))?;
-                let names = listed.iter().map(|model| model.name.as_str());
-                let names: Vec<&str> = names.collect();
+                let names: Vec<&str> = listed.iter().map(|model| model.name.as_str()).collect();
                 self.report.add(is_listed(&names, model))?;
                 Ok(true)
             }
@@ -211,10 +210,8 @@ impl ProviderChecks<'_> {
         let asking = probe::asking(model, Arc::clone(&self.prompt));
         let probe_reply = ask(report, "the signal protocol", asking).await;
         report.add(probe::of_signal(&probe_reply, provider))?;
-        match remote.other_dialect(model) {
-            Some(other) => report.add(other_dialect(provider, other)),
-            None => Ok(()),
-        }
+        let other = remote.other_dialect(model);
+        other.map_or(Ok(()), |other| report.add(other_dialect(provider, other)))
     }
 }
 

@@ -33,11 +33,10 @@ pub(super) fn models(mut context: CommandContext<'_>) -> Result<(), CliError> {
         choice: &loaded.choice,
     };
     let mut names = providers.names();
-    names.retain(|name| asking.concerns(name));
+    names.retain(|name| asking.is_named(name) || providers.has_key(name) || name == LOCAL);
     terminal.status(&format!("asking {}", names.join(", ")));
     let listed = on_runtime(Box::pin(async {
-        let listed = names.iter().map(|name| asking.list(name));
-        Ok::<_, CliError>(join_all(listed).await)
+        Ok::<_, CliError>(join_all(names.iter().map(|name| asking.list(name))).await)
     }))?;
     terminal.clear_status();
     let mut listed: Vec<Listed> = listed.into_iter().flatten().collect();
@@ -112,10 +111,6 @@ impl ModelLister<'_> {
     /// Whether the chain, the configuration or the environment names the provider.
     fn is_named(&self, name: &str) -> bool {
         self.choice.chain.providers().contains(&name) || self.providers.is_addressed(name)
-    }
-
-    fn concerns(&self, name: &str) -> bool {
-        self.is_named(name) || self.providers.has_key(name) || name == LOCAL
     }
 
     /// `None` for the local preset if it is unreachable and nothing names it.

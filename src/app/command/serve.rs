@@ -67,8 +67,7 @@ pub(super) fn serve(more: &[Setting], context: CommandContext<'_>) -> Result<(),
             host.join(cluster);
         }
         let server = Server::start(listener, host.clone());
-        let models = loaded.choice.chain.models();
-        let why = (models, &*loaded.model_choice_reason());
+        let why = (loaded.choice.chain.models(), &*loaded.model_choice_reason());
         let guarded = auth == AuthMode::Keys;
         started(server.address(), why, &folder, guarded, terminal);
         #[cfg(feature = "page")]

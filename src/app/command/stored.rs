@@ -344,8 +344,7 @@ fn database(
         (&config.password_env, &config.password_file),
         environment,
     )?;
-    let authorities = config.ca_file.as_deref().map(read);
-    let tls = llm::trusted(authorities.transpose()?.as_deref());
+    let tls = llm::trusted(config.ca_file.as_deref().map(read).transpose()?.as_deref());
     let tls = tls.map_err(|why| CliError::usage(format_args!("`journal.ca_file`: {why}")))?;
     Ok(Some(postgres::Settings {
         password,
@@ -394,8 +393,7 @@ fn secret(
         }
     }
     let Some(path) = file else { return Ok(None) };
-    let text = String::from_utf8_lossy(&read(path)?).trim().to_owned();
-    Ok(Some(text.into()))
+    Ok(Some(String::from_utf8_lossy(&read(path)?).trim().into()))
 }
 
 /// The key of the cluster, for the node at a URL.

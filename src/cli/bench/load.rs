@@ -123,8 +123,7 @@ pub(super) async fn run(args: &BenchArgs, target: &Target, window: Window, tally
             }
         }
     }
-    let until = window.to + DRAIN;
-    while let Ok(Some(_)) = timeout_at(until, tasks.join_next()).await {}
+    while let Ok(Some(_)) = timeout_at(window.to + DRAIN, tasks.join_next()).await {}
     let mut tally = load.tally.lock().clone();
     tally.unfinished = tasks.len() as u64;
     tally
@@ -174,8 +173,7 @@ impl Load {
     /// Returns whether the query ended.
     async fn ask(&self, slot: u64, number: u64, due: Instant) -> bool {
         let generation = number / self.queries;
-        let name = format!("bench-{}-{slot}-{generation}", self.run);
-        let end = match SessionName::new(&name) {
+        let end = match SessionName::new(&format!("bench-{}-{slot}-{generation}", self.run)) {
             Ok(session) => self.target.ask(&session).await,
             Err(error) => Err(error.to_string()),
         };

@@ -74,11 +74,8 @@ impl Editor {
     /// Waits for a message; also returns a problem with the history file.
     pub(super) async fn typed(&mut self) -> (ReaderEvent, Option<String>) {
         // If the send fails, the thread has panicked and no message will come.
-        if !self.waiting {
-            let begun = std::mem::take(&mut self.begun);
-            if self.asks.try_send(begun).is_err() {
-                return (ReaderEvent::End, None);
-            }
+        if !self.waiting && self.asks.try_send(std::mem::take(&mut self.begun)).is_err() {
+            return (ReaderEvent::End, None);
         }
         self.waiting = true;
         let typed = self.typed.recv().await;

@@ -78,15 +78,12 @@ impl Chat<'_> {
     }
 
     async fn show_last_query(&mut self) -> CliResult {
-        let Some((query, _)) = self.session.last_message().await? else {
-            return Ok(());
-        };
-        let Some(account) = self.session.account(query).await? else {
-            return Ok(());
-        };
-        let width = self.terminal.columns();
-        for line in answer_preview(&account, width) {
-            self.terminal.note(&line);
+        if let Some((query, _)) = self.session.last_message().await?
+            && let Some(account) = self.session.account(query).await?
+        {
+            for line in answer_preview(&account, self.terminal.columns()) {
+                self.terminal.note(&line);
+            }
         }
         Ok(())
     }

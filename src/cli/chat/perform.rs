@@ -95,8 +95,7 @@ impl Chat<'_> {
     async fn usage(&mut self) -> CliResult {
         let last = self.last_query().await?;
         let mut rows = Rows::default();
-        let view = self.session.view().await?;
-        rows.push(0, "session", used(&view.usage));
+        rows.push(0, "session", used(&self.session.view().await?.usage));
         if let Some(account) = self.session.account(last).await? {
             rows.push(0, &format!("question {last}"), used(&account.usage));
         }
@@ -114,8 +113,7 @@ impl Chat<'_> {
             return self.note("this data directory has no sessions yet");
         }
         let lines = sessions::lines(&found, Some(self.session.key()), self.terminal.columns());
-        let names = found.into_iter().map(|(known, _)| known.key.name);
-        self.listed = names.collect();
+        self.listed = found.into_iter().map(|(known, _)| known.key.name).collect();
         lines.iter().try_for_each(|line| self.note(line))
     }
 

@@ -94,8 +94,7 @@ impl Chat<'_> {
                 ToolApproval::Required => "asks you first. ",
                 ToolApproval::NotNeeded => "",
             };
-            let about = format!("{asks}{}", tool.first_sentence());
-            rows.push(0, &tool.name, about);
+            rows.push(0, &tool.name, format!("{asks}{}", tool.first_sentence()));
         }
         self.show_rows(&rows)
     }

@@ -78,8 +78,7 @@ impl<'a> Blocks<'a> {
                 None => self.push_text(&text),
             },
             Event::Code(text) => {
-                let paint = self.paint(|paint| paint.colour = Some(6));
-                self.places(&paint, &text);
+                self.places(&self.paint(|paint| paint.colour = Some(6)), &text);
             }
             Event::InlineHtml(html) | Event::Html(html) => self.push_text(&html),
             Event::SoftBreak => self.push_text(" "),
@@ -87,8 +86,7 @@ impl<'a> Blocks<'a> {
             Event::Rule => {
                 self.begin_block();
                 let rule = "─".repeat(RULE.min(self.columns()));
-                let paint = self.paint(|paint| paint.dim = true);
-                self.text.push(&paint, &rule);
+                self.text.push(&self.paint(|paint| paint.dim = true), &rule);
                 self.flush();
                 self.is_apart = true;
             }
@@ -221,8 +219,7 @@ impl<'a> Blocks<'a> {
     }
 
     fn push_style(&mut self, change: impl FnOnce(&mut Paint)) {
-        let paint = self.paint(change);
-        self.paints.push(paint);
+        self.paints.push(self.paint(change));
     }
 
     fn paint(&self, change: impl FnOnce(&mut Paint)) -> Paint {
@@ -232,8 +229,7 @@ impl<'a> Blocks<'a> {
     }
 
     fn push_text(&mut self, text: &str) {
-        let paint = self.paint(|_| {});
-        self.places(&paint, text);
+        self.places(&self.paint(|_| {}), text);
     }
 
     /// Adds text whose places, such as `src/main.rs:12`, link to their files.
@@ -308,8 +304,7 @@ impl<'a> Blocks<'a> {
             let cells = row.iter().zip(&widths);
             let cells = cells.map(|(cell, width)| cell.wrap(*width, self.look));
             let cells: Vec<_> = cells.collect();
-            let height = cells.iter().map(Vec::len).max().unwrap_or(0);
-            for line in 0..height {
+            for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
                 let mut whole = String::new();
                 for (at, ((cell, width), alignment)) in
                     cells.iter().zip(&widths).zip(&alignments).enumerate()

@@ -103,8 +103,7 @@ impl Text {
 
     /// Wraps the text into rows of at most these columns, each with its width.
     pub(super) fn wrap(&self, columns: usize, look: &Look) -> Vec<(String, usize)> {
-        let rows = self.breaks(columns.max(1)).into_iter();
-        let rows = rows.map(|row| {
+        let rows = self.breaks(columns.max(1)).into_iter().map(|row| {
             let width = self.text.get(row.clone()).unwrap_or_default().width();
             (self.painted(row, look), width)
         });

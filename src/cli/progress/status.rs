@@ -59,10 +59,7 @@ impl fmt::Display for Status {
 /// known.
 pub(super) fn status(record: &Record, most: Option<u32>) -> Option<Status> {
     let turn = record.turn.map_or(0, |turn| turn.0 + 1);
-    let turn = match most {
-        Some(most) => format!("turn {turn} of {most}"),
-        None => format!("turn {turn}"),
-    };
+    let of = most.map_or_else(String::new, |most| format!(" of {most}"));
     let doing = match &record.fact {
         Fact::Query(QueryFact::Accepted(_)) => return Some(Status::of("classifying the question")),
         Fact::Query(QueryFact::Classified(classified)) => {
@@ -72,7 +69,7 @@ pub(super) fn status(record: &Record, most: Option<u32>) -> Option<Status> {
         fact => doing(fact, record.at)?,
     };
     Some(Status {
-        turn: Some(turn),
+        turn: Some(format!("turn {turn}{of}")),
         ..doing
     })
 }

@@ -78,8 +78,7 @@ fn confirm(known: &Known, terminal: &mut Terminal) -> CliResult {
     ));
     let mut word = String::new();
     let read = terminal.input.reader.read_line(&mut word);
-    let agreed = matches!(word.trim().to_lowercase().as_str(), "y" | "yes");
-    if read.is_ok() && agreed {
+    if read.is_ok() && matches!(word.trim().to_lowercase().as_str(), "y" | "yes") {
         return Ok(());
     }
     Err(CliError::failed("nothing was deleted"))

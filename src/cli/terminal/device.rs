@@ -88,8 +88,7 @@ impl Device {
 
 /// The columns and rows of the terminal.
 pub(super) fn size() -> (usize, usize) {
-    let size = terminal_size::terminal_size();
-    size.map_or(SIZE, |(width, height)| (width.0.into(), height.0.into()))
+    terminal_size::terminal_size().map_or(SIZE, |(width, height)| (width.0.into(), height.0.into()))
 }
 
 #[cfg(test)]

@@ -40,8 +40,7 @@ const COLUMNS: [(&str, Constraint, u16); 9] = [
 ];
 
 pub(super) fn draw(top: &mut Top, frame: &mut Frame<'_>) {
-    let parts = Layout::vertical([Length(2), Fill(1), Length(1)]);
-    let [head, body, foot] = parts.areas(frame.area());
+    let [head, body, foot] = Layout::vertical([Length(2), Fill(1), Length(1)]).areas(frame.area());
     top.height = usize::from(body.height).saturating_sub(1).max(1);
     frame.render_widget(header(top), head);
     match &top.prompt {

@@ -130,8 +130,7 @@ impl Top {
             (_, Char(_)) if is_control => {}
             (None, Char('q') | Esc) => return Some(Action::Leave),
             (None, Char('s')) => {
-                let session = self.row()?.listed.key.clone();
-                self.prompt = Some(Prompt::Steer(session, String::new()));
+                self.prompt = Some(Prompt::Steer(self.row()?.listed.key.clone(), String::new()));
             }
             (None, Char(key @ ('p' | 'r' | 'i' | 'a' | 'd'))) => return self.act(key),
             (None, Enter) => self.read(self.row()?.details()?, None),

@@ -73,8 +73,7 @@ impl OtherNodes {
                 let updates = watch(host, url.clone(), parts, self.caller.clone());
                 // A node that comes later may have recorded events already: the loss is told.
                 let joins = updates.skip(usize::from(!self.has_looked));
-                let leaves = stream::once(async { None });
-                let updates = joins.map(Some).chain(leaves);
+                let updates = joins.map(Some).chain(stream::once(async { None }));
                 self.updates
                     .push(updates.map(move |update| (url.clone(), update)).boxed());
             }
@@ -91,8 +90,7 @@ fn watch(
     caller: Principal,
 ) -> impl Stream<Item = WireUpdate> + Send {
     let connect = async move {
-        let cluster = host.cluster()?;
-        let watch = cluster.send(&url, &parts, Bytes::new(), &caller);
+        let watch = host.cluster()?.send(&url, &parts, Bytes::new(), &caller);
         let answer = timeout(NODE_ANSWER, watch).await.ok()?.ok()?;
         let is_watched = answer.status().is_success();
         let pieces = answer.into_body().into_data_stream();

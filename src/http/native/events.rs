@@ -109,8 +109,7 @@ pub(super) async fn list(
         severity: wanted.severity,
     };
     if !wants_stream(&headers) {
-        let page = page(&session, after, &selector, limit).await?;
-        return Ok(Answer(page).into_response());
+        return Ok(Answer(page(&session, after, &selector, limit).await?).into_response());
     }
     if host.end_of_access().is_cancelled() {
         return Err(Problem::ends());

@@ -157,8 +157,7 @@ fn brief(session: &SessionName, account: &mut QueryAccount) -> QueryBrief {
 
 fn whole(session: &SessionName, mut account: QueryAccount) -> QueryObject {
     let brief = brief(session, &mut account);
-    let classified = account.classified;
-    let classified = classified.map(|of| (of.classification, of.prompt));
+    let classified = account.classified.map(|of| (of.classification, of.prompt));
     let (classification, prompt) = classified.unzip();
     let prompt = prompt.map(|prompt| PromptObject {
         hash: prompt.hash,
@@ -244,8 +243,7 @@ pub(super) async fn show(
     OwnSession(session): OwnSession,
     Path(OneQuery { query, .. }): Path<OneQuery>,
 ) -> Result<Answer<QueryObject>, Problem> {
-    let account = session.account(QueryId(query)).await?;
-    let account = account.ok_or_else(|| {
+    let account = session.account(QueryId(query)).await?.ok_or_else(|| {
         let name = &session.key().name;
         let what = format!("session `{name}` has no query {query}");
         Problem::new(StatusCode::NOT_FOUND, "no_query", what).of("query")

@@ -81,8 +81,7 @@ fn profile(
 ) -> Result<ProfileName, Problem> {
     let wanted = wanted.unwrap_or_else(ProfileName::oracle);
     check_profile(&caller.0, &wanted).map_err(|error| Problem::from(error).of("profile"))?;
-    let profiles = host.oracle.profiles();
-    let names: Vec<ProfileName> = profiles.all().map(|(name, _)| name).collect();
+    let names: Vec<ProfileName> = host.oracle.profiles().all().map(|(name, _)| name).collect();
     if names.contains(&wanted) {
         return Ok(wanted);
     }

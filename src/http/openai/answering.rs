@@ -227,12 +227,10 @@ impl Wanted<'_> {
             return Err(Refusal::ImportTooLarge { messages, bytes }.into());
         }
         let options = Some(self.asked.options.clone().into());
-        let instructions = self.asked.instructions.clone();
-        let returned = session.return_results(results, options, instructions);
+        let returned = session.return_results(results, options, self.asked.instructions.clone());
         let watch = match returned.await {
             Err(AskError::Refused(refusal)) if self.headers.again => {
-                let before = self.returned_before(session).await?;
-                let (query, record) = before.ok_or(refusal)?;
+                let (query, record) = self.returned_before(session).await?.ok_or(refusal)?;
                 session.watch_from(query, record).await?
             }
             watch => watch?,
@@ -293,8 +291,7 @@ impl Wanted<'_> {
         let results = &self.asked.conversation.results;
         match (error, results.first()) {
             (AskError::Refused(Refusal::NothingRunning), Some(result)) => {
-                let call = result.call.clone();
-                AskError::from(Refusal::NotHandedOver(call)).into()
+                AskError::from(Refusal::NotHandedOver(result.call.clone())).into()
             }
             (error @ AskError::Refused(Refusal::ResultMissing(_)), _) => {
                 Problem::from(error).of(self.field)

@@ -94,8 +94,7 @@ pub(super) async fn create(
     let head = Head::new(Uuid::now_v7(), chat.model);
     if !chat.stream {
         let key = begun.session.handle.key().clone();
-        let ended = begun.end().await;
-        let whole = ended.map(|end| whole(head, &key, &end));
+        let whole = begun.end().await.map(|end| whole(head, &key, &end));
         return Ok((told, whole).into_response());
     }
     let kind = [(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")];

@@ -94,8 +94,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for TextOr<T> {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<TextOr<T>, A::Error> {
-                let list = SeqAccessDeserializer::new(items);
-                Vec::deserialize(list).map(TextOr::List)
+                Vec::deserialize(SeqAccessDeserializer::new(items)).map(TextOr::List)
             }
         }
 
@@ -208,8 +207,7 @@ pub(super) fn tools<T>(
 fn tool(declared: Declared, field: &str) -> Result<ToolSpec, Problem> {
     let (name, description, parameters) = declared;
     let mut schema = parameters.unwrap_or_default();
-    let kind = schema.entry("type").or_insert_with(|| "object".into());
-    if kind != "object" {
+    if schema.entry("type").or_insert_with(|| "object".into()) != "object" {
         let what = "must be a schema of the type `object`";
         return Err(Problem::bad(format!("{field}.parameters"), what));
     }

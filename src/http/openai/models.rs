@@ -99,8 +99,7 @@ impl Chosen {
                 return Err(self.refused(model, field(*parameter).into(), &what));
             }
         }
-        let unforced = self.models.iter().find(|model| !model.takes.forced_tools);
-        if let Some(model) = unforced
+        if let Some(model) = self.models.iter().find(|model| !model.takes.forced_tools)
             && asked.options.tool_choice != ClientToolChoice::Auto
         {
             let what = "a `tool_choice` that forces a call: use `auto`";

@@ -25,7 +25,7 @@ use super::error::Failed;
 pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
 
 /// Deadline of an answer. It is longer than the server's own.
-const ANSWER: Duration = Duration::from_secs(12);
+pub(super) const ANSWER: Duration = Duration::from_secs(12);
 /// How long a statement is tried again while the server is away, and the pause between.
 pub(super) const INSIST: Duration = Duration::from_secs(10);
 pub(super) const PAUSE: Duration = Duration::from_millis(50);

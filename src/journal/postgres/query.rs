@@ -287,9 +287,9 @@ pub(super) async fn search(
 ) -> Result<Vec<Hit>, Failed> {
     let sql = format!(
         "SELECT s.name, s.sid, {RECORD} FROM (
-            SELECT sid, seq, pos FROM thread WHERE words @@ $1::text::tsquery
-            ORDER BY pos DESC LIMIT $2
-        ) t JOIN record r USING (sid, seq) JOIN session s USING (sid) ORDER BY t.pos DESC"
+            SELECT name, sid, seq, pos FROM thread JOIN session USING (sid)
+            WHERE words @@ $1::text::tsquery ORDER BY pos DESC LIMIT $2
+        ) s JOIN record r USING (sid, seq) ORDER BY s.pos DESC"
     );
     let mut words = format!("'{}'", word_of_tenant(tenant.as_str()));
     for word in wanted.words() {

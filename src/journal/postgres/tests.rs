@@ -163,6 +163,50 @@ async fn session_whose_records_cannot_be_erased_yet_is_gone_at_once() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_that_erase_a_session_at_once_take_off_what_it_stored_once() {
+    let settings = cluster!().fresh().await.unwrap();
+    let journal = Postgres::open_timed(&settings, TIMING).await.unwrap();
+    let others = [
+        Postgres::open_timed(&settings, TIMING).await.unwrap(),
+        Postgres::open_timed(&settings, TIMING).await.unwrap(),
+    ];
+    let stays = journal.claim(key("stays")).await.unwrap();
+    say(&journal, stays, "stays").await;
+    let stored = "SELECT coalesce(sum(tokens), 0)::int8 FROM
+        (SELECT * FROM usage UNION ALL SELECT * FROM charge) c WHERE payer LIKE 'stored/%'";
+    let before = Postgres::count(&settings, stored).await.unwrap();
+    assert!(before > 0);
+    let by = journal.claim(key("long")).await.unwrap();
+    let mut append = one(by, "first", SessionStatus::Idle);
+    append
+        .records
+        .extend((0..3_000).map(|at| steering(&at.to_string())));
+    journal.append(append).await.unwrap();
+    let mut client = take(journal.pool()).await.unwrap();
+    let node = journal.inner.node.id();
+    deletion::delete(&mut client, node, by.sid, Only::Always)
+        .await
+        .unwrap();
+    let mut erasing = JoinSet::new();
+    for journal in others.iter().cycle().take(6).cloned() {
+        erasing.spawn(async move {
+            let client = take(journal.pool()).await.unwrap();
+            while deletion::erase(&*client, None).await.unwrap() {}
+        });
+    }
+    while let Some(erased) = erasing.join_next().await {
+        erased.unwrap();
+    }
+    let left = "SELECT (SELECT count(*) FROM record) + (SELECT count(*) FROM gone)";
+    let since = Instant::now();
+    while Postgres::count(&settings, left).await.unwrap() > 1 {
+        assert!(since.elapsed() < Duration::from_secs(20));
+        sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(Postgres::count(&settings, stored).await.unwrap(), before);
+}
+
 #[tokio::test]
 async fn sqlite_is_copied_there_and_back() {
     let settings = cluster!().fresh().await.unwrap();

@@ -53,9 +53,17 @@ type Deleted = (i64, Option<oneshot::Sender<()>>);
 /// Sessions, and what ends once they are erased.
 type Gone = (Vec<Known>, oneshot::Receiver<()>);
 
-/// Records that are erased at once, and how often in a slice.
-const GROUP: u16 = 4;
-const GROUPS: usize = 64;
+/// Most records that are erased at once.
+const SLICE: usize = 256;
+
+/// Words of a text that are indexed. Erasing one takes some 50 µs, in which all others wait.
+const WORDS: usize = 4_096;
+
+/// As many words as are indexed.
+pub(super) fn indexable(words: &str) -> &str {
+    let mut ends = words.match_indices(' ');
+    ends.nth(WORDS).map_or(words, |(end, _)| &words[..end])
+}
 
 statements! {
     begin: "BEGIN IMMEDIATE",
@@ -100,13 +108,13 @@ statements! {
     erase_later: "INSERT INTO erasure (sid, tenant) SELECT sid, tenant FROM session WHERE sid = ?1",
     // Its tenant stores less, as much as was counted when the records were added.
     uncount: "UPDATE usage SET tokens = tokens - (SELECT coalesce(sum(octet_length(body) + 1024), 0)
-            FROM record WHERE pos IN (SELECT pos FROM record WHERE sid = ?1 ORDER BY seq LIMIT ?2))
+            FROM record WHERE pos = (SELECT pos FROM record WHERE sid = ?1 ORDER BY seq LIMIT 1))
         WHERE day = 0 AND payer = (SELECT 'stored/' || tenant FROM erasure WHERE sid = ?1)",
-    // Words first, because the records locate them.
-    erase_words: "DELETE FROM thread WHERE rowid IN
-        (SELECT pos FROM record WHERE sid = ?1 ORDER BY seq LIMIT ?2)",
-    erase_records: "DELETE FROM record WHERE pos IN
-        (SELECT pos FROM record WHERE sid = ?1 ORDER BY seq LIMIT ?2)",
+    // Words first, because the record locates them.
+    erase_words: "DELETE FROM thread WHERE rowid =
+        (SELECT pos FROM record WHERE sid = ?1 ORDER BY seq LIMIT 1)",
+    erase_record: "DELETE FROM record WHERE pos =
+        (SELECT pos FROM record WHERE sid = ?1 ORDER BY seq LIMIT 1)",
     erase_snapshot: "DELETE FROM snapshot WHERE sid = ?1",
     erased: "DELETE FROM erasure WHERE sid = ?1",
 }
@@ -148,17 +156,19 @@ impl<'c> Store<'c> {
     /// Erases content of deleted sessions, until `is_long`. Returns how many of them have none left.
     pub(super) fn erase(&mut self, is_long: impl Fn() -> bool) -> rusqlite::Result<usize> {
         let (sql, mut erased) = (&mut self.sql, 0);
-        for group in 0..GROUPS {
-            let next = self.deleted.get(erased);
-            let Some((sid, _)) = next.filter(|_| group == 0 || !is_long()) else {
+        for _ in 0..SLICE {
+            let Some((sid, _)) = self.deleted.get(erased) else {
                 break;
             };
-            sql.uncount.execute((sid, GROUP))?;
-            sql.erase_words.execute((sid, GROUP))?;
-            if sql.erase_records.execute((sid, GROUP))? < usize::from(GROUP) {
+            sql.uncount.execute([sid])?;
+            sql.erase_words.execute([sid])?;
+            if sql.erase_record.execute([sid])? == 0 {
                 sql.erase_snapshot.execute([sid])?;
                 sql.erased.execute([sid])?;
                 erased += 1;
+            }
+            if is_long() {
+                break;
             }
         }
         Ok(erased)
@@ -386,7 +396,8 @@ impl<'c> Store<'c> {
             );
             let pos = self.sql.record.insert(record)?;
             if let Some(words) = &row.words {
-                self.sql.said.execute((pos, format!("{word} {words}")))?;
+                let words = format!("{word} {words}");
+                self.sql.said.execute((pos, indexable(&words)))?;
             }
         }
         for Charge { payer, usage } in &batch.charges {

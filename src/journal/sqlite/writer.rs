@@ -347,9 +347,10 @@ impl Writing<'_> {
         if self.store.deleted.is_empty() {
             return;
         }
-        let until = now() + SLICE;
+        // After a failure it is one record, so that damage has one owner.
+        let (until, is_single) = (now() + SLICE, self.is_hindered);
         let erased = self.store.begin().and_then(|()| {
-            let erased = self.store.erase(|| now() >= until)?;
+            let erased = self.store.erase(|| is_single || now() >= until)?;
             (self.tuning.commit)(&mut self.store)?;
             Ok(erased)
         });
@@ -368,6 +369,9 @@ impl Writing<'_> {
             }
             Err(error) if is_damage(&error) => {
                 self.store.roll_back();
+                if !is_single {
+                    return;
+                }
                 let sid = self.store.deleted.pop_front().map(|(sid, _)| sid);
                 tracing::error!(?sid, %error, "a deleted session cannot be erased: run `oracle journal verify`");
             }

@@ -217,7 +217,9 @@ impl Query {
     }
 
     fn set(&mut self, call: &CallId, state: CallState) {
-        if let Some(slot) = self.step.slot_mut(call) {
+        if let Step::Tools { slots } = &mut self.step
+            && let Some(slot) = slots.iter_mut().find(|slot| slot.call.id == *call)
+        {
             slot.state = state;
         }
     }

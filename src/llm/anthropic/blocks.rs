@@ -104,8 +104,7 @@ impl Blocks {
     }
 
     pub(super) fn close(&mut self, index: Option<u64>) {
-        let ended = self.0.iter_mut().rev().find(|item| item.index == index);
-        if let Some(block) = ended {
+        if let Some(block) = self.0.iter_mut().rev().find(|item| item.index == index) {
             block.closed = true;
         }
     }

@@ -38,8 +38,7 @@ pub(super) fn minimum(headers: &HeaderMap, status: u16) -> Option<u64> {
         let told = text(headers, "x-ratelimit-reset").filter(|_| status == 429)?;
         reset(headers, told)
     };
-    let wait = exact().or_else(usual).or_else(used_up).or_else(plain)?;
-    millis(wait)
+    millis(exact().or_else(usual).or_else(used_up).or_else(plain)?)
 }
 
 pub(super) fn millis(wait: Duration) -> Option<u64> {
@@ -161,8 +160,7 @@ pub(super) fn span(told: &str) -> Option<Duration> {
             _ => return None,
         };
         let figure: f64 = figure.parse().ok()?;
-        let part = Duration::try_from_secs_f64(figure * scale).ok()?;
-        total = total.checked_add(part)?;
+        total = total.checked_add(Duration::try_from_secs_f64(figure * scale).ok()?)?;
         rest = tail;
     }
     (!told.is_empty()).then_some(total)

@@ -28,8 +28,7 @@ pub(in crate::llm) fn of_send(error: &reqwest::Error, place: &str) -> Fault {
 }
 
 pub(in crate::llm) fn of_body(error: &reqwest::Error) -> Fault {
-    let told = cut();
-    Fault::retryable(Code::Cut, format!("{}: {}", told.detail, cause(error)))
+    Fault::retryable(Code::Cut, format!("{}: {}", cut().detail, cause(error)))
 }
 
 pub(in crate::llm) fn headers_late(place: &str, waited: Duration, local: bool) -> Fault {

@@ -24,10 +24,7 @@ pub(super) fn tls(settings: &ProviderSettings) -> Result<ClientConfig, SetupErro
         return plain().map_err(|why| SetupError::Client { provider, why });
     };
     match read(pem) {
-        Ok(authorities) => new(authorities).map_err(|error| {
-            let why = error.to_string();
-            SetupError::Client { provider, why }
-        }),
+        Ok(authorities) => new(authorities).map_err(|why| SetupError::Client { provider, why }),
         Err(why) => Err(SetupError::Authorities { provider, why }),
     }
 }
@@ -40,15 +37,14 @@ pub(super) fn tls(settings: &ProviderSettings) -> Result<ClientConfig, SetupErro
 pub(crate) fn trusted(pem: Option<&[u8]>) -> Result<ClientConfig, String> {
     match pem {
         None => plain(),
-        Some(pem) => new(read(pem)?).map_err(|error| error.to_string()),
+        Some(pem) => new(read(pem)?),
     }
 }
 
 /// Built once, because reading the platform's authorities takes milliseconds.
 pub(super) fn plain() -> Result<ClientConfig, String> {
     static CONFIG: OnceLock<Result<ClientConfig, String>> = OnceLock::new();
-    let config = CONFIG.get_or_init(|| new(Vec::new()).map_err(|error| error.to_string()));
-    config.clone()
+    CONFIG.get_or_init(|| new(Vec::new())).clone()
 }
 
 fn read(pem: &[u8]) -> Result<Authorities, String> {
@@ -60,18 +56,16 @@ fn read(pem: &[u8]) -> Result<Authorities, String> {
     if authorities.is_empty() {
         return Err("it contains none".to_owned());
     }
-    let mut roots = RootCertStore::empty();
-    for authority in &authorities {
-        let added = roots.add(authority.clone());
-        added.map_err(|error| error.to_string())?;
-    }
+    // Each has to be usable, even where the platform's verifier takes them.
+    bundled(authorities.clone())?;
     Ok(authorities)
 }
 
-fn new(authorities: Authorities) -> Result<ClientConfig, Error> {
+fn new(authorities: Authorities) -> Result<ClientConfig, String> {
     let crypto = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&crypto))
-        .with_safe_default_protocol_versions()?;
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
     let mut config = match platform(&authorities, crypto) {
         Ok(platform) => builder
             .dangerous()
@@ -99,10 +93,10 @@ fn platform(
     Ok(Arc::new(extended))
 }
 
-fn bundled(authorities: Authorities) -> Result<RootCertStore, Error> {
+fn bundled(authorities: Authorities) -> Result<RootCertStore, String> {
     let mut roots: RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
     for authority in authorities {
-        roots.add(authority)?;
+        roots.add(authority).map_err(|error| error.to_string())?;
     }
     Ok(roots)
 }

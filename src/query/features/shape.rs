@@ -72,8 +72,7 @@ pub(in crate::query) fn shapes(
         scripts |= script(c).map_or(0, |place| 1 << place);
     }
     set(21, beyond > ascii);
-    let script = SCRIPTS.into_iter().find(|place| scripts >> place & 1 == 1);
-    if let Some(place) = script {
+    if let Some(place) = SCRIPTS.into_iter().find(|place| scripts >> place & 1 == 1) {
         set(place, true);
     }
     (0..SHAPES).filter(move |place| shapes >> place & 1 == 1)

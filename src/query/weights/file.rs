@@ -6,8 +6,7 @@ use bytes::Buf as _;
 use sha2::{Digest, Sha256};
 
 use super::{MAX_MAGNITUDE, PackedFeature, TYPES, Weights, WeightsHeader};
-use crate::query::error::WeightsProblem;
-use crate::query::features::VERSION as FEATURES;
+use crate::query::{error::WeightsProblem, features::VERSION as FEATURES};
 
 const MAGIC: &[u8; 8] = b"ORACLEQC";
 /// Version of the layout.

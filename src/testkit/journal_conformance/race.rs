@@ -6,7 +6,7 @@ use tokio::task::{JoinSet, yield_now};
 
 use super::{Checked, append, key, said, same, sample};
 use crate::{
-    journal::{Entry, Error, Journal},
+    journal::{Append, Entry, Error, Journal},
     model::{Epoch, Record, Seq, SessionKey},
 };
 
@@ -40,12 +40,6 @@ pub(super) async fn own_sessions<J: Journal>(journal: Arc<J>) -> Checked {
     Ok(())
 }
 
-struct DurableRecords {
-    epoch: Epoch,
-    after: Seq,
-    records: Vec<Arc<Record>>,
-}
-
 /// Two owners claim one session in turns. Its log must consist of the acknowledged appends, each in
 /// one piece and in the order of their epochs.
 pub(super) async fn two_owners<J: Journal>(journal: Arc<J>) -> Checked {
@@ -72,21 +66,17 @@ async fn own<J: Journal>(
     journal: Arc<J>,
     key: SessionKey,
     owner: u32,
-) -> Result<Vec<DurableRecords>, String> {
+) -> Result<Vec<Append>, String> {
     let mut landed = Vec::new();
     for round in 0..CLAIMS {
         let claim = journal.claim(key.clone()).await.map_err(said)?;
         let mut after = claim.last;
         for number in 0..4 {
-            let records = batch(&format!("{owner}/{round}/{number}"), 2);
-            match journal.append(append(claim, after, records.clone())).await {
+            let append = append(claim, after, batch(&format!("{owner}/{round}/{number}"), 2));
+            match journal.append(append.clone()).await {
                 Ok(end) => {
                     same("append", end, Seq(after.0 + 2))?;
-                    landed.push(DurableRecords {
-                        epoch: claim.epoch,
-                        after,
-                        records,
-                    });
+                    landed.push(append);
                     after = end;
                 }
                 Err(Error::Fenced { .. }) => break,

@@ -213,8 +213,7 @@ impl CallGenerator {
 
     fn drawn(&mut self, sid: Sid, epoch: Epoch, after: Seq) -> Append {
         // Few different records, so that different appends sometimes have equal content.
-        let length = self.below(4);
-        let numbers: Vec<u64> = (0..length).map(|_| self.below(3)).collect();
+        let numbers: Vec<u64> = (0..self.below(4)).map(|_| self.below(3)).collect();
         let leaves = match self.below(5) {
             0 => SessionStatus::Idle,
             1 => SessionStatus::Closed,

@@ -5,7 +5,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Checked, append, key, said, same, sample};
 use crate::{
-    journal::{Append, Claim, Entry, Error, Journal, Known, SessionStatus},
+    journal::{Append, Claim, Entry, Error, Journal, Known, SessionStatus, Snapshot},
     model::{Epoch, Seq, SessionKey, Sid},
 };
 
@@ -69,8 +69,7 @@ async fn each_claim_gives_a_higher_epoch_and_the_same_sid<J: Journal>(journal: &
     add(journal, numbered(first, 0, &[1, 2])).await?;
     let mut before = first.epoch;
     for _ in 0..3 {
-        let again = claim(journal, &key).await?;
-        let Claim { sid, epoch, last } = again;
+        let Claim { sid, epoch, last } = claim(journal, &key).await?;
         same("claim", (sid, last), (first.sid, Seq(2)))?;
         same("the epoch rises", epoch > before, true)?;
         before = epoch;
@@ -81,8 +80,7 @@ async fn each_claim_gives_a_higher_epoch_and_the_same_sid<J: Journal>(journal: &
 async fn records_come_back_as_they_were<J: Journal>(journal: &J) -> Checked {
     let (key, claim) = claimed(journal, "tenant-2", "A.b_c:d-9").await?;
     let records = sample::awkward(&key)?;
-    let want = (1..).map(Seq).zip(records.iter().cloned());
-    let want: Vec<Entry> = want.map(|(seq, record)| Entry { seq, record }).collect();
+    let want = Entry::numbered(Seq(0), records.clone());
     let append = append(claim, Seq(0), records);
     let end = Seq(want.len() as u64);
     same("append", journal.append(append.clone()).await, Ok(end))?;
@@ -251,6 +249,20 @@ fn numbered(by: Claim, after: u64, numbers: &[u64]) -> Append {
     append(by, Seq(after), sample::all_numbered(numbers))
 }
 
+fn left(by: Claim, number: u64, leaves: SessionStatus) -> Append {
+    Append {
+        leaves,
+        ..numbered(by, number - 1, &[number])
+    }
+}
+
+fn taken(seq: u64, body: &str) -> Snapshot {
+    Snapshot {
+        seq: Seq(seq),
+        body: body.as_bytes().into(),
+    }
+}
+
 fn empty(sid: Sid, key: SessionKey) -> Known {
     Known {
         sid,
@@ -267,11 +279,8 @@ fn unknown(claim: Claim) -> Sid {
 }
 
 fn entries(numbers: &[u64]) -> Vec<Entry> {
-    let entry = |&number| Entry {
-        seq: Seq(number),
-        record: sample::numbered(number),
-    };
-    numbers.iter().map(entry).collect()
+    let before = numbers.first().map_or(0, |first| first - 1);
+    Entry::numbered(Seq(before), sample::all_numbered(numbers))
 }
 
 async fn holds<J: Journal>(journal: &J, claim: Claim, numbers: &[u64]) -> Checked {

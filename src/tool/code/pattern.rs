@@ -98,10 +98,8 @@ fn bad_pattern(query: &str, error: &grep_regex::Error) -> ToolError {
     let mut lines = fault.lines().rev().map(str::trim);
     let fault = lines.find(|line| !line.is_empty()).unwrap_or("");
     let fault = fault.strip_prefix("error: ").unwrap_or(fault);
-    for_model!(
-        "invalid pattern {}: {fault}; correct it, or use mode `literal`",
-        text::quoted(query)
-    )
+    let query = text::quoted(query);
+    for_model!("invalid pattern {query}: {fault}; correct it, or use mode `literal`")
 }
 
 #[cfg(test)]

@@ -154,8 +154,7 @@ pub(super) fn best(
             found.within = symbol.map_or_else(Vec::new, |symbol| names(&symbols, symbol));
             found.description = excerpt::description(&path, &lines, &symbols, symbol, top);
             if at == 0 {
-                let excerpt = excerpt::excerpt(&lines, &symbols, symbol, top, place);
-                answer.excerpt = Some(excerpt);
+                answer.excerpt = Some(excerpt::excerpt(&lines, &symbols, symbol, top, place));
             }
         }
     }

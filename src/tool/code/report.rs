@@ -209,12 +209,9 @@ pub(super) fn answer(
     }
     let searched = counted(texts, "file");
     let words = &place.words;
-    let places = counted(shown, "place");
+    let (places, query) = (counted(shown, "place"), quoted(query));
     let mut notes = vec![match shown {
-        0 => format!(
-            "nothing found for {}{words}; {searched} searched",
-            quoted(query)
-        ),
+        0 => format!("nothing found for {query}{words}; {searched} searched"),
         _ if answer.all as u64 > shown || answer.stopped => {
             format!("the best {places}; {searched} searched{words}")
         }

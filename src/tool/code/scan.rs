@@ -213,8 +213,7 @@ impl<'a> Scanner<'a> {
     fn piece(&self, raw: &[u8], from: usize) -> String {
         let limit = self.limits.line_chars;
         // A character has at most four bytes, so a longer head is never needed.
-        let head = &raw[..raw.len().min(limit * 4 + 4)];
-        let whole = String::from_utf8_lossy(head);
+        let whole = String::from_utf8_lossy(&raw[..raw.len().min(limit * 4 + 4)]);
         let (start, cut) = clipped(&whole, limit);
         if !cut {
             return start.to_owned();

@@ -137,9 +137,8 @@ impl Server {
     /// hash; returns whether there is one. Blocks.
     pub(crate) fn approve(&self, tool: &str, sha256: &str) -> bool {
         let mut known = self.known.lock();
-        let known = known
-            .iter_mut()
-            .find(|known| self.spec(&known.tool).name == tool);
+        let mut all = known.iter_mut();
+        let known = all.find(|known| self.spec(&known.tool).name == tool);
         let Some(known) = known else { return false };
         let changed = known.changed.take_if(|changed| changed.hash() == sha256);
         let Some(changed) = changed else { return false };

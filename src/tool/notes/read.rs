@@ -111,8 +111,7 @@ fn search(
         for note in readings.iter().chain([&index.extent(notes.settings.max_file_bytes)]) {
             let _ = write!(text, "; {note}");
         }
-        let data = json!({ "places": places, "more": all - places.len() });
-        Ok(ToolOutput::new(text, &data))
+        Ok(ToolOutput::new(text, &json!({ "places": places, "more": all - places.len() })))
     })
 }
 
@@ -265,12 +264,8 @@ pub(super) fn find<'a>(
         _ => {
             let named = found.iter().take(MAX_NAMED);
             let named: Vec<String> = named.map(|(path, _)| format!("`{path}`")).collect();
-            refuse!(
-                "{} notes are named {}: use the path of one, such as {}",
-                found.len(),
-                quoted(given),
-                named.join(", ")
-            )
+            let (all, given, named) = (found.len(), quoted(given), named.join(", "));
+            refuse!("{all} notes are named {given}: use the path of one, such as {named}")
         }
     }
 }

@@ -128,8 +128,7 @@ impl<'a> BlockScanner<'a, '_> {
             Opening::Block(role) => (role, None, false),
             Opening::Part(role) => (role, None, true),
         };
-        let head = std::mem::take(&mut self.head);
-        let rest = continues.then_some(head);
+        let rest = continues.then_some(std::mem::take(&mut self.head));
         self.push(Block {
             role,
             symbol,
@@ -193,8 +192,7 @@ impl<'a> BlockScanner<'a, '_> {
     /// blocks that it would open again.
     fn directive(&mut self, token: Token<'a>) {
         let line = token.text.trim_start_matches('#').trim_start();
-        let length = line.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let (word, rest) = line.split_at(length);
+        let (word, rest) = line.split_at(line.bytes().take_while(u8::is_ascii_alphabetic).count());
         // Whether blocks were opened since the last `#if`. The `#else` of an `#if 0` counts.
         let has_opened = self.conditions.last().map(|open| *open != self.open.len());
         match word {

@@ -59,8 +59,7 @@ type Rule = (Language, SymbolKind, SymbolExtent, Regex);
 
 static COMPILED: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let compiled = RULES.into_iter().map(|(language, kind, reach, pattern)| {
-        let pattern = Regex::new(pattern).ok()?;
-        Some((language, kind, reach, pattern))
+        Some((language, kind, reach, Regex::new(pattern).ok()?))
     });
     compiled.flatten().collect()
 });

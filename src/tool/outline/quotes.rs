@@ -166,10 +166,8 @@ pub(super) fn rust_raw(text: &[u8], start: usize) -> Option<usize> {
     let after = text.get(start..)?;
     let is_lead = |byte: &&u8| b"brc".contains(byte);
     let letters = after.iter().take_while(is_lead).count();
-    if !(1..=2).contains(&letters) || !after[..letters].contains(&b'r') {
-        return None;
-    }
-    hashed(text, start + letters)
+    let is_raw = (1..=2).contains(&letters) && after[..letters].contains(&b'r');
+    is_raw.then(|| hashed(text, start + letters))?
 }
 
 /// `"…"`, `#"…"#` and `##"…"##`, without backslash escapes.

@@ -141,10 +141,8 @@ impl Fetcher {
         let content_type = header(&response, CONTENT_TYPE).to_owned();
         let is_html = is_html(&url, &content_type)?;
         if !matches!(header(&response, CONTENT_ENCODING), "" | "identity") {
-            refuse!(
-                "{} sends compressed data without being asked: try another page",
-                quoted(url.as_str())
-            );
+            let url = quoted(url.as_str());
+            refuse!("{url} sends compressed data without being asked: try another page");
         }
         let read = body(response, self.settings.max_page_bytes).await;
         let (bytes, is_cut) = read.map_err(|error| unread(&url, error))?;
@@ -188,10 +186,8 @@ impl Fetcher {
             }
             url = target;
         }
-        refuse!(
-            "there are more than {most} redirects, the last to {}",
-            quoted(url.as_str())
-        )
+        let last = quoted(url.as_str());
+        refuse!("there are more than {most} redirects, the last to {last}")
     }
 
     async fn converted(&self, html: String, url: Url) -> Result<Page, ToolError> {
@@ -252,10 +248,8 @@ fn window(page: &Page, url: &Url, start: u64) -> Result<ToolOutput, ToolError> {
     let part = if total == 0 { "(no text)" } else { part.trim() };
     let mut text = format!("Title: {title}\nURL: {url}\n\n{part}");
     if end < total {
-        text += &format!(
-            "\n\n[{} more characters: go on with `start` {end}]",
-            total - end
-        );
+        let more = total - end;
+        text += &format!("\n\n[{more} more characters: go on with `start` {end}]");
     } else if page.is_cut {
         text += "\n\n[the page is too long: its end is missing]";
     }

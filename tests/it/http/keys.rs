@@ -1,4 +1,4 @@
-//! Open streams of a key that is revoked.
+//! Open streams and running queries of a key that is revoked.
 
 use std::time::Duration;
 
@@ -16,10 +16,11 @@ use super::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn revoking_a_key_ends_its_streams_with_a_reason() {
+async fn revoking_a_key_ends_its_streams_with_a_reason_and_its_queries() {
     let folder = tempfile::tempdir().unwrap();
     let ops = key(folder.path(), &KeyHolder::of("ops", "default", Role::Admin));
-    let model = SilentBackend::new(1, Scripted::new().reply("Hello."));
+    let dev = key(folder.path(), &KeyHolder::of("dev", "default", Role::User));
+    let model = SilentBackend::new(2, Scripted::new().reply("Hello."));
     let server = TestServer::guarded(TestOracle::new(model), ring(folder.path()), |_| ());
     let server = server.await.unwrap();
     let asked = json!({"model": "oracle", "stream": true, "messages": [{"role": "user", "content": "hello"}]});
@@ -39,18 +40,13 @@ async fn revoking_a_key_ends_its_streams_with_a_reason() {
         assert_eq!(stream.status(), 200, "{name}");
         streams.push((name, stream));
     }
+    let asked = json!({"text": "hello"});
+    let other = client().post(server.url("/api/sessions/other/messages"));
+    let other = with(other.bearer_auth(&dev), &asked).send().await.unwrap();
+    assert_eq!(other.status(), 202);
     change(folder.path(), |book| {
         book.revoke("ops", Timestamp::from_millis(1))
     });
-    server.host().keys.refresh(Duration::ZERO);
-    // An event that every stream would report.
-    let session = SessionKey::local(SessionName::new("s").unwrap());
-    server
-        .oracle()
-        .session_by_key(session)
-        .cancel(None)
-        .await
-        .unwrap();
     for (name, stream) in streams {
         let told = tokio::time::timeout(Duration::from_secs(60), stream.text());
         let told = told.await.unwrap().unwrap();
@@ -58,4 +54,16 @@ async fn revoking_a_key_ends_its_streams_with_a_reason() {
         assert!(!told.contains("query.finished"), "{name}: {told}");
         assert!(!told.contains("[DONE]"), "{name}: {told}");
     }
+    let view = async |name| {
+        let session = SessionKey::local(SessionName::new(name).unwrap());
+        server
+            .oracle()
+            .session_by_key(session)
+            .view()
+            .await
+            .unwrap()
+    };
+    let ended = view("s").await;
+    assert_eq!(ended.outcome.as_deref(), Some("cancelled"), "{ended:?}");
+    assert!(view("other").await.query.is_some(), "of another key");
 }

@@ -98,7 +98,7 @@ async fn mailbox_depths_are_reported_per_actor() {
     };
     assert_eq!(none, empty);
     let _shard = fill(&parts.services.router.shards.depth(0));
-    let _bus = parts.services.router.bus.buses().depth(0).count();
+    let _bus = parts.services.router.bus.buses.depth(0).count();
     let _gateway = parts.gateways["scripted"].depth(0).count();
     let depths = parts.oracle.depths();
     assert_eq!(
@@ -140,7 +140,7 @@ async fn full_bus_drops_text_but_no_records() {
 
     for (name, room) in [("room", true), ("full", false)] {
         let parts = small(Scripted::new().reply(DONE)).await;
-        let full = (!room).then(|| fill(&parts.services.router.bus.buses().depth(0)));
+        let full = (!room).then(|| fill(&parts.services.router.bus.buses.depth(0)));
         let asked = Submission::new("look it up");
         let mut watch = session(&parts, "s").ask(asked).await.unwrap();
         let (mut frames, mut ended) = (0, false);

@@ -15,7 +15,7 @@ fn call(parts: &Parts, tenant: &str, sid: u64) -> (Box<Ticket>, Waits) {
     ticket.key = SessionKey { tenant, name };
     let ledger = &parts.services.router.ledger;
     ledger.enter(&ticket.key, Arc::default());
-    ledger.runs(&ticket.key, Some((QueryId(1), 9, 0)));
+    ledger.runs(&ticket.key, Some((QueryId(1), 9, 0)), &By::local());
     ticket.request.system = format!("{}", ticket.key).into();
     (ticket, waits)
 }

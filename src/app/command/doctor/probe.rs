@@ -171,8 +171,7 @@ pub(super) fn of_reply(probe_reply: &ProbeReply, provider: &Provider) -> Vec<Fin
             true => "the output limit cut the reply off before any text",
             false => "the reply has no text",
         };
-        let mend = "choose a model that is made for chat";
-        Finding::warn("reply", seen, mend)
+        Finding::warn("reply", seen, "choose a model that is made for chat")
     } else {
         let count = text.chars().count();
         Finding::ok("reply", format!("{count} characters in {ms} ms"))

@@ -229,8 +229,7 @@ impl Part {
             return Err(Problem::bad(format!("{field}.type"), what));
         }
         let image = self.image_url.map(|image| {
-            let field = || format!("{field}.image_url.url");
-            fields::image(image.url, image.detail, field)
+            fields::image(image.url, image.detail, || format!("{field}.image_url.url"))
         });
         Ok((self.text.or(self.refusal), image.transpose()?))
     }

@@ -375,8 +375,7 @@ impl ResponseRequest {
                     schema,
                     strict,
                 }) => {
-                    let field = "text.format";
-                    fields::schema_format(name, description, Some(schema), strict, field)?
+                    fields::schema_format(name, description, Some(schema), strict, "text.format")?
                 }
             },
             max_tokens: fields::whole("max_output_tokens", self.max_output_tokens)?,

@@ -19,8 +19,7 @@ const PAGE: usize = 256;
 pub(in crate::http) async fn sweep(host: Host) {
     let oracle = host.oracle.acting(By::oracle());
     loop {
-        let kept = host.settings.responses_kept;
-        let kept = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);
+        let kept = i64::try_from(host.settings.responses_kept.as_millis()).unwrap_or(i64::MAX);
         let until = oracle.clock().now().as_millis().saturating_sub(kept);
         let until = Timestamp::from_millis(until);
         if let Err(error) = delete_before(&oracle, until).await {

@@ -303,3 +303,66 @@ async fn deletion_cut_off_between_slices_is_continued_at_open() {
     }
     panic!("the rest is not erased");
 }
+
+#[tokio::test]
+async fn damage_keeps_only_its_own_session_from_being_erased() {
+    static GATE: Gate = Gate::open();
+    static DAMAGED: AtomicUsize = AtomicUsize::new(usize::MAX);
+    static SLICES: AtomicUsize = AtomicUsize::new(0);
+    let fresh = Fresh::new();
+    // The first slice with two sessions fails, and each that begins with the damaged one.
+    let commit = |store: &mut Store<'_>| {
+        GATE.pass();
+        let first = store.deleted.front().map_or(0, |(sid, _)| *sid);
+        let of_two = store.deleted.len() == 2 && SLICES.fetch_add(1, Ordering::SeqCst) == 0;
+        match of_two || usize::try_from(first) == Ok(DAMAGED.load(Ordering::SeqCst)) {
+            true => Err(rusqlite::Error::SqliteFailure(
+                rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
+                None,
+            )),
+            false => store.commit(),
+        }
+    };
+    let tuning = Tuning {
+        commit,
+        ..Tuning::default()
+    };
+    let directory = fresh.directory();
+    let journal = Sqlite::open_tuned(&directory, Box::new(|why| panic!("{why}")), tuning).unwrap();
+    let [first, whole, damaged] =
+        ["first", "whole", "damaged"].map(|name| journal.claim(key(name)));
+    let first = first.await.unwrap().sid;
+    let (whole, damaged) = (whole.await.unwrap().sid, damaged.await.unwrap().sid);
+    GATE.allow(1);
+    let mut held_up = journal.delete(first, Only::Always);
+    assert!((&mut held_up).now_or_never().is_none());
+    GATE.holds_up_one().await;
+    // Both are deleted in the next transaction.
+    let mut deletions = [whole, damaged].map(|sid| journal.delete(sid, Only::Always));
+    for deletion in &mut deletions {
+        assert!(deletion.now_or_never().is_none());
+    }
+    DAMAGED.store(usize::try_from(damaged.0).unwrap(), Ordering::SeqCst);
+    GATE.allow(usize::MAX);
+    let [whole, damaged] = deletions;
+    assert_eq!(whole.await.unwrap().len(), 1);
+    let refused = damaged.await.unwrap_err().to_string();
+    assert!(refused.contains("could not be erased"), "{refused}");
+    held_up.await.unwrap();
+}
+
+#[tokio::test]
+async fn the_first_words_of_a_long_text_are_indexed() {
+    let fresh = Fresh::new();
+    let journal = open(&fresh.directory());
+    let by = journal.claim(key("a")).await.unwrap();
+    let words: Vec<String> = (0..5_000).map(|number| format!("word{number}")).collect();
+    let by = say(&journal, by, &[&words.join(" ")]).await;
+    for (word, found) in [("word4094", 1), ("word4999", 0)] {
+        let hits = journal.search(TenantId::local(), word.into(), 9).await;
+        assert_eq!(hits.unwrap().len(), found, "{word}");
+    }
+    assert_eq!(journal.inspect().verify(), Ok(vec![]));
+    journal.delete(by.sid, Only::Always).await.unwrap();
+    assert_eq!(journal.inspect().verify(), Ok(vec![]));
+}

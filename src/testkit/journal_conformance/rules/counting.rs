@@ -57,8 +57,7 @@ async fn usage_is_counted_once_with_its_append<J: Journal>(journal: &J) -> Check
         ("a conflict", charged(by, 9, on(11, 1_000, 1_000))),
         ("a fenced owner", charged(stale, 3, on(11, 1_000, 1_000))),
     ] {
-        let is_refused = journal.append(refused).await.is_err();
-        same(what, is_refused, true)?;
+        same(what, journal.append(refused).await.is_err(), true)?;
     }
     let key = || Payer::Key(By::new("ci"));
     let days = [on(10, 7, 70), on(11, 3, 30)];

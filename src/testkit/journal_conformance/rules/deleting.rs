@@ -2,9 +2,11 @@
 
 use futures_util::FutureExt;
 
-use super::{Rule, add, claim, claimed, empty, entries, holds, numbered, said, unknown};
+use super::{
+    Rule, add, claim, claimed, empty, entries, holds, left, numbered, said, taken, unknown,
+};
 use crate::{
-    journal::{ALL, Append, Error, Journal, Known, Only, SessionStatus, Snapshot},
+    journal::{ALL, Append, Error, Journal, Known, Only, SessionStatus},
     model::{Seq, Sid},
     testkit::journal_conformance::{Checked, key, same, sample},
 };
@@ -26,11 +28,7 @@ async fn a_deleted_session_is_unknown<J: Journal>(journal: &J) -> Checked {
             ..numbered(by, 0, &[1, 2])
         };
         add(journal, append).await?;
-        let snapshot = Snapshot {
-            seq: Seq(1),
-            body: b"state"[..].into(),
-        };
-        let saved = journal.save(by.sid, by.epoch, snapshot).await;
+        let saved = journal.save(by.sid, by.epoch, taken(1, "state")).await;
         same("save", saved, Ok(()))?;
     }
     let sid = by.sid;
@@ -64,11 +62,7 @@ async fn a_deletion_under_a_condition_that_fails_changes_nothing<J: Journal>(
     journal: &J,
 ) -> Checked {
     let (_, by) = claimed(journal, "default", "kept").await?;
-    let append = Append {
-        leaves: SessionStatus::Busy,
-        ..numbered(by, 0, &[1])
-    };
-    add(journal, append).await?;
+    add(journal, left(by, 1, SessionStatus::Busy)).await?;
     let stands = Error::StatusConflict {
         sid: by.sid,
         last: Seq(1),

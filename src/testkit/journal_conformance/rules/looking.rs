@@ -143,8 +143,7 @@ async fn tenants_are_those_that_have_sessions<J: Journal>(journal: &J) -> Checke
         (Some(of("b")?), 9, &[]),
     ] {
         let what = format!("tenants after {after:?}, limit {limit}");
-        let answer = journal.tenants(after, limit).await;
-        same(&what, answer, Ok(named(want)?))?;
+        same(&what, journal.tenants(after, limit).await, Ok(named(want)?))?;
     }
     if let Some(Claim { sid, .. }) = only {
         journal.delete(sid, Only::Always).await.map_err(said)?;

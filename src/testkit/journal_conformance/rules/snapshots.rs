@@ -2,10 +2,9 @@
 
 use futures_util::FutureExt;
 
-use super::{Rule, add, claim, claimed, fenced, numbered, unknown};
+use super::{Rule, add, claim, claimed, fenced, numbered, taken, unknown};
 use crate::{
-    journal::{Claim, Error, Journal, Snapshot},
-    model::Seq,
+    journal::{Claim, Error, Journal},
     testkit::journal_conformance::{Checked, key, same},
 };
 
@@ -68,11 +67,4 @@ async fn a_snapshot_outlives_its_owner<J: Journal>(journal: &J) -> Checked {
     same("the same by another owner", saved, Ok(()))?;
     let kept = journal.snapshot(sid).await;
     same("what is kept", kept, Ok(Some(taken(1, "mine"))))
-}
-
-fn taken(seq: u64, body: &str) -> Snapshot {
-    Snapshot {
-        seq: Seq(seq),
-        body: body.as_bytes().into(),
-    }
 }

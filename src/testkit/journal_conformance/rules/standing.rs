@@ -2,9 +2,9 @@
 
 use futures_util::FutureExt;
 
-use super::{Rule, add, claim, claimed, empty, entries, numbered, said};
+use super::{Rule, add, claim, claimed, empty, entries, left, said};
 use crate::{
-    journal::{ALL, Append, Claim, Error, Journal, Known, SessionStatus},
+    journal::{ALL, Error, Journal, Known, SessionStatus},
     model::{Seq, SessionKey, Sid},
     testkit::journal_conformance::{Checked, key, same, sample},
 };
@@ -139,13 +139,6 @@ async fn unfinished_sessions_come_in_the_order_of_their_numbers<J: Journal>(
         }
     }
     Ok(())
-}
-
-fn left(by: Claim, number: u64, leaves: SessionStatus) -> Append {
-    Append {
-        leaves,
-        ..numbered(by, number - 1, &[number])
-    }
 }
 
 fn at(key: &SessionKey, sid: Sid, last: u64, standing: SessionStatus) -> Known {

@@ -150,8 +150,7 @@ fn function<'a>(top: &Top<'a, '_>, from: usize) -> Option<(Definition<'a>, usize
 fn named<'a>(top: &Top<'a, '_>, from: usize, open: usize) -> Option<Definition<'a>> {
     let before = open.checked_sub(1).filter(|&at| at >= from)?;
     let mut nearest = (from..open).rev().take(4);
-    let operator = nearest.find(|&at| top.is(at, "operator"));
-    let at = operator.unwrap_or(before);
+    let at = nearest.find(|&at| top.is(at, "operator")).unwrap_or(before);
     let name = top.word(at).filter(|name| !name.is_one_of(NO_NAMES))?;
     let inverse = at > from && top.is(at - 1, "~");
     let head = if inverse { at - 1 } else { at };

@@ -80,9 +80,8 @@ fn kotlin_function<'a>(top: &Top<'a, '_>, at: usize) -> Option<Definition<'a>> {
     let from = top.past_angles(at);
     let end = top.find(from, "(")?;
     let name = top.word(end.checked_sub(1)?)?;
-    let mut before = end
-        .checked_sub(2)
-        .filter(|&dot| dot >= from && top.is(dot, "."));
+    let dot = end.checked_sub(2);
+    let mut before = dot.filter(|&dot| dot >= from && top.is(dot, "."));
     let mut owner = None;
     while let Some(at) = before {
         owner = top.word(at).or(owner);

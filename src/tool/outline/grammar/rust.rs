@@ -28,8 +28,7 @@ pub(super) fn ended<'a>(top: &Top<'a, '_>) -> Option<Definition<'a>> {
 /// `cfg_if!(…)` at file level may contain items.
 pub(super) fn group<'a>(head: &Head<'a>, place: Role<'a>) -> Option<Role<'a>> {
     let is_call = head.last.is_some_and(|last| last.is("!")) && head.pieces.len() <= 8;
-    let first = head.pieces.first();
-    let is_macro = is_call && first.is_some_and(|piece| piece.is_word());
+    let is_macro = is_call && head.pieces.first().is_some_and(|piece| piece.is_word());
     (is_macro && matches!(place, Role::File | Role::Module | Role::Type(_))).then_some(place)
 }
 

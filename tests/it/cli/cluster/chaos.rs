@@ -1,5 +1,5 @@
 //! Three nodes under load, while nodes are killed, stopped and drained, and the database is killed
-//! and stopped. What was acknowledged is there once, every query ends once, nothing else is written,
+//! and stopped, its clock steps, its disk is full, and its synchronous standby is away. What was acknowledged is there once, every query ends once, nothing else is written,
 //! followers see every record once, and no node is declared dead that was not.
 //!
 //! Runs for some minutes, with `ORACLE_LONG_TESTS=1` only. `ORACLE_CHAOS_FAULTS` sets the number of
@@ -36,6 +36,10 @@ const FAULTS: u64 = 50;
 /// Kills of the database, and times that it stands still for longer than a lease.
 const DATABASE_KILLS: u64 = 10;
 const FREEZES: u64 = 3;
+/// Steps of the database's clock, and times that its disk is full or its standby away.
+const CLOCK_STEPS: u64 = 6;
+const FULL_DISKS: u64 = 4;
+const STANDBY_LOSSES: u64 = 4;
 /// Longer than a lease.
 const LONG_STOP: Duration = Duration::from_secs(14);
 /// Short enough for a node to keep its sessions.
@@ -201,6 +205,15 @@ async fn fault(node: &mut Restarting, dice: &mut Dice) -> bool {
     true
 }
 
+/// Changes what the test has in hand, as soon as the database answers.
+async fn set(settings: &Settings, what: &str) {
+    let (sql, since) = (format!("UPDATE hand SET {what}"), Instant::now());
+    while let Err(error) = Postgres::execute(settings, &sql).await {
+        assert!(since.elapsed() < SETTLED, "{error}");
+        sleep(Duration::from_millis(200)).await;
+    }
+}
+
 /// The server's process and those that serve its connections.
 fn processes(cluster: &Cluster) -> Vec<u32> {
     let Ok(parent) = cluster.pid() else {
@@ -214,6 +227,33 @@ fn processes(cluster: &Cluster) -> Vec<u32> {
     [parent].into_iter().chain(children).collect()
 }
 
+/// The clock by which heartbeats are noted and the disk for records, in the hand of the test. Deaths are
+/// noted apart, because the rows of dead nodes go with time.
+const IN_HAND: &str = "
+    CREATE TABLE hand (step interval NOT NULL, is_full boolean NOT NULL);
+    INSERT INTO hand VALUES ('0', false);
+    CREATE TABLE death (id int8 PRIMARY KEY);
+    CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO death VALUES (NEW.id);
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER death AFTER UPDATE OF is_dead ON node
+        FOR EACH ROW WHEN (NEW.is_dead AND NOT OLD.is_dead) EXECUTE FUNCTION note();
+    CREATE FUNCTION clock() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        NEW.beat := NEW.beat + (SELECT step FROM hand);
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER clock BEFORE INSERT OR UPDATE OF beat ON node
+        FOR EACH ROW EXECUTE FUNCTION clock();
+    CREATE FUNCTION disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF (SELECT is_full FROM hand) THEN
+            RAISE EXCEPTION 'could not extend file: No space left on device'
+                USING ERRCODE = 'disk_full';
+        END IF;
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER disk AFTER INSERT ON record FOR EACH STATEMENT EXECUTE FUNCTION disk()";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_while_nodes_and_database_fail() {
     if !long() || Cluster::shared().is_none() {
@@ -221,7 +261,7 @@ async fn nothing_is_lost_while_nodes_and_database_fail() {
     }
     let faults = std::env::var("ORACLE_CHAOS_FAULTS").ok();
     let faults = faults.map_or(FAULTS, |faults| faults.parse().unwrap());
-    let mut cluster = Cluster::start("").unwrap();
+    let mut cluster = Cluster::start("-c wal_keep_size=4GB").unwrap();
     let database = cluster.schema().await.unwrap();
     let mut dice = Dice(7);
     let delays: Vec<u64> = (0..500).map(|_| 20 + dice.below(180)).collect();
@@ -244,13 +284,21 @@ async fn nothing_is_lost_while_nodes_and_database_fail() {
     (0..FOLLOWERS).for_each(|number| drop(followers.spawn(Arc::clone(&chaos).follow(number))));
 
     let settings = Settings::new(database.clone());
+    let mut standby = cluster.standby().unwrap();
+    for sql in [
+        IN_HAND,
+        "ALTER SYSTEM SET synchronous_standby_names = '*'",
+        "SELECT pg_reload_conf()",
+    ] {
+        Postgres::execute(&settings, sql).await.unwrap();
+    }
     let mut deaths = 0;
     for number in 0..faults {
         sleep(Duration::from_millis(500 + dice.below(2_000))).await;
         let node = usize::try_from(dice.below(NODES as u64)).unwrap();
         let is_death = fault(&mut nodes[node], &mut dice).await;
         deaths += u64::from(is_death);
-        let sql = "SELECT count(*) FROM node WHERE is_dead";
+        let sql = "SELECT count(*) FROM death";
         let dead = Postgres::count(&settings, sql).await;
         println!("fault {number}: {deaths} deaths, {dead:?} declared");
         let is_due = |times: u64| number % (faults / times).max(1) == 0;
@@ -268,6 +316,20 @@ async fn nothing_is_lost_while_nodes_and_database_fail() {
             all.iter().for_each(|&pid| signal(pid, "-STOP"));
             sleep(LONG_STOP).await;
             all.iter().for_each(|&pid| signal(pid, "-CONT"));
+        }
+        if is_due(CLOCK_STEPS) {
+            let hours = dice.below(96).cast_signed() - 48;
+            set(&settings, &format!("step = '{hours} hours'")).await;
+        }
+        if is_due(FULL_DISKS) {
+            set(&settings, "is_full = true").await;
+            sleep(LONG_STOP).await;
+            set(&settings, "is_full = false").await;
+        }
+        if is_due(STANDBY_LOSSES) {
+            standby.stop().unwrap();
+            sleep(LONG_STOP).await;
+            standby.restart().unwrap();
         }
     }
     assert!(!chaos.acknowledged.lock().is_empty());
@@ -321,7 +383,7 @@ async fn nothing_is_lost_while_nodes_and_database_fail() {
         assert!(!seen.is_empty(), "{session}");
         assert_eq!(seen, whole, "{session}");
     }
-    let sql = "SELECT count(*) FROM node WHERE is_dead";
+    let sql = "SELECT count(*) FROM death";
     let dead = Postgres::count(&settings, sql).await.unwrap();
     assert_eq!(dead, deaths, "nodes that were declared dead");
 }
