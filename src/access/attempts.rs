@@ -44,8 +44,8 @@ impl Attempts {
     /// The time until the address may send another wrong key, if its attempts are used up.
     pub fn failed(&mut self, from: IpAddr, now: Duration) -> Result<(), Duration> {
         let network = network_of(from);
-        let is_full = self.buckets.len() >= MAX_NETWORKS && !self.buckets.contains_key(&network);
-        if is_full && now >= self.swept + SWEEP {
+        let no_room = self.buckets.len() >= MAX_NETWORKS && !self.buckets.contains_key(&network);
+        if no_room && now >= self.swept + SWEEP {
             self.swept = now;
             self.buckets.retain(|_, bucket| !bucket.is_full(now));
         }

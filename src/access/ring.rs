@@ -3,8 +3,8 @@
 //! The server calls [`Keyring::refresh`] about once a second on a thread that may block.
 //! [`Keyring::judge`] reads only memory.
 //!
-//! - A change takes effect at the next refresh, so a revoked key soon stops working, and the queries
-//!   that its callers have running are cancelled.
+//! - A change takes effect at the next refresh: a revoked key soon stops working, and the queries
+//!   that were begun with it are cancelled.
 //! - Until the first key exists, every caller is admitted. From then on keys are required, even if
 //!   the file disappears: removing it must not open the server.
 //! - If the file becomes unreadable, or refreshes stop, a revocation may be missed. The last known
@@ -21,7 +21,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use super::{FileError, Key, KeyFile, KeyHash, KeyId, KeyState, StoredKey, file::Stamp};
-use crate::model::{By, Principal, TenantId, Timestamp};
+use crate::model::{By, Principal, TenantId, Timestamp, access::Role};
 
 /// How long the last known keys stay valid without a successful refresh.
 const GRACE: Duration = Duration::from_secs(30);
@@ -142,18 +142,28 @@ impl Keyring {
         }
     }
 
-    /// Tenants and names of which all keys are revoked or expired.
-    pub fn lapsed(&self, at: Timestamp) -> HashSet<(TenantId, By)> {
+    /// Of these callers, those whose keys are all revoked or expired. A key of the role `admin` is one
+    /// for every tenant. A caller who never had a key is not among them.
+    pub fn lapsed(
+        &self,
+        mut callers: HashSet<(TenantId, By)>,
+        at: Timestamp,
+    ) -> HashSet<(TenantId, By)> {
+        if callers.is_empty() {
+            return callers;
+        }
         let known = self.known.load();
-        let callers = |is_valid: bool| {
-            let keys = known.keys.values();
-            let keys = keys.filter(move |key| (key.state(at) == KeyState::Valid) == is_valid);
-            keys.map(|key| (key.tenant.clone(), By::new(key.name.as_str())))
-        };
-        let valid: HashSet<_> = callers(true).collect();
-        callers(false)
-            .filter(|caller| !valid.contains(caller))
-            .collect()
+        let mut named: HashMap<&str, Vec<&StoredKey>> = HashMap::new();
+        for key in known.keys.values() {
+            named.entry(key.name.as_str()).or_default().push(key);
+        }
+        callers.retain(|(tenant, by)| {
+            let keys = named.get(by.as_str()).into_iter().flatten();
+            let theirs = keys.filter(|key| key.role == Role::Admin || key.tenant == *tenant);
+            let states = theirs.map(|key| key.state(at) == KeyState::Valid);
+            states.reduce(|one, other| one || other) == Some(false)
+        });
+        callers
     }
 
     /// Whether a caller that was admitted with this key, or without one, would be admitted again.
@@ -346,6 +356,55 @@ mod tests {
             ring.judge(Some(&key), at(0), second(9)),
             Judgement::InvalidKey
         );
+    }
+
+    #[test]
+    fn callers_lapse_when_no_key_of_their_name_is_valid() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::within(folder.path());
+        let tenant = |name: &str| TenantId::new(name).unwrap();
+        let add = |name: &str, of: &str, role, expires: Option<i64>| {
+            let (name, tenant) = (name.parse().unwrap(), tenant(of));
+            let (profiles, expires) = (Vec::new(), expires.map(at));
+            let new = NewKey {
+                name,
+                tenant,
+                role,
+                profiles,
+                expires,
+            };
+            let key = Key::generate().unwrap();
+            let added = file.change(|key_set| Ok::<_, Refused>(key_set.add(&key, new, at(0))?));
+            added.unwrap().id
+        };
+        for id in [
+            add("gone", "a", Role::User, None),
+            add("again", "a", Role::User, None),
+            add("root", "a", Role::Admin, None),
+            add("chief", "b", Role::User, None),
+        ] {
+            file.change(|key_set| Ok::<_, Refused>(key_set.revoke(id.as_str(), at(1))?))
+                .unwrap();
+        }
+        add("short", "a", Role::User, Some(50));
+        add("again", "a", Role::User, None);
+        add("chief", "a", Role::Admin, None);
+        let ring = Keyring::open(file).unwrap();
+        for (name, of, seconds, is_lapsed) in [
+            ("gone", "a", 3, true),
+            ("gone", "b", 3, false),
+            ("again", "a", 3, false),
+            ("root", "a", 3, true),
+            ("root", "b", 3, true),
+            ("chief", "b", 3, false),
+            ("short", "a", 3, false),
+            ("short", "a", 50, true),
+            ("local", "a", 3, false),
+        ] {
+            let caller = (tenant(of), By::new(name));
+            let lapsed = ring.lapsed([caller.clone()].into(), at(seconds));
+            assert_eq!(lapsed.contains(&caller), is_lapsed, "{name} of {of}");
+        }
     }
 
     #[test]

@@ -697,7 +697,7 @@ impl Usage {
     }
 }
 
-/// The limit, if so many reach it.
+/// The limit, if there is one and `count` has reached it.
 fn reached(limit: Option<usize>, count: usize) -> Option<usize> {
     limit.filter(|limit| count >= *limit)
 }

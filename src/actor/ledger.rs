@@ -22,7 +22,7 @@ use super::{
     handle::SessionState,
     progress_tracker::{ProgressTracker, Stage},
 };
-use crate::model::{By, QueryId, SessionKey, TenantId, Turn};
+use crate::model::{By, QueryId, SessionKey, Turn};
 
 /// Shortest time between two warnings of an outage.
 const QUIET: Duration = Duration::from_secs(5);
@@ -74,8 +74,8 @@ impl Ledger {
         live.progress_tracker = progress_tracker;
     }
 
-    /// Sets a session's running query, if any, with its turn limit and the turns in its log, and who
-    /// asked.
+    /// Sets a session's running query, if any, with its turn limit and the turns in its log, and
+    /// the query's caller.
     pub(super) fn runs(&self, key: &SessionKey, running: Option<(QueryId, u32, u32)>, by: &By) {
         let Some(mut live) = self.0.live.get_mut(key) else {
             return;
@@ -129,14 +129,11 @@ impl Ledger {
         ChargeResult::Allowed
     }
 
-    /// The running queries of these callers.
-    pub(super) fn running_of(
-        &self,
-        of: impl Fn(&TenantId, &By) -> bool,
-    ) -> Vec<(SessionKey, QueryId)> {
+    /// The running queries here with their callers.
+    pub(super) fn running_with_callers(&self) -> Vec<(SessionKey, QueryId, By)> {
         let live = self.0.live.iter().filter_map(|live| {
-            let running = live.running.as_ref()?;
-            of(&live.key().tenant, &running.by).then(|| (live.key().clone(), running.query))
+            let Charged { query, by, .. } = live.running.as_ref()?;
+            Some((live.key().clone(), *query, by.clone()))
         });
         live.collect()
     }

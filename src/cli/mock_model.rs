@@ -37,9 +37,9 @@ pub fn list_faults(terminal: &mut Terminal) -> CliResult {
     for kind in FaultKind::ALL {
         let number = kind.number();
         let name = format!("{}{}", kind.name(), number.map_or("", |_| "=N"));
+        let meaning = number.map_or_else(String::new, |number| format!("; N: {number}"));
         // Writing to a string does not fail.
-        let number = number.map_or_else(String::new, |number| format!("; N: {number}"));
-        let _ = writeln!(text, "{name:width$}  {}{number}", kind.what());
+        let _ = writeln!(text, "{name:width$}  {}{meaning}", kind.what());
     }
     Ok(terminal.write(&text)?)
 }

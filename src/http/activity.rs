@@ -416,7 +416,10 @@ async fn latest(
     tenant: TenantId,
     since: Option<Timestamp>,
 ) -> Result<Vec<Known>, Problem> {
-    let mut limit = since.map_or(MAX_SESSIONS, |_| FIRST_LIMIT);
+    let mut limit = match since {
+        Some(_) => FIRST_LIMIT,
+        None => MAX_SESSIONS,
+    };
     loop {
         let mut known = host.journal.newest(tenant.clone(), limit).await?;
         let is_later = |known: &Known| {

@@ -26,14 +26,14 @@ use super::{
 };
 use crate::{
     access::{Attempts, Judgement, KeyId, RequestPermit},
-    model::{By, Principal, SessionKey, SessionName, TenantId, access::Role},
+    model::{By, Principal, SessionKey, SessionName, access::Role},
 };
 
 pub(super) mod origin;
 
 const LOOK: Duration = Duration::from_secs(1);
-/// Well within the time for which keys are valid without a look.
-const CANCEL: Duration = Duration::from_secs(5);
+/// Deadline of the cancellations between two looks, shorter than keys stay valid without one.
+const CANCEL_DEADLINE: Duration = Duration::from_secs(5);
 
 /// The header in which Anthropic's clients send their keys.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -235,8 +235,9 @@ fn until_revoked(body: Body, pass: KeyGrant, RevocationEvent(revocation): Revoca
 }
 
 impl Host {
-    /// Checks the key file every second, cancels the queries of callers without a valid key, and
-    /// completes only if there is no file. If it stops, the keys expire within seconds. A [`Server`](crate::http::Server) runs it automatically.
+    /// Checks the key file every second and cancels the queries of callers whose keys are not valid
+    /// any more. Returns at once if there is no file. If it stops, the keys expire within seconds. A
+    /// [`Server`](crate::http::Server) runs it automatically.
     pub async fn watch_keys(self) {
         if !self.keys.has_file() {
             return;
@@ -250,13 +251,12 @@ impl Host {
                 tracing::error!(%error, "the refresh of the keys failed because of an internal \
                                          error");
             }
-            let lapsed = self.keys.lapsed(self.oracle.clock().now());
-            if !lapsed.is_empty() {
-                let of =
-                    |tenant: &TenantId, by: &By| lapsed.contains(&(tenant.clone(), by.clone()));
-                // Those that are left are cancelled next time.
-                let _ = timeout(CANCEL, self.oracle.cancel_queries_of(of)).await;
-            }
+            let at = self.oracle.clock().now();
+            let lapsed = self
+                .oracle
+                .cancel_queries_of(|callers| self.keys.lapsed(callers, at));
+            // The next look cancels what is left.
+            let _ = timeout(CANCEL_DEADLINE, lapsed).await;
         }
     }
 }

@@ -15,7 +15,9 @@ use std::{
     time::Duration,
 };
 
-use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
+use deadpool_postgres::{
+    Client, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts,
+};
 use parking_lot::Mutex;
 use tokio::{
     task::JoinSet,
@@ -528,7 +530,11 @@ impl Journal for Postgres {
                 self.inner.maybe_busy.lock().remove(sid.0.cast_signed());
             }
             let settled = timeout(ANSWER, settle(doubts, &*client)).await;
-            settled.unwrap_or_else(|_| Err(Failed::unanswered(ANSWER)))?;
+            let settled = settled.unwrap_or_else(|_| Err(Failed::unanswered(ANSWER)));
+            if settled.as_ref().is_err_and(Failed::loses_connection) {
+                drop(Object::take(client));
+            }
+            settled?;
             let pool = self.pool().clone();
             // What is left then, nodes erase in the background.
             let erasure = async move {

@@ -57,17 +57,17 @@ fn scaled(amount: u64, by: u64, of: u64) -> u64 {
 pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
     let notes: usize = notes.iter().map(|note| note.chars().count()).sum();
     let steers = draft.query.steers.iter();
-    let steers = steers.map(|steer| steer.text.chars().count());
-    let conversation = (draft.transcript.chars() + steers.sum::<usize>() + notes) / 4;
+    let steers: usize = steers.map(|steer| steer.text.chars().count()).sum();
+    let conversation = (draft.transcript.chars() + steers + notes) / 4;
     let sent = (conversation as u64).saturating_add(draft.session.instruction_tokens());
     if draft.query.options().is_task {
         return sent;
     }
-    let format = format::instruction(&draft.query.options().format);
-    let format = format.map_or(0, |text| text.chars().count() / 4);
+    let instruction = format::instruction(&draft.query.options().format);
+    let instruction = instruction.map_or(0, |text| text.chars().count() / 4);
     sent.saturating_add(draft.query.prompt_tokens)
         .saturating_add(tool_tokens(draft))
-        .saturating_add(format as u64)
+        .saturating_add(instruction as u64)
 }
 
 fn tool_tokens(draft: &Draft<'_>) -> u64 {

@@ -61,8 +61,8 @@ pub(super) fn available_tools(
     grantable: &[String],
 ) -> String {
     let missing = quote(&wish.capability);
-    let granted = match grantable.join(", ") {
-        none if none.is_empty() => none,
+    let granted = match grantable.join(", ").as_str() {
+        "" => String::new(),
         names => format!(" An operator could grant {names}, but has not."),
     };
     if tools.is_empty() {
@@ -178,9 +178,9 @@ pub(super) const ESCALATION_NOTICE: &str = "The agent is having difficulty with 
 
 pub(super) fn unknown_tool(name: &str, tools: &[ToolSpec]) -> String {
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    let there = match names.join(", ") {
-        none if none.is_empty() => "there are none".to_owned(),
-        names => names,
+    let there = match names.as_slice() {
+        [] => "there are none".to_owned(),
+        names => names.join(", "),
     };
     let name = quote(name);
     format!("There is no tool {name}. Available tools: {there}.")

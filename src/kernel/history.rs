@@ -36,7 +36,7 @@ impl Transcript {
             Fact::Turn(TurnFact::Started(started)) => {
                 query.steers.iter().for_each(|steered| self.steer(steered));
                 for text in &started.guidance {
-                    // Foreign words in it are already quoted.
+                    // Not escaped: foreign words in guidance are already quoted.
                     self.push(Message::text(Role::Guidance, text));
                 }
             }

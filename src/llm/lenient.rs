@@ -19,7 +19,7 @@ use crate::model::{Fault, json, surrogates};
 /// Bound on the elements of a list.
 pub(super) const MOST: usize = 256;
 
-/// Too short to become a large value, as most events are.
+/// Below this length, values are not counted before parsing. Most events are shorter.
 const SHORT: usize = 4 << 10;
 
 /// Parses a text; a text that needs mending is mended in `space`.
@@ -28,11 +28,11 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(
     space: &'a mut String,
 ) -> Result<T, Fault> {
     let is_whole = matches!(surrogates::mended(json), Cow::Borrowed(_));
-    let read = || match json.len() < SHORT {
+    let unmended = || match json.len() < SHORT {
         true => serde_json::from_str(json),
         false => json::read(json),
     };
-    if is_whole && let Ok(read) = read() {
+    if is_whole && let Ok(read) = unmended() {
         return Ok(read);
     }
     *space = mended(json);

@@ -58,9 +58,9 @@ impl Score {
     }
 }
 
-/// To 4 decimals.
-pub(super) fn rounded(confidence: f64) -> f64 {
-    (confidence * 1e4).round() / 1e4
+/// Rounds a confidence or a share to 4 decimals.
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
 }
 
 /// Share of right answers by margin, measured on `tests/data/queries_train.tsv` and lowered by up

@@ -116,6 +116,17 @@ impl Cluster {
         Ok(())
     }
 
+    /// Makes a standby a server that can be written to, which it is soon after.
+    ///
+    /// # Errors
+    /// If it does not run.
+    pub fn promote(&self) -> io::Result<()> {
+        let pid = self.pid()?.to_string();
+        fs::write(self.directory.path().join("data/promote"), "")?;
+        Command::new("kill").args(["-USR1", &pid]).status()?;
+        Ok(())
+    }
+
     /// The process id of the server.
     ///
     /// # Errors

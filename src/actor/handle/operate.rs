@@ -1,19 +1,25 @@
 //! Operating the system as a whole: its metrics, drain and shutdown.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    collections::HashSet,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use futures_util::{StreamExt as _, stream};
 use prometheus_client::collector::Collector;
+use tokio::time::timeout;
 
 use super::{AskError, Oracle, SessionRouter};
 use crate::{
     actor::{gateway::SharedStatus, meter::Metrics},
     kernel::Refusal,
-    model::{By, TenantId, record::ControlFact},
+    model::{By, QueryId, SessionKey, TenantId, record::ControlFact},
 };
 
-/// Queries that are cancelled at the same time.
-const CANCELLED_AT_ONCE: usize = 16;
+/// Most queries that are cancelled at the same time, and how long each may take.
+const CANCELLED_AT_ONCE: usize = 64;
+const CANCEL_DEADLINE: Duration = Duration::from_secs(1);
 
 impl Oracle {
     /// Number of running queries as their sessions count them: cheaper than [`Self::running`], and
@@ -45,21 +51,32 @@ impl Oracle {
         self.services.meter.clone()
     }
 
-    /// Cancels the running queries of these callers. Logs those that it cannot cancel.
-    pub(crate) async fn cancel_queries_of(&self, of: impl Fn(&TenantId, &By) -> bool) {
+    /// Cancels the queries that run here and whose callers `lapsed` selects. Logs those that it cannot
+    /// cancel soon.
+    pub(crate) async fn cancel_queries_of(
+        &self,
+        lapsed: impl FnOnce(HashSet<(TenantId, By)>) -> HashSet<(TenantId, By)>,
+    ) {
+        let caller = |key: &SessionKey, by: &By| (key.tenant.clone(), by.clone());
+        let mut running = self.router().ledger.running_with_callers();
+        let callers = running.iter().map(|(key, _, by)| caller(key, by));
+        let lapsed = lapsed(callers.collect());
+        running.retain(|(key, _, by)| lapsed.contains(&caller(key, by)));
         let oracle = &self.acting(By::oracle());
-        let running = stream::iter(self.router().ledger.running_of(of));
-        let cancel = async |(key, query)| {
+        let cancel = async |(key, query, _): (SessionKey, QueryId, By)| {
             let session = oracle.session_by_key(key);
-            match session.cancel(Some(query)).await {
+            let cancelled = timeout(CANCEL_DEADLINE, session.cancel(Some(query))).await;
+            match cancelled.unwrap_or(Err(AskError::Timeout(CANCEL_DEADLINE))) {
                 Ok(()) => {
-                    tracing::info!(session = %session.key(), %query, "query cancelled: its key is not valid any more")
+                    tracing::info!(session = %session.key(), %query, "query cancelled: its key is no longer valid");
                 }
+                Err(AskError::Refused(Refusal::NothingRunning)) => {}
                 Err(error) => {
-                    tracing::warn!(session = %session.key(), %query, %error, "query runs on without a valid key")
+                    tracing::warn!(session = %session.key(), %query, %error, "query without a valid key could not be cancelled");
                 }
             }
         };
+        let running = stream::iter(running);
         running.for_each_concurrent(CANCELLED_AT_ONCE, cancel).await;
     }
 

@@ -41,11 +41,11 @@ impl SessionShell {
         if !is_new {
             match within(APPEND_DEADLINE, journal.claim(key.clone())).await {
                 Err(error @ journal::Error::Owned { .. }) => {
-                    self.unclaimed = Some(error);
                     // Refuses callers until the shard ends this actor.
-                    let (now, key) = (self.services.clock.monotonic_millis(), key.clone());
+                    self.unclaimed = Some(error);
+                    let now = self.services.clock.monotonic_millis();
                     self.progress_tracker.at(Activity::Waking, true, now);
-                    let (anyway, gone) = (false, None);
+                    let (key, anyway, gone) = (key.clone(), false, None);
                     self.shard.cast(ShardMsg::Leave { key, anyway, gone });
                     return Ok(());
                 }

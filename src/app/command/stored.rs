@@ -344,7 +344,8 @@ fn database(
         (&config.password_env, &config.password_file),
         environment,
     )?;
-    let tls = llm::trusted(config.ca_file.as_deref().map(read).transpose()?.as_deref());
+    let authorities = config.ca_file.as_deref().map(read).transpose()?;
+    let tls = llm::trusted(authorities.as_deref());
     let tls = tls.map_err(|why| CliError::usage(format_args!("`journal.ca_file`: {why}")))?;
     Ok(Some(postgres::Settings {
         password,

@@ -304,7 +304,8 @@ impl<'a> Blocks<'a> {
             let cells = row.iter().zip(&widths);
             let cells = cells.map(|(cell, width)| cell.wrap(*width, self.look));
             let cells: Vec<_> = cells.collect();
-            for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+            let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+            for line in 0..height {
                 let mut whole = String::new();
                 for (at, ((cell, width), alignment)) in
                     cells.iter().zip(&widths).zip(&alignments).enumerate()

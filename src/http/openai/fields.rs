@@ -207,7 +207,8 @@ pub(super) fn tools<T>(
 fn tool(declared: Declared, field: &str) -> Result<ToolSpec, Problem> {
     let (name, description, parameters) = declared;
     let mut schema = parameters.unwrap_or_default();
-    if schema.entry("type").or_insert_with(|| "object".into()) != "object" {
+    let kind = schema.entry("type").or_insert_with(|| "object".into());
+    if kind != "object" {
         let what = "must be a schema of the type `object`";
         return Err(Problem::bad(format!("{field}.parameters"), what));
     }

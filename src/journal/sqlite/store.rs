@@ -53,16 +53,16 @@ type Deleted = (i64, Option<oneshot::Sender<()>>);
 /// Sessions, and what ends once they are erased.
 type Gone = (Vec<Known>, oneshot::Receiver<()>);
 
-/// Most records that are erased at once.
-const SLICE: usize = 256;
+/// Most records that a transaction erases.
+const MAX_ERASED: usize = 256;
 
-/// Words of a text that are indexed. Erasing one takes some 50 µs, in which all others wait.
-const WORDS: usize = 4_096;
+/// Most words of a text that are indexed. Erasing one takes some 50 µs, and all requests wait.
+const MAX_WORDS: usize = 2_048;
 
-/// As many words as are indexed.
+/// The part of [`row::words`] that is indexed: the tenant and the first words.
 pub(super) fn indexable(words: &str) -> &str {
     let mut ends = words.match_indices(' ');
-    ends.nth(WORDS).map_or(words, |(end, _)| &words[..end])
+    ends.nth(MAX_WORDS).map_or(words, |(end, _)| &words[..end])
 }
 
 statements! {
@@ -153,10 +153,11 @@ impl<'c> Store<'c> {
         let _ = self.sql.rollback.execute(());
     }
 
-    /// Erases content of deleted sessions, until `is_long`. Returns how many of them have none left.
-    pub(super) fn erase(&mut self, is_long: impl Fn() -> bool) -> rusqlite::Result<usize> {
+    /// Erases records of deleted sessions until `is_enough`, which is asked after each. Returns how
+    /// many sessions have none left.
+    pub(super) fn erase(&mut self, is_enough: impl Fn() -> bool) -> rusqlite::Result<usize> {
         let (sql, mut erased) = (&mut self.sql, 0);
-        for _ in 0..SLICE {
+        for _ in 0..MAX_ERASED {
             let Some((sid, _)) = self.deleted.get(erased) else {
                 break;
             };
@@ -167,7 +168,7 @@ impl<'c> Store<'c> {
                 sql.erased.execute([sid])?;
                 erased += 1;
             }
-            if is_long() {
+            if is_enough() {
                 break;
             }
         }

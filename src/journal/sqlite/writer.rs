@@ -347,7 +347,7 @@ impl Writing<'_> {
         if self.store.deleted.is_empty() {
             return;
         }
-        // After a failure it is one record, so that damage has one owner.
+        // After a failure, a slice is a single record: if that is damaged, its session is known.
         let (until, is_single) = (now() + SLICE, self.is_hindered);
         let erased = self.store.begin().and_then(|()| {
             let erased = self.store.erase(|| is_single || now() >= until)?;

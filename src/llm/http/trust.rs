@@ -56,7 +56,7 @@ fn read(pem: &[u8]) -> Result<Authorities, String> {
     if authorities.is_empty() {
         return Err("it contains none".to_owned());
     }
-    // Each has to be usable, even where the platform's verifier takes them.
+    // Checks that each could be bundled, even where the platform's verifier accepts it.
     bundled(authorities.clone())?;
     Ok(authorities)
 }

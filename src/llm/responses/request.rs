@@ -14,7 +14,7 @@ use crate::{
         prefixes::Prefix,
         wire,
     },
-    model::{Image, Message, Parameter, Part, Role},
+    model::{Image, Message, Parameter, Part, Role, json},
 };
 
 /// OpenAI's role of the runtime. Servers that copy the API know `system`, at the beginning.
@@ -156,7 +156,7 @@ fn assistant(
                 "arguments": wire::arguments(&asked.arguments),
             }))?,
             Part::Opaque(opaque) if wire::reads(call, opaque) => {
-                let item: Value = serde_json::from_str(&opaque.body).unwrap_or_default();
+                let item: Value = json::read(&opaque.body).unwrap_or_default();
                 match item["type"].as_str() {
                     Some("message") => phase = item.get("phase").cloned(),
                     Some("reasoning") if !call.forms.no_encrypted_reasoning => {

@@ -167,7 +167,7 @@ pub(super) fn rust_raw(text: &[u8], start: usize) -> Option<usize> {
     let is_lead = |byte: &&u8| b"brc".contains(byte);
     let letters = after.iter().take_while(is_lead).count();
     let is_raw = (1..=2).contains(&letters) && after[..letters].contains(&b'r');
-    is_raw.then(|| hashed(text, start + letters))?
+    is_raw.then(|| hashed(text, start + letters)).flatten()
 }
 
 /// `"…"`, `#"…"#` and `##"…"##`, without backslash escapes.

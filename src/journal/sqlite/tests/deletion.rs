@@ -358,7 +358,7 @@ async fn the_first_words_of_a_long_text_are_indexed() {
     let by = journal.claim(key("a")).await.unwrap();
     let words: Vec<String> = (0..5_000).map(|number| format!("word{number}")).collect();
     let by = say(&journal, by, &[&words.join(" ")]).await;
-    for (word, found) in [("word4094", 1), ("word4999", 0)] {
+    for (word, found) in [("word2047", 1), ("word2048", 0)] {
         let hits = journal.search(TenantId::local(), word.into(), 9).await;
         assert_eq!(hits.unwrap().len(), found, "{word}");
     }

@@ -1,6 +1,7 @@
-//! Three nodes under load, while nodes are killed, stopped and drained, and the database is killed
-//! and stopped, its clock steps, its disk is full, and its synchronous standby is away. What was acknowledged is there once, every query ends once, nothing else is written,
-//! followers see every record once, and no node is declared dead that was not.
+//! Three nodes under load while faults occur: nodes are killed, stopped and drained; the database
+//! is killed and stopped, its clock steps, its disk fills up, and its synchronous standby is away. At
+//! last the standby is promoted: what was acknowledged is there once, every query ends once, nothing
+//! else is written, followers see every record once, and no node is declared dead that was not.
 //!
 //! Runs for some minutes, with `ORACLE_LONG_TESTS=1` only. `ORACLE_CHAOS_FAULTS` sets the number of
 //! faults of nodes (50).
@@ -205,9 +206,9 @@ async fn fault(node: &mut Restarting, dice: &mut Dice) -> bool {
     true
 }
 
-/// Changes what the test has in hand, as soon as the database answers.
+/// Sets a column of `simulated`, as soon as the database answers.
 async fn set(settings: &Settings, what: &str) {
-    let (sql, since) = (format!("UPDATE hand SET {what}"), Instant::now());
+    let (sql, since) = (format!("UPDATE simulated SET {what}"), Instant::now());
     while let Err(error) = Postgres::execute(settings, &sql).await {
         assert!(since.elapsed() < SETTLED, "{error}");
         sleep(Duration::from_millis(200)).await;
@@ -227,11 +228,11 @@ fn processes(cluster: &Cluster) -> Vec<u32> {
     [parent].into_iter().chain(children).collect()
 }
 
-/// The clock by which heartbeats are noted and the disk for records, in the hand of the test. Deaths are
-/// noted apart, because the rows of dead nodes go with time.
-const IN_HAND: &str = "
-    CREATE TABLE hand (step interval NOT NULL, is_full boolean NOT NULL);
-    INSERT INTO hand VALUES ('0', false);
+/// Lets the test step the clock of heartbeats and fill the disk of records. Deaths are noted in a
+/// table of their own, because the rows of dead nodes are deleted after a while.
+const SIMULATED: &str = "
+    CREATE TABLE simulated (step interval NOT NULL, is_full boolean NOT NULL);
+    INSERT INTO simulated VALUES ('0', false);
     CREATE TABLE death (id int8 PRIMARY KEY);
     CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         INSERT INTO death VALUES (NEW.id);
@@ -240,13 +241,13 @@ const IN_HAND: &str = "
     CREATE TRIGGER death AFTER UPDATE OF is_dead ON node
         FOR EACH ROW WHEN (NEW.is_dead AND NOT OLD.is_dead) EXECUTE FUNCTION note();
     CREATE FUNCTION clock() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        NEW.beat := NEW.beat + (SELECT step FROM hand);
+        NEW.beat := NEW.beat + (SELECT step FROM simulated);
         RETURN NEW;
     END $$;
     CREATE TRIGGER clock BEFORE INSERT OR UPDATE OF beat ON node
         FOR EACH ROW EXECUTE FUNCTION clock();
     CREATE FUNCTION disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        IF (SELECT is_full FROM hand) THEN
+        IF (SELECT is_full FROM simulated) THEN
             RAISE EXCEPTION 'could not extend file: No space left on device'
                 USING ERRCODE = 'disk_full';
         END IF;
@@ -286,7 +287,7 @@ async fn nothing_is_lost_while_nodes_and_database_fail() {
     let settings = Settings::new(database.clone());
     let mut standby = cluster.standby().unwrap();
     for sql in [
-        IN_HAND,
+        SIMULATED,
         "ALTER SYSTEM SET synchronous_standby_names = '*'",
         "SELECT pg_reload_conf()",
     ] {
@@ -348,6 +349,26 @@ async fn nothing_is_lost_while_nodes_and_database_fail() {
         chaos.refused.lock()
     );
 
+    let (sql, since) = ("SELECT count(*) FROM death", Instant::now());
+    while Postgres::count(&settings, sql).await.unwrap() < deaths {
+        assert!(
+            since.elapsed() < SETTLED,
+            "nodes that are not declared dead"
+        );
+        sleep(Duration::from_secs(1)).await;
+    }
+    let dead = Postgres::count(&settings, sql).await.unwrap();
+    assert_eq!(dead, deaths, "nodes that were declared dead");
+
+    cluster.stop().unwrap();
+    let (_, schema) = database.rsplit_once("%3D").unwrap();
+    let settings = Settings::new(standby.url(schema));
+    standby.promote().unwrap();
+    let since = Instant::now();
+    while let Err(error) = Postgres::execute(&settings, "SELECT 1").await {
+        assert!(since.elapsed() < SETTLED, "{error}");
+        sleep(Duration::from_millis(200)).await;
+    }
     assert_eq!(Postgres::verify(&settings).await.unwrap(), []);
     let journal: Arc<dyn Journal> = Arc::new(Postgres::open(&settings).await.unwrap());
     let logs: BTreeMap<String, (Known, Vec<Entry>)> = logs(&journal)
@@ -383,7 +404,4 @@ async fn nothing_is_lost_while_nodes_and_database_fail() {
         assert!(!seen.is_empty(), "{session}");
         assert_eq!(seen, whole, "{session}");
     }
-    let sql = "SELECT count(*) FROM death";
-    let dead = Postgres::count(&settings, sql).await.unwrap();
-    assert_eq!(dead, deaths, "nodes that were declared dead");
 }
