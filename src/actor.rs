@@ -20,51 +20,55 @@ mod approvals;
 mod bus;
 mod call_progress;
 mod clock;
-mod deletion;
-mod ephemeral;
+mod deadline;
+mod error;
 mod gateway;
 mod handle;
+mod journal_router;
 mod ledger;
 mod mailbox;
 mod message;
 mod meter;
+mod outcome;
 mod pool;
 pub mod port;
 mod preparation;
 mod profile;
 mod progress_tracker;
+mod protocol;
 mod recovery;
-mod reload;
 mod replay;
+mod router;
 mod services;
 mod session;
+mod settings;
 mod shard;
 mod signal_tracker;
+mod status;
 mod supervisor;
 mod system_log;
 mod task;
-mod tool_servers;
+mod text_publisher;
 pub(crate) mod trace;
-mod view;
+mod usage_log;
 
 pub use approvals::{Approval, AwaitedGrant, WaitingCalls};
 pub use bus::{
     CallProgressed, FactPredicate, Filter, Frame, Frames, Notice, SessionRecord, Subscription,
 };
 pub use clock::Clock;
-pub use deletion::{Deletion, delete};
-pub use ephemeral::Ephemeral;
-pub use gateway::{BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState};
+pub use error::AskError;
+pub use gateway::{CircuitState, ModelState, ProviderState};
 pub use handle::{
-    Answer, AskError, Detail, EventStream, Oracle, Progress, QueryAccount, QueryPage, RecordPage,
-    SessionFilter, SessionHandle, SessionPage, SessionState, SessionSummary, SubAgent, TenantPage,
-    Watch, sub_agents,
+    Answer, Changes, Deletion, Detail, Ephemeral, EventStream, Oracle, Progress, QueryAccount,
+    QueryPage, RecordPage, Reload, ReloadError, SessionFilter, SessionHandle, SessionPage,
+    SessionSummary, SubAgent, TenantPage, ToolServer, ToolServers, Watch, WithheldTool, delete,
+    sub_agents,
 };
 pub(crate) use handle::{AnswerText, Piece, QueryStream};
 pub use meter::{MetricFamily, MetricGauge, Metrics, ProcessUsage, Timing};
 pub use profile::{Profile, Profiles};
-pub use reload::{Changes, Reload, ReloadError};
 pub use services::QueueDepths;
-pub use supervisor::{Recovery, StartError, System, SystemArgs, SystemSettings};
-pub use tool_servers::{ToolServer, ToolServers, WithheldTool};
-pub use view::SessionView;
+pub use settings::{BreakerSettings, GatewaySettings, Recovery, SystemSettings};
+pub use status::{SessionState, SessionView};
+pub use supervisor::{StartError, System, SystemArgs};

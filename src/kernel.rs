@@ -13,8 +13,8 @@
 //! **Invariant:** an asynchronous result carries the [`CallToken`] of the try that it answers. The
 //! kernel drops a result that no longer fits the state.
 
-mod attach;
 mod budget;
+mod calibration;
 mod calls;
 mod capability;
 mod compaction;
@@ -32,37 +32,43 @@ mod history;
 mod import;
 mod inbox;
 mod input;
+mod joined_tools;
+mod judgement;
 mod keys;
 mod offer;
 mod phase;
 mod policy;
 mod query;
+mod quoting;
 mod repetition;
+mod reply;
 mod restart;
 mod retry;
 mod schema;
 mod session;
 mod snapshot;
+mod spending;
 mod turn_end;
 mod verdict;
 
 pub use budget::{BasisPoints, ParseBasisPointsError};
 pub use effect::{BegunQuery, CallToken, CommandReply, Decision, Effect};
-pub use fallback::{FallbackClassifier, FallbackView, Heuristic, Judgement};
 pub use format::instruction;
 pub use history::Transcript;
 pub use input::{
     Command, DecisionContext, InFlight, IssuedCommand, Refusal, Report, ReturnedResult,
 };
+pub use judgement::{FallbackClassifier, FallbackView, Heuristic, Judgement};
 pub use offer::offer;
 pub use phase::{CallState, ChildSlot, Pause, Step, ToolSlot};
 pub use policy::{
-    DelegationPolicy, FallbackPolicy, ModelChoice, OnMissingSignal, Policy, RestartPolicy,
-    RetryPolicy, SubAgentType, Thresholds,
+    DelegationPolicy, FallbackPolicy, ModelChoice, Policy, RestartPolicy, RetryPolicy,
+    SubAgentType, Thresholds,
 };
 pub use query::Query;
-pub use restart::Quarantine;
 pub use schema::check_schema;
-pub use session::{Phase, Session};
+pub use session::{Phase, Quarantine, Session};
 pub use snapshot::IdleState;
-pub use verdict::{DecisionTable, FallbackDone, Row, TurnEnd, TurnPolicy, Verdict};
+pub use verdict::{
+    DecisionTable, FallbackDone, OnMissingSignal, Row, TurnEnd, TurnPolicy, Verdict,
+};

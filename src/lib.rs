@@ -22,16 +22,16 @@
 //!
 //! | for | see |
 //! |---|---|
-//! | own models, tools, journals, policies | [`app::Builder`], from [`actor::Oracle::builder`] |
-//! | conversations: ask, follow, cancel, fork, import | [`actor::SessionHandle`] |
-//! | an answer as it is written | [`actor::Watch`] |
+//! | own models, tools, journals, policies | [`Builder`], from [`Oracle::builder`] |
+//! | conversations: ask, follow, cancel, fork, import | [`Session`] |
+//! | an answer as it is written | [`Watch`] |
 //! | tools from closures | [`tool::tool_fn`] |
 //! | records of one session or of all | [`actor::EventStream`], [`actor::Subscription`] |
 //! | operators: pause, steer, approve | [`control`], as calls or as an actor: [`control::port`] |
-//! | a system supervised by your own actor | [`app::Builder::start_under`] |
+//! | a system supervised by your own actor | [`Builder::start_under`] |
 //! | conversations as children of your own actors | [`actor::port`] |
-//! | metrics | [`actor::Oracle::metrics`] |
-//! | an HTTP server, or routes for your own | [`http::Server`], [`http::router`] |
+//! | metrics | [`Oracle::metrics`] |
+//! | an HTTP server, or routes for your own | [`Server`], [`http::router`] |
 //! | settings | [`config`] |
 //! | tests of your own program | `testkit`, a feature |
 //!
@@ -56,8 +56,8 @@
 //! | 4 | [`actor`]: scheduling, ownership and failure; [`mock`]: a model server for tests |
 //! | 5 | [`control`]: commands of operators, in process and over a local socket |
 //! | 6 | [`mcp`]: the tools and conversations for other agents, over the Model Context Protocol |
-//! | 7 | [`cli`], [`http`]: the command line and the server; [`telemetry`]: the log |
-//! | 8 | [`app`]: the composition root |
+//! | 7 | `cli`, [`http`]: the command line and the server; `telemetry`: the log |
+//! | 8 | `app`: the composition root |
 //! | 9 | [`prelude`]: what most programs import |
 //!
 //! The feature `testkit` builds whole systems for tests; `cluster` is for hosts that use ractor's
@@ -99,14 +99,27 @@ pub mod control;
 pub mod mcp;
 
 #[cfg(feature = "cli")]
+#[doc(hidden)]
 pub mod cli;
 #[cfg(feature = "server")]
 pub mod http;
 
+#[doc(hidden)]
 pub mod app;
 pub mod prelude;
 #[cfg(feature = "cli")]
+#[doc(hidden)]
 pub mod telemetry;
+
+#[doc(inline)]
+pub use actor::{
+    Answer, AskError, Oracle, Progress, SessionHandle as Session, StartError, System, Watch,
+};
+#[doc(inline)]
+pub use app::{BuildError, Builder};
+#[cfg(feature = "server")]
+#[doc(inline)]
+pub use http::Server;
 
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;

@@ -19,8 +19,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
-    handle::SessionState,
     progress_tracker::{ProgressTracker, Stage},
+    status::SessionState,
 };
 use crate::model::{By, QueryId, SessionKey, Turn};
 

@@ -8,13 +8,19 @@ use std::{
 
 use arc_swap::ArcSwap;
 
-use super::session::Opening;
 use crate::{
     kernel::{DelegationPolicy, ModelChoice, Policy, SubAgentType},
     model::{Day, ProfileName, ToolApproval, ToolSpec, record::Parent, tool::ToolEffect},
     prompt::{Composer, PreparedVariables, ToolLine, Variables},
     tool::Registry,
 };
+
+/// Parameters of a session, used if it is new.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Opening {
+    pub profile: ProfileName,
+    pub parent: Option<Parent>,
+}
 
 /// A named set of prompt values, tools and policy.
 #[derive(Clone)]

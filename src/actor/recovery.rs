@@ -21,12 +21,8 @@ use ractor::{
 use tokio::time::Instant;
 
 use super::{
-    clock::Clock,
-    handle::{AskError, SessionRouter},
-    mailbox::Counted,
-    replay::within,
-    session::Opening,
-    shard::ShardMsg,
+    clock::Clock, deadline::within, error::AskError, mailbox::Counted, profile::Opening,
+    protocol::ShardMsg, router::SessionRouter,
 };
 use crate::{
     journal::{ALL, Known},

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use super::profile::{Profile, Profiles};
-use super::session::Opening;
+use super::{
+    deadline::within,
+    profile::{Opening, Profile, Profiles},
+};
 use crate::{
     journal::{Error, Journal, Snapshot},
     kernel::{IdleState, Session},
@@ -16,11 +18,6 @@ use crate::{
 const PAGE: usize = 512;
 /// A log of fewer records is read from its start, without a snapshot.
 pub(super) const SHORT: u64 = 256;
-/// Deadline for the journal to make records durable.
-pub(super) const APPEND_DEADLINE: Duration = Duration::from_secs(10);
-/// Deadline for a session or the journal to answer a request.
-pub(super) const REPLY_DEADLINE: Duration = Duration::from_secs(30);
-
 #[derive(Clone)]
 pub(super) struct Replayed {
     pub session: Session,
@@ -104,30 +101,5 @@ fn opening(opened: &Opened) -> Opening {
     Opening {
         profile: opened.profile.clone(),
         parent: opened.parent.clone(),
-    }
-}
-
-/// Waits for the journal; a missed deadline counts as [`Error::Unavailable`].
-pub(super) async fn within<T>(
-    deadline: Duration,
-    asked: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
-    let silent = || Error::Unavailable(format!("no answer within {deadline:?}"));
-    let answer = tokio::time::timeout(deadline, asked).await;
-    answer.unwrap_or_else(|_| Err(silent()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn silent_journal_is_reported_unavailable() {
-        let silent = std::future::pending::<Result<(), Error>>();
-        let answer = within(Duration::from_secs(10), silent).await;
-        let why = "no answer within 10s".to_owned();
-        assert_eq!(answer, Err(Error::Unavailable(why)));
-        let prompt = async { Ok::<_, Error>(7) };
-        assert_eq!(within(Duration::from_secs(10), prompt).await, Ok(7));
     }
 }

@@ -7,14 +7,9 @@ use std::{
 };
 
 use super::{
-    clock::Clock,
-    ephemeral::UsageLog,
-    gateway::{GatewayMsg, ProviderStatuses},
-    handle::SessionRouter,
-    meter::Meter,
-    pool::Pool,
-    preparation::Preparation,
-    signal_tracker::SignalTracker,
+    clock::Clock, gateway::ProviderStatuses, meter::Meter, pool::Pool, preparation::Preparation,
+    protocol::GatewayMsg, router::SessionRouter, signal_tracker::SignalTracker,
+    usage_log::UsageLog,
 };
 use crate::access::Tenants;
 

@@ -9,19 +9,12 @@
 //! a little of it is made again, by a copy of the session, on a thread for such work. The actor waits
 //! for that, but no other task does.
 
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use tracing::Instrument as _;
 
-use super::{handle::AskError, message::local_messages, trace::Origin, view::SessionView};
-use crate::{
-    journal,
-    kernel::{self, Command, IssuedCommand, Report},
-    model::{
-        ProfileName, QueryId,
-        record::{Parent, RestartCause},
-    },
-};
+use super::protocol::SessionMsg;
+use crate::kernel::Command;
 
 mod activate;
 mod call;
@@ -30,58 +23,6 @@ mod state;
 mod work;
 
 pub(super) use state::SessionShell;
-
-/// Why a session is activated, which decides what it records first.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Activation {
-    /// For a message, or by recovery. A running query that was not passivated was cut off with its
-    /// process.
-    OnDemand,
-    /// After an interruption that was no fault of the query, such as a journal that did not answer;
-    /// not counted as a crash.
-    Again,
-    /// After a fault.
-    Restart { cause: RestartCause, detail: String },
-    /// The query was charged more turns than its budget allows.
-    BudgetViolated { query: QueryId, detail: String },
-    /// To quarantine the session.
-    Quarantine { reason: String },
-}
-
-/// Parameters of a session, used if it is new.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Opening {
-    pub profile: ProfileName,
-    pub parent: Option<Parent>,
-}
-
-pub(super) type Acknowledged = Result<kernel::CommandReply, AskError>;
-
-/// `None` for a session that is not live.
-pub(super) type Viewed = Result<Option<SessionView>, AskError>;
-
-pub(super) enum SessionMsg {
-    /// Replay the journal, then resume.
-    Activate(Activation),
-    Command {
-        /// Applies while the session has no records.
-        opening: Box<Opening>,
-        origin: Origin,
-        order: IssuedCommand,
-        reply: RpcReplyPort<Acknowledged>,
-    },
-    Report(Report),
-    GetView {
-        reply: RpcReplyPort<Viewed>,
-    },
-    /// Leave memory if nothing is in flight.
-    Passivate,
-    /// Leave memory regardless of what is in flight.
-    Park,
-    /// End, because the journal failed.
-    Fail(journal::Error),
-}
-local_messages!(SessionMsg);
 
 pub(super) struct SessionActor;
 

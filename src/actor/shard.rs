@@ -14,13 +14,12 @@ use std::{collections::HashMap, time::Duration};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use super::{
-    gateway::Ticket,
     ledger::Ledger,
     mailbox::{Counted, Depth, Mailbox},
-    message::local_messages,
+    profile::Opening,
+    protocol::{Activation, SessionMsg, ShardMsg, Viewed},
     services::Services,
-    session::{Activation, Opening, SessionMsg, Viewed},
-    supervisor::SystemSettings,
+    settings::SystemSettings,
 };
 use crate::{
     kernel::{Command, Refusal},
@@ -37,56 +36,6 @@ const WAITING: usize = 1_024;
 
 /// Interval at which shards check their sessions.
 pub(super) const SWEEP: Duration = Duration::from_secs(1);
-
-pub(super) enum ShardMsg {
-    Ask {
-        key: SessionKey,
-        request: Box<SessionMsg>,
-    },
-    GetView {
-        key: SessionKey,
-        reply: RpcReplyPort<Viewed>,
-    },
-    /// Passivate a session; if `anyway`, even in the middle of a query. Answered when its actor has
-    /// ended.
-    Leave {
-        key: SessionKey,
-        anyway: bool,
-        gone: Option<RpcReplyPort<()>>,
-    },
-    /// The session may be passivated at once.
-    BecameIdle {
-        key: SessionKey,
-        actor: ActorId,
-    },
-    /// The session was asked to leave, and has work in flight.
-    Stays {
-        key: SessionKey,
-        actor: ActorId,
-    },
-    /// The system ends: all sessions leave memory, and none is started.
-    Park {
-        done: RpcReplyPort<()>,
-    },
-    /// A model call exceeds the turn limit of its query.
-    Violated {
-        ticket: Box<Ticket>,
-        started: u32,
-        limit: u32,
-    },
-    Sweep,
-    /// Passivate these sessions unless a message has arrived since; each has the idle time, in
-    /// milliseconds, at which it was chosen.
-    Passivate(Vec<(u64, SessionKey)>),
-    /// The pause before a restart is over.
-    Revive {
-        key: SessionKey,
-        rest: u64,
-    },
-    #[cfg(test)]
-    Fail,
-}
-local_messages!(ShardMsg);
 
 pub(super) struct ShardArgs {
     pub settings: SystemSettings,

@@ -19,10 +19,10 @@ use super::{
     approvals::Approvals,
     bus::{BusActor, BusHandle},
     clock::Clock,
-    deletion::Deletions,
-    ephemeral::{Ephemerals, JournalRouter, UsageLog},
+    deadline::APPEND_DEADLINE,
     gateway::{GatewayActor, GatewayArgs, SharedStatus},
-    handle::{Oracle, SessionRouter},
+    handle::{Deletions, Oracle, Servers, Source},
+    journal_router::{Ephemerals, JournalRouter},
     ledger::Ledger,
     mailbox::Counted,
     message::local_messages,
@@ -31,14 +31,14 @@ use super::{
     preparation::Preparation,
     profile::{ProfileStore, Profiles},
     recovery::{RecoveryScope, RecoveryTask},
-    reload::Source,
-    replay::APPEND_DEADLINE,
+    router::SessionRouter,
     services::{All, Services},
+    settings::{Recovery, SystemSettings},
     shard::{SWEEP, ShardActor, ShardArgs},
     signal_tracker::SignalTracker,
     system_log::SystemLog,
     task::Task,
-    tool_servers::Servers,
+    usage_log::UsageLog,
 };
 use crate::{
     access::Tenants,
@@ -48,10 +48,8 @@ use crate::{
     query::QueryClassifier,
 };
 
-mod settings;
 mod system;
 
-pub use settings::{Recovery, SystemSettings};
 pub use system::{StartError, System};
 
 /// How long a death counts against [`SystemSettings::replacements`].
@@ -272,7 +270,7 @@ impl SupervisorState {
     fn gateway(
         &self,
         provider: &str,
-    ) -> Result<(&Pool<super::gateway::GatewayMsg>, GatewayArgs), ActorProcessingErr> {
+    ) -> Result<(&Pool<super::protocol::GatewayMsg>, GatewayArgs), ActorProcessingErr> {
         let mut backends = self.args.backends.iter();
         let backend = backends.find(|backend| backend.provider() == provider);
         let pool = self.services.gateways.get(provider);

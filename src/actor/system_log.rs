@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{bus::BusHandle, clock::Clock, replay::within, task::Task};
+use super::{bus::BusHandle, clock::Clock, deadline::within, task::Task};
 use crate::{
     journal::{Append, Claim, Entry, Error, Journal, SessionStatus},
     model::{

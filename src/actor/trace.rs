@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use tracing::{Instrument as _, Span, field::Empty};
 
-use super::gateway::Failed;
+use super::outcome::Failed;
 use crate::{
     kernel::CallToken,
     model::{

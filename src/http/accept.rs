@@ -20,11 +20,11 @@ use tokio_util::{
 };
 
 use super::{
-    Host, Settings,
+    Host,
     connection::{self, Peer},
     overload,
 };
-use crate::{access::network_of, control::socket::Socket};
+use crate::{access::network_of, config::Server as Settings, control::socket::Socket};
 
 const BACKLOG: u32 = 1_024;
 /// Bound on the kernel's buffer for one client, which otherwise grows to megabytes.

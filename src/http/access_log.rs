@@ -6,19 +6,17 @@
 use std::{any::Any, net::SocketAddr, panic::AssertUnwindSafe};
 
 use axum::{
-    body::Body,
     extract::{ConnectInfo, MatchedPath, Request, State},
-    http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header::CONTENT_TYPE},
+    http::{HeaderName, HeaderValue, Method, StatusCode, Uri},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt as _;
-use http_body_util::BodyExt as _;
 use tokio::time::Instant;
 use tracing::{Span, field::Empty};
 use uuid::Uuid;
 
-use super::{Host, Problem, connection::Peer};
+use super::{Host, Problem, body::with_guard, connection::Peer, sse::is_stream};
 use crate::{actor::trace::within_request, model::Principal};
 
 /// Correlates a request with the log; given by the client or generated.
@@ -101,11 +99,6 @@ fn span(id: &RequestId, request: &Request) -> Span {
     span
 }
 
-pub(super) fn is_stream(response: &Response) -> bool {
-    let kind = response.headers().get(CONTENT_TYPE);
-    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
-}
-
 /// A request's log line, written on drop if the client disconnects.
 struct AccessLogLine {
     span: Span,
@@ -179,13 +172,4 @@ fn broken(id: &RequestId, panic: &(dyn Any + Send)) -> Response {
     let request = id.as_str();
     tracing::error!(request, what, "the handler of a request panicked");
     Problem::bug(request).into_response()
-}
-
-/// A body with a guard that is dropped once it is sent.
-pub(super) fn with_guard<T: Send + 'static>(body: Body, guard: T) -> Body {
-    // Other combinators lose the length.
-    Body::new(body.map_err(move |error| {
-        let _held = &guard;
-        error
-    }))
 }

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** an unknown, expired or revoked key gets the same response as no key.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Extension,
@@ -12,24 +12,22 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
-use parking_lot::Mutex;
-use serde::Serialize;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::{
-    Host, Problem, Settings,
-    access_log::{NotLogged, with_guard},
-    cluster::{Forwarded, SIGNATURE},
-    connection::Peer,
+    Host, Problem, access_log::NotLogged, body::with_guard, cluster, connection::Peer,
+    sse::RevocationEvent,
 };
 use crate::{
-    access::{Attempts, Judgement, KeyId, RequestPermit},
+    access::{Judgement, KeyId, RequestPermit},
     model::{By, Principal, SessionKey, SessionName, access::Role},
 };
 
+mod attempts;
 pub(super) mod origin;
+
+pub(super) use attempts::AttemptLimiter;
 
 const LOOK: Duration = Duration::from_secs(1);
 /// Deadline of the cancellations between two looks, shorter than keys stay valid without one.
@@ -37,34 +35,6 @@ const CANCEL_DEADLINE: Duration = Duration::from_secs(5);
 
 /// The header in which Anthropic's clients send their keys.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-
-#[derive(Debug)]
-pub(super) struct AttemptLimiter {
-    began: Instant,
-    attempts: Mutex<Attempts>,
-}
-
-impl AttemptLimiter {
-    pub(super) fn new(settings: &Settings) -> Self {
-        Self {
-            began: Instant::now(),
-            attempts: Mutex::new(Attempts::new(settings.wrong_keys_per_minute)),
-        }
-    }
-
-    fn now(&self) -> Duration {
-        self.began.elapsed()
-    }
-
-    fn count_failure(&self, from: Option<IpAddr>, problem: Problem) -> Problem {
-        let now = self.now();
-        let mut attempts = self.attempts.lock();
-        match from.map_or(Ok(()), |from| attempts.failed(from, now)) {
-            Ok(()) => problem,
-            Err(retry_after) => Problem::too_many_attempts(retry_after),
-        }
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RouteGroup {
@@ -89,7 +59,7 @@ pub(super) async fn guard(
         }
     };
     request.extensions_mut().insert(principal.clone());
-    let forwarded = request.extensions().get::<Forwarded>().cloned();
+    let forwarded = request.extensions().get::<cluster::Forwarded>().cloned();
     let mut response = next.run(request).await;
     forwarded.map(|it| response.extensions_mut().insert(it));
     response.extensions_mut().insert(principal);
@@ -115,7 +85,7 @@ fn authenticate(
     let from = peer.and_then(Peer::address).map(|address| address.ip());
     let at = host.oracle.clock().now();
     let attempts = &host.shared.attempt_limiter;
-    let is_signed = request.headers().contains_key(SIGNATURE);
+    let is_signed = request.headers().contains_key(cluster::SIGNATURE);
     if let Some(cluster) = host.cluster().filter(|_| is_signed) {
         let refused = |why| attempts.count_failure(from, Problem::invalid_signature(why));
         let (caller, forwarded) = cluster.caller(request).map_err(refused)?;
@@ -192,19 +162,6 @@ fn presented_key(headers: &HeaderMap) -> Option<&str> {
     bearer
         .or_else(|| text(API_KEY))
         .or_else(|| text(AUTHORIZATION))
-}
-
-/// The last event of a stream whose key is revoked, from the response's extensions. A stream
-/// without one continues.
-#[derive(Debug, Clone)]
-pub(super) struct RevocationEvent(Bytes);
-
-impl RevocationEvent {
-    pub(super) fn new(name: Option<&str>, data: &impl Serialize) -> Self {
-        let name = name.map_or_else(String::new, |name| format!("event: {name}\n"));
-        let data = serde_json::to_string(data).unwrap_or_default();
-        Self(format!("{name}data: {data}\n\n").into())
-    }
 }
 
 struct KeyGrant {

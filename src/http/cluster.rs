@@ -10,7 +10,6 @@
 //! one, and only once. The cluster's key is never sent.
 
 use std::{
-    collections::BTreeSet,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -19,47 +18,41 @@ use std::{
 };
 
 use axum::{
-    body::{Body, to_bytes},
-    extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
+    body::Body,
+    extract::Request,
     http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header, request::Parts},
-    middleware::Next,
     response::{IntoResponse as _, Response},
 };
 use bytes::Bytes;
 use dashmap::DashMap;
-use futures_util::future::{join, join_all};
+use futures_util::future::join_all;
 use parking_lot::Mutex;
 use prometheus_client::{
     metrics::{counter::ConstCounter, gauge::ConstGauge},
     registry::{Registry, Unit},
 };
 use reqwest::{Client, Url};
-use serde_json::Value;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::{
-    Caller, Host, Problem,
-    access_log::{is_stream, with_guard},
-    auth::RevocationEvent,
-};
+use super::{Problem, body::with_guard, sse};
 use crate::{
     actor::Clock,
     journal::{Node, Nodes},
     llm::{cause, node_client},
-    model::{Principal, SessionKey, SessionName},
+    model::{Principal, SessionKey},
 };
 
+mod forwarding;
 mod merged;
 mod signature;
 
+pub(super) use forwarding::{forward, watch};
 pub(super) use merged::OtherNodes;
 pub use signature::ClusterKey;
 use signature::{Nonces, WRONG};
 
-/// The URL of the node that owns the session of a refused request.
-pub(super) const OWNER: HeaderName = HeaderName::from_static("x-oracle-owner");
 /// The session of a request to OpenAI's interface.
 const SESSION: HeaderName = HeaderName::from_static("x-oracle-session");
 /// The session of a client over MCP, whose calls it may cancel.
@@ -67,15 +60,8 @@ pub(super) const MCP_SESSION: HeaderName = HeaderName::from_static("mcp-session-
 pub(super) const SIGNATURE: HeaderName = HeaderName::from_static("x-oracle-signature");
 const CALLER: HeaderName = HeaderName::from_static("x-oracle-caller");
 
-/// Attempts to reach the owner, which may change meanwhile, and the pause between.
-const ATTEMPTS: u32 = 5;
-const PAUSE: Duration = Duration::from_millis(200);
 /// Interval between reports of this node's load, and between a watch's checks for new nodes.
 const LOOK: Duration = Duration::from_secs(1);
-/// A new session goes to another node if this one runs more than `LOAD_FACTOR` times its queries plus
-/// `LOAD_MARGIN`.
-const LOAD_FACTOR: u64 = 2;
-const LOAD_MARGIN: u64 = 64;
 /// Age of the last heartbeat at which a node stops acting: four fifths of the lease.
 const OLDEST_HEARTBEAT: Duration = Duration::from_secs(8);
 /// Connections to each node: the streams of one are limited.
@@ -185,29 +171,6 @@ impl Cluster {
         Ok((caller, Forwarded(body_hash.to_owned())))
     }
 
-    /// Where a message goes instead, because this node is ending, or because it is much busier and the
-    /// message begins a session.
-    fn elsewhere(&self, host: &Host, parts: &Parts) -> Option<String> {
-        let path = parts.uri.path();
-        let begins = matches!(
-            path,
-            "/api/sessions" | "/v1/chat/completions" | "/v1/responses"
-        ) && !parts.headers.contains_key(SESSION);
-        // A tool call over MCP may begin one too.
-        let moves = begins || path.ends_with("/messages") || path == "/mcp";
-        if parts.method != Method::POST || !moves {
-            return None;
-        }
-        let others = self.others();
-        let fit = others
-            .iter()
-            .filter(|node| !node.is_draining && node.url.is_some());
-        let other = fit.min_by_key(|node| node.queries)?;
-        let is_fuller = is_much_fuller(host.oracle.busy() as u64, other.queries);
-        let leaves = host.is_draining() || begins && is_fuller;
-        other.url.clone().filter(|_| leaves)
-    }
-
     async fn owner(&self, key: &SessionKey) -> Option<String> {
         self.nodes.owner(key.clone()).await.ok().flatten()?.url
     }
@@ -290,7 +253,7 @@ impl Cluster {
         }
         let body = with_guard(Body::from_stream(response.bytes_stream()), in_flight);
         let mut response = (status, headers, body).into_response();
-        if is_stream(&response) {
+        if sse::is_stream(&response) {
             let end = last_event(parts.uri.path());
             response.extensions_mut().insert(end);
         }
@@ -306,178 +269,12 @@ fn url_at(node: &str, uri: &Uri) -> String {
     Url::parse(&url).map_or(url, String::from)
 }
 
-/// Whether a new session is better off at a node that runs `other` queries than at one with `own`.
-const fn is_much_fuller(own: u64, other: u64) -> bool {
-    own > LOAD_FACTOR * other + LOAD_MARGIN
-}
-
 /// The end of a stream whose key is revoked.
-fn last_event(path: &str) -> RevocationEvent {
+fn last_event(path: &str) -> sse::RevocationEvent {
     let name = match path {
         "/v1/responses" => Some("error"),
         path if path.starts_with("/api/") => Some("end"),
         _ => None,
     };
-    RevocationEvent::new(name, &Problem::no_key().body())
-}
-
-/// Sends a request to the node that owns its session. The layer around it has read the body, within
-/// its limits.
-///
-/// It goes to the first of these that applies:
-/// 1. the node that [`Cluster::elsewhere`] names;
-/// 2. for a read or a tool call, the owner in the database: any node could read the journal, but only
-///    the owner has what is in progress;
-/// 3. for other requests, the node that took the session's last request;
-/// 4. this node, which claims a free session.
-///
-/// A cancellation over MCP does not say which session its call is for, and goes to all nodes.
-pub(super) async fn forward(
-    State(host): State<Host>,
-    Caller(caller): Caller,
-    parameters: Result<RawPathParams, RawPathParamsRejection>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let Some(cluster) = host.cluster() else {
-        return next.run(request).await;
-    };
-    let name = parameters.ok().and_then(|parameters| {
-        let (_, name) = parameters.iter().find(|(name, _)| *name == "id")?;
-        SessionName::new(name).ok()
-    });
-    let (parts, body) = request.into_parts();
-    // It is read already.
-    let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    if let Some(Forwarded(body_hash)) = parts.extensions.get() {
-        return match signature::hash(&body) == *body_hash {
-            true => next.run(Request::from_parts(parts, body.into())).await,
-            false => Problem::invalid_signature(WRONG).into_response(),
-        };
-    }
-    let message = mcp_message(&parts, &body);
-    if parts.headers.contains_key(MCP_SESSION) && message["method"] == "notifications/cancelled" {
-        let request = Request::from_parts(parts.clone(), body.clone().into());
-        let everywhere = join(next.run(request), cluster.tell_all(&parts, &body, &caller));
-        return everywhere.await.0;
-    }
-    let of_tool_call = session_of_tool_call(&message);
-    // A refused tool call has no header that names the owner.
-    let looks_first = parts.method == Method::GET && name.is_some() || of_tool_call.is_some();
-    let name = name.or(of_tool_call).or_else(|| {
-        let name = parts.headers.get(SESSION)?;
-        SessionName::new(name.to_str().ok()?).ok()
-    });
-    let tenant = caller.tenant.clone();
-    let key = name.map(|name| SessionKey { tenant, name });
-    let mut first = cluster.elsewhere(&host, &parts);
-    if !looks_first {
-        first = first.or_else(|| cluster.last_owner(key.as_ref()?));
-    }
-    for _ in 0..ATTEMPTS {
-        let owner = match (first.take(), &key) {
-            (None, Some(key)) if looks_first => cluster.owner(key).await,
-            (first, _) => first,
-        };
-        let url = match owner {
-            Some(url) => url,
-            None => {
-                let again = Request::from_parts(parts.clone(), body.clone().into());
-                let response = next.clone().run(again).await;
-                let owner = response.headers().get(OWNER);
-                match owner.and_then(|url| url.to_str().ok()) {
-                    Some(url) => url.to_owned(),
-                    None => return response,
-                }
-            }
-        };
-        let sent = cluster.send(&url, &parts, body.clone(), &caller).await;
-        let has_moved = matches!(&sent, Ok(sent) if sent.headers().contains_key(OWNER));
-        match &key {
-            Some(key) if sent.is_ok() && !has_moved => cluster.remember(key.clone(), url),
-            Some(key) => drop(cluster.owners.remove(key)),
-            None => {}
-        }
-        if !has_moved {
-            return sent.into_response();
-        }
-        sleep(PAUSE).await;
-    }
-    let what = "the session is moving to another node: try again";
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "owner_unreachable", what)
-        .retry_after(NOTICED)
-        .into_response()
-}
-
-/// The message of a request to `/mcp`; null for others.
-fn mcp_message(parts: &Parts, body: &[u8]) -> Value {
-    let is_mcp = parts.uri.path() == "/mcp";
-    let message = is_mcp.then(|| serde_json::from_slice(body).ok());
-    message.flatten().unwrap_or_default()
-}
-
-/// The session that a tool call over MCP continues.
-fn session_of_tool_call(message: &Value) -> Option<SessionName> {
-    SessionName::new(message["params"]["arguments"]["session"].as_str()?).ok()
-}
-
-/// Reports this node's load, and divides the limits by the number of live nodes.
-pub(super) async fn watch(host: Host) {
-    let Some(cluster) = host.cluster() else {
-        return;
-    };
-    let mut told = BTreeSet::new();
-    loop {
-        let queries = host.oracle.busy() as u64;
-        cluster.nodes.report(host.is_draining(), queries);
-        for node in &*cluster.nodes.others() {
-            if !cluster.is_trusted(node) && told.insert(node.id) {
-                tracing::error!(
-                    id = node.id,
-                    url = node.url,
-                    "another node has a different cluster key and gets no requests: give it the \
-                     key of the others and restart it, or find out who writes to the database"
-                );
-            }
-        }
-        let others = cluster.others();
-        let serving = others.iter().filter(|node| node.url.is_some()).count();
-        host.oracle.divide_limits(1 + serving);
-        sleep(LOOK).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn new_sessions_leave_a_node_only_if_it_is_much_fuller() {
-        for (own, other, leaves) in [
-            (0, 0, false),
-            (64, 0, false),
-            (65, 0, true),
-            (264, 100, false),
-            (265, 100, true),
-            (100, 1_000, false),
-        ] {
-            assert_eq!(is_much_fuller(own, other), leaves, "{own} {other}");
-        }
-    }
-
-    #[test]
-    fn tool_calls_are_recognized() {
-        let parts = |uri: &str| Request::get(uri).body(()).unwrap().into_parts().0;
-        let call = br#"{"method":"tools/call","params":{"arguments":{"session":"talk"}}}"#;
-        let session = |path, body| session_of_tool_call(&mcp_message(&parts(path), body));
-        assert_eq!(session("/mcp", call), SessionName::new("talk").ok());
-        for (path, body) in [
-            ("/api/sessions", &call[..]),
-            ("/mcp", b"{"),
-            ("/mcp", br#"{"params":{"arguments":{"session":7}}}"#),
-            ("/mcp", br#"{"params":{"arguments":{"session":"no name"}}}"#),
-        ] {
-            assert_eq!(session(path, body), None, "{path}");
-        }
-    }
+    sse::RevocationEvent::new(name, &Problem::no_key().body())
 }

@@ -31,7 +31,8 @@ use tokio::{
 };
 use tower::Service as _;
 
-use super::{Host, Settings, cluster::Forwarded};
+use super::{Host, cluster::Forwarded};
+use crate::config::Server as Settings;
 
 /// Maximum length of a head, and size of a connection's send buffer.
 const BUFFER: usize = 64 << 10;

@@ -15,11 +15,10 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     Admin, Host, Problem,
-    auth::RevocationEvent,
     cluster::OtherNodes,
     extract::{self, Query},
     problem::ProblemBody,
-    sse,
+    sse::{self, RevocationEvent},
 };
 use crate::{
     control::{Answer, Code, Controller, Follow, Refused, Verb, Watching, WireUpdate},

@@ -8,14 +8,10 @@ use tokio_util::{
 };
 
 use super::{
-    Cluster, Problem, Settings, activity::ActivityTables, auth::AttemptLimiter,
+    Cluster, DrainSignal, HostParts, Problem, activity::ActivityTables, auth::AttemptLimiter,
     openai::Continuations, overload::Overload,
 };
-use crate::{
-    access::{Account, Keyring, TENANT_SHARE},
-    actor::Oracle,
-    journal::Journal,
-};
+use crate::access::{Account, TENANT_SHARE};
 
 /// State that all requests share. Cheap to clone.
 #[derive(Clone)]
@@ -34,18 +30,6 @@ pub(super) struct Shared {
     pub continuations: Continuations,
     pub activity: ActivityTables,
     cluster: OnceLock<Cluster>,
-}
-
-/// The parts of a [`Host`].
-pub struct HostParts {
-    /// The running system.
-    pub oracle: Oracle,
-    /// Its journal, for lists; sessions are reached through `oracle`.
-    pub journal: Arc<dyn Journal>,
-    /// Address and limits.
-    pub settings: Settings,
-    /// The keys.
-    pub keys: Arc<Keyring>,
 }
 
 impl Host {
@@ -160,43 +144,5 @@ impl std::ops::Deref for Host {
 
     fn deref(&self) -> &HostParts {
         &self.shared.parts
-    }
-}
-
-/// Progress of a graceful shutdown. Cheap to clone.
-///
-/// Once it has *begun*, the server accepts nothing new and ends event streams; streams of an answer
-/// continue. Once it is *over*, every stream ends.
-#[derive(Debug, Clone, Default)]
-pub struct DrainSignal {
-    pub(super) beginning: CancellationToken,
-    pub(super) ending: CancellationToken,
-}
-
-impl DrainSignal {
-    /// Begins the shutdown.
-    pub fn begin(&self) {
-        self.beginning.cancel();
-    }
-
-    /// Ends all streams.
-    pub fn finish(&self) {
-        self.beginning.cancel();
-        self.ending.cancel();
-    }
-
-    /// Whether the shutdown has begun.
-    pub fn has_begun(&self) -> bool {
-        self.beginning.is_cancelled()
-    }
-
-    /// Resolves when the shutdown begins.
-    pub async fn begun(&self) {
-        self.beginning.cancelled().await;
-    }
-
-    /// Resolves when the shutdown is over.
-    pub async fn over(&self) {
-        self.ending.cancelled().await;
     }
 }

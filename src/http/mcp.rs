@@ -29,10 +29,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{
-    Caller, Host, Problem, access_log::is_stream, auth::RevocationEvent, cluster::MCP_SESSION,
-    extract::read, problem,
-};
+use super::{Caller, Host, Problem, cluster::MCP_SESSION, extract::read, problem, sse};
 use crate::{
     actor::SessionHandle,
     control::question::QueryHandle,
@@ -104,8 +101,8 @@ async fn serve(
         let named = id.map(|id| (MCP_SESSION, id));
         response.headers_mut().extend(named);
     }
-    if is_stream(&response) {
-        let revocation = RevocationEvent::new(None, &Problem::no_key().body());
+    if sse::is_stream(&response) {
+        let revocation = sse::RevocationEvent::new(None, &Problem::no_key().body());
         response.extensions_mut().insert(revocation);
     }
     Ok(response)

@@ -15,20 +15,13 @@ mod shapes;
 
 use axum::{
     Extension,
-    extract::FromRequestParts,
-    http::{header, request::Parts},
+    http::header,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use serde::Deserialize;
-use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Caller, Host, Problem, extract::Path};
-use crate::{
-    actor::{AskError, SessionHandle},
-    model::SessionName,
-};
+use super::Host;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new()
@@ -51,36 +44,6 @@ pub(super) fn accepts(body: &[u8]) -> [bool; 2] {
 
 pub(super) fn messages() -> OpenApiRouter<Host> {
     OpenApiRouter::new().routes(routes!(messages::submit))
-}
-
-/// The path parameter of routes within a session.
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Path)]
-struct InSession {
-    /// The session's name.
-    id: SessionName,
-}
-
-/// The caller's session of the path, which need not exist. Reserved names are refused.
-struct OwnSession(SessionHandle);
-
-impl FromRequestParts<Host> for OwnSession {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, host: &Host) -> Result<Self, Problem> {
-        let caller = Caller::from_request_parts(parts, host).await?;
-        let Path(InSession { id }) = Path::from_request_parts(parts, host).await?;
-        if id.is_reserved() || id.is_ephemeral() {
-            return Err(Problem::from(AskError::Reserved(id)).of("id"));
-        }
-        let oracle = host.oracle.acting(caller.by());
-        Ok(Self(oracle.session_by_key(caller.session(id))))
-    }
-}
-
-/// Refuses names that no caller may write to.
-fn check_free(name: &SessionName, param: &'static str) -> Result<(), Problem> {
-    AskError::check_free(name).map_err(|error| Problem::from(error).of(param))
 }
 
 #[derive(Debug, Clone)]

@@ -4,13 +4,12 @@ use std::{borrow::Cow, error::Error, time::Duration};
 
 use axum::{
     Json,
-    http::{HeaderValue, Method, StatusCode, Uri, header},
+    http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header},
     response::{IntoResponse, Response},
 };
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::cluster::OWNER;
 use crate::{
     access::LimitReached,
     actor::AskError,
@@ -19,6 +18,8 @@ use crate::{
     llm::cause,
 };
 
+/// The URL of the node that owns the session of a refused request.
+pub(super) const OWNER: HeaderName = HeaderName::from_static("x-oracle-owner");
 /// Retry hint for a transient status without a better one.
 const SOON: Duration = Duration::from_secs(1);
 /// Retry hint while the server restarts.

@@ -13,8 +13,9 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use super::{
     Cluster, Host, Problem,
     accept::{self, Listener},
-    access_log::{is_stream, with_guard},
+    body::with_guard,
     cluster, openai, routes,
+    sse::is_stream,
 };
 use crate::{actor::System, control::socket::Socket};
 

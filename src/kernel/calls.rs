@@ -1,93 +1,26 @@
 //! The tool calls of a turn: run, pending or refused.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use super::{
+    capability,
     draft::Draft,
     effect::{Decision, Effect},
     guidance,
     input::{Refusal, ReturnedResult},
-    offer,
     phase::{CallState, ToolSlot},
-    schema::{self, Work, check_arguments},
+    schema::check_arguments,
     turn_end,
 };
-use crate::{
-    model::{
-        AnswerOptions, By, CallId, Outcome, Part, StopReason, ToolCall, ToolResult, ToolSpec,
-        ToolStatus,
-        record::{
-            ApprovalAnswered, ApprovalFact, ApprovalGiven, ApprovalRequested, ApprovalVerdict,
-            CallStarted, ControlFact, HandedOver, RefusedWhy, Returned, ToolFact, ToolFinished,
-            ToolRefused, ToolRequested,
-        },
-        tool::{ToolApproval, ToolRepeat},
+use crate::model::{
+    AnswerOptions, By, CallId, Outcome, StopReason, ToolCall, ToolResult, ToolSpec, ToolStatus,
+    record::{
+        ApprovalAnswered, ApprovalFact, ApprovalGiven, ApprovalRequested, ApprovalVerdict,
+        ControlFact, HandedOver, RefusedWhy, Returned, ToolFact, ToolFinished, ToolRefused,
+        ToolRequested,
     },
-    signal,
+    tool::{ToolApproval, ToolRepeat},
 };
-
-/// Renames duplicate call ids within a reply, because some providers number all of them 0 and each
-/// result has to name its call.
-pub(super) fn with_unique_ids(mut parts: Vec<Part>) -> Vec<Part> {
-    for index in 0..parts.len() {
-        let (before, rest) = parts.split_at_mut(index);
-        let Some(Part::ToolCall(call)) = rest.first_mut() else {
-            continue;
-        };
-        let taken = |id: &CallId| {
-            let has = |part: &Part| matches!(part, Part::ToolCall(other) if other.id == *id);
-            before.iter().any(has)
-        };
-        let numbered = |number: usize| CallId::new(&format!("{}-{number}", call.id));
-        if taken(&call.id)
-            && let Some(free) = (2..).map(numbered).find(|id| !taken(id))
-        {
-            call.id = free;
-        }
-    }
-    parts
-}
-
-/// Mends calls that are right but odd, before they are recorded: the name, arguments that are no
-/// JSON, and values of another type.
-pub(super) fn mend(parts: &mut [Part], tools: &[ToolSpec], work: &mut Work) {
-    for part in parts {
-        if let Part::ToolCall(call) = part
-            && let Some(spec) = signal::meant(&call.name, tools)
-        {
-            spec.name.clone_into(&mut call.name);
-            call.mend();
-            if let Ok(odd) = call.parsed() {
-                let mut arguments = odd.clone();
-                schema::mend(&spec.schema, &mut arguments, work);
-                let mut fits = |given| check_arguments(&spec.schema, given, work).is_ok();
-                // What one alternative asks for may break another, which fits as it is.
-                if arguments != odd && (fits(&arguments) || !fits(&odd)) {
-                    call.arguments = arguments.to_string();
-                }
-            }
-        }
-    }
-}
-
-/// Cuts these ranges, sorted offsets into the joined text parts, out of a reply, and the parts that
-/// are blank then.
-pub(super) fn cut(parts: &mut Vec<Part>, cuts: &[Range<usize>]) {
-    let mut at = 0;
-    parts.retain_mut(|part| {
-        let Part::Text { text } = part else {
-            return true;
-        };
-        let length = text.len();
-        text.retain(|c| {
-            let next = cuts.partition_point(|cut| cut.end <= at);
-            let is_kept = cuts.get(next).is_none_or(|cut| at < cut.start);
-            at += c.len_utf8();
-            is_kept
-        });
-        text.len() == length || !text.trim().is_empty()
-    });
-}
 
 /// Records each call as requested or refused, and starts those that may run. All are refused if
 /// the query is `doomed` to end with this turn.
@@ -118,14 +51,6 @@ fn request_call(draft: &mut Draft<'_>, call: &Arc<ToolCall>) {
             name: call.name.clone(),
             token: Some(token),
         }));
-    }
-}
-
-/// What a call's start records.
-pub(super) fn started(call: &ToolCall) -> CallStarted {
-    CallStarted {
-        call: call.id.clone(),
-        name: call.name.clone(),
     }
 }
 
@@ -175,7 +100,7 @@ pub(super) fn start_waiting(draft: &mut Draft<'_>) {
     if draft.policy().tool(ToolSpec::FIND).is_some() {
         for ToolSlot { call, state } in draft.query.step.slots().to_vec() {
             if state == CallState::Waiting && call.name == ToolSpec::FIND {
-                offer::find(draft, &call);
+                capability::find(draft, &call);
             }
         }
     }
@@ -185,7 +110,7 @@ pub(super) fn start_waiting(draft: &mut Draft<'_>) {
     let room = draft.policy().parallel_calls.max(1).saturating_sub(running);
     let next = of(CallState::Waiting).take(room);
     for call in next.map(|slot| Arc::clone(&slot.call)).collect::<Vec<_>>() {
-        draft.emit(ToolFact::Started(started(&call)));
+        draft.start_call(&call);
         let (query, turn) = (draft.query.id, draft.query.turn);
         draft.effect(Effect::RunTool { query, turn, call });
     }
@@ -229,7 +154,7 @@ pub(super) fn answered(
         reason: reason.filter(|_| verdict == ApprovalVerdict::Denied),
     }));
     if let (Some(why), Some(slot)) = (declined, slot) {
-        finish(&mut draft, &slot.call, ToolStatus::Denied, &why);
+        draft.finish_call(&slot.call, ToolStatus::Denied, &why);
     }
     advance(draft)
 }
@@ -273,7 +198,7 @@ fn handed_over(draft: &Draft<'_>) -> Vec<(CallId, ToolSlot)> {
     };
     let (query, turn) = (draft.query.id, draft.query.turn);
     let waits = |slot: &ToolSlot| slot.state == CallState::AwaitingClient;
-    let slots = open(draft).into_iter().filter(waits);
+    let slots = draft.open_calls().into_iter().filter(waits);
     let known = |slot: ToolSlot| (slot.call.client_id(key, query, turn), slot);
     slots.map(known).collect()
 }
@@ -303,7 +228,7 @@ pub(super) fn returned(
     let options = options.filter(|options| **options != *draft.query.options());
     draft.emit(ToolFact::Returned(Returned { by, options }));
     for (call, content) in pairs {
-        finish(&mut draft, &call, ToolStatus::Ok, content);
+        draft.finish_call(&call, ToolStatus::Ok, content);
     }
     let query = draft.query.id;
     Ok(advance(draft).replying(query))
@@ -312,7 +237,7 @@ pub(super) fn returned(
 /// After a restart, repeats calls in flight that are safe to repeat. For the others, the model
 /// learns that the outcome is unknown.
 pub(super) fn recover(mut draft: Draft<'_>) -> Decision {
-    for slot in open(&draft) {
+    for slot in draft.open_calls() {
         if slot.state != CallState::Running {
             continue;
         }
@@ -322,45 +247,8 @@ pub(super) fn recover(mut draft: Draft<'_>) -> Decision {
             draft.effect(Effect::RunTool { query, turn, call });
         } else {
             let why = guidance::OUTCOME_UNKNOWN;
-            finish(&mut draft, &slot.call, ToolStatus::Unknown, why);
+            draft.finish_call(&slot.call, ToolStatus::Unknown, why);
         }
     }
     advance(draft)
-}
-
-/// Gives every open call a result at the end of the query.
-pub(super) fn close(draft: &mut Draft<'_>) {
-    let mut abort = false;
-    for slot in open(draft) {
-        if slot.state == CallState::Running {
-            abort = true;
-            let why = ToolResult::CANCELLED;
-            finish(draft, &slot.call, ToolStatus::Unknown, why);
-            continue;
-        }
-        if slot.state == CallState::AwaitingApproval {
-            draft.emit(ApprovalFact::Answered(ApprovalAnswered {
-                call: slot.call.id.clone(),
-                verdict: ApprovalVerdict::Withdrawn,
-                reason: None,
-            }));
-        }
-        let why = ToolResult::QUERY_ENDED;
-        finish(draft, &slot.call, ToolStatus::Refused, why);
-    }
-    if abort {
-        draft.effect(Effect::AbortTools);
-    }
-}
-
-fn open(draft: &Draft<'_>) -> Vec<ToolSlot> {
-    let slots = draft.query.step.slots().iter();
-    let open = slots.filter(|slot| slot.result().is_none());
-    open.cloned().collect()
-}
-
-pub(super) fn finish(draft: &mut Draft<'_>, call: &ToolCall, status: ToolStatus, content: &str) {
-    let result = Arc::new(ToolResult::new(call.id.clone(), status, content));
-    let name = call.name.clone();
-    draft.emit(ToolFact::Finished(ToolFinished { name, result }));
 }

@@ -1,18 +1,16 @@
 //! Commands of operators and users during a query.
 
 use super::{
-    calls, capability, delegation,
+    delegation,
     draft::Draft,
     effect::{Decision, Effect},
-    inbox,
     input::Refusal,
     phase::{CallState, Step},
-    restart, retry,
+    retry,
 };
 use crate::model::{
-    ApprovalToken, By, CallId, FaultCode, ForcedBy, Limits, Outcome,
-    command::Author,
-    record::{AgentFact, BudgetSet, ChildCancel, ControlFact, Ending, Steered},
+    ApprovalToken, By, CallId, Limits,
+    record::{AgentFact, BudgetSet, ChildCancel, ControlFact, Ending},
 };
 
 pub(super) fn cancel_running(mut draft: Draft<'_>, by: By) -> Decision {
@@ -52,52 +50,7 @@ pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
         }
         _ => {}
     }
-    conclude(draft, ending)
-}
-
-pub(super) fn conclude(draft: Draft<'_>, ending: Ending) -> Decision {
-    match ending {
-        Ending::Cancelled => draft.finish(Outcome::Cancelled),
-        Ending::Finished => draft.force(ForcedBy::Operator),
-        Ending::Failed { code, detail } if code == FaultCode::BudgetViolated => {
-            draft.fail(code, detail)
-        }
-        Ending::Failed { code, detail } => draft.give_up(code, detail),
-    }
-}
-
-/// Adds text to the running query before its next call. If no call follows, a user's text becomes
-/// the next query.
-pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, Refusal> {
-    if draft.query.ending().is_some() {
-        return match steered.author {
-            Author::User => inbox::steer_late(draft.session, steered, draft.now),
-            Author::Operator => Err(Refusal::NothingRunning),
-        };
-    }
-    let query = draft.query.id;
-    draft.emit_query(ControlFact::Steered(steered));
-    // New words may make the wait for a tool pointless.
-    let decision = match draft.query.step {
-        Step::AwaitingGrant(_) => capability::proceed(draft),
-        _ => draft.wait(),
-    };
-    Ok(decision.replying(query))
-}
-
-pub(super) fn resume(draft: Draft<'_>) -> Decision {
-    match draft.query.step {
-        // Nothing is in flight.
-        Step::Preparing
-        | Step::Ready
-        | Step::Calling { pause: Some(_), .. }
-        | Step::AwaitingGrant(_)
-        | Step::Compacting { pause: Some(_), .. } => restart::owed(draft),
-        Step::Tools { .. } => calls::advance(draft),
-        Step::Delegating { .. } => delegation::sync_pause(draft),
-        // A pause does not stop the other steps.
-        _ => draft.wait(),
-    }
+    draft.conclude(ending)
 }
 
 /// A limit below what is spent ends the query before its next turn.

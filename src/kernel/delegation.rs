@@ -9,15 +9,15 @@
 use std::sync::Arc;
 
 use super::{
-    control,
     draft::Draft,
     effect::{Decision, Effect},
     guard, guidance,
-    phase::{ChildSlot, Step},
+    phase::Step,
     policy::SubAgentType,
+    spending,
 };
 use crate::model::{
-    NanoUsd, QueryId, SignalFields, ToolSpec,
+    NanoUsd, QueryId, ToolSpec,
     record::{AgentFact, AmountBudget, ChildEnd, ChildStart},
     signal::DelegationRecommended,
     tool::{ToolApproval, ToolEffect},
@@ -26,18 +26,11 @@ use crate::model::{
 pub(super) fn room(draft: &Draft<'_>) -> bool {
     let (query, limits) = (&draft.query, draft.policy().delegation);
     let free = draft.session.depth() < limits.max_depth && query.children < limits.max_children;
-    free && guard::spent(draft).is_none()
-}
-
-fn wish<'a>(draft: &'a Draft<'_>) -> Option<&'a DelegationRecommended> {
-    match draft.query.signal_fields() {
-        Some(SignalFields::DelegationRecommended(wish)) => Some(wish),
-        _ => None,
-    }
+    free && spending::spent(draft).is_none()
 }
 
 pub(super) fn log(draft: &mut Draft<'_>) {
-    if let Some(wish) = wish(draft).cloned() {
+    if let Some(wish) = draft.query.delegation_wish().cloned() {
         draft.emit(AgentFact::DelegationRecommended(wish));
     }
 }
@@ -64,7 +57,7 @@ pub(super) fn advance(mut draft: Draft<'_>) -> Decision {
 /// The next sub-agent; `None` if no other one may start now, or none is left.
 fn next(draft: &Draft<'_>) -> Option<ChildStart> {
     let query = &draft.query;
-    let wish = wish(draft)?;
+    let wish = draft.query.delegation_wish()?;
     let mut scopes = wish.scopes().skip(query.children_of_turn().len());
     let scope = scopes.next()?.clone();
     let running = query.step.running_children().count();
@@ -103,8 +96,9 @@ fn allowance(
     let reserved_tokens = running().filter_map(|child| child.max_tokens).sum();
     let reserved_cost = running().filter_map(|child| Some(child.max_cost?.0)).sum();
     let wanted = wish.estimated_tokens.unwrap_or(limits.default_tokens);
-    let tokens = share(guard::tokens(draft), reserved_tokens).map_or(wanted, |all| all.min(wanted));
-    let cost = share(guard::cost(draft), reserved_cost);
+    let tokens =
+        share(spending::tokens(draft), reserved_tokens).map_or(wanted, |all| all.min(wanted));
+    let cost = share(spending::cost(draft), reserved_cost);
     (tokens > 0 && cost != Some(0)).then_some((tokens, cost.map(NanoUsd)))
 }
 
@@ -129,26 +123,9 @@ pub(super) fn ended(mut draft: Draft<'_>, end: ChildEnd) -> Decision {
     draft.emit(AgentFact::DelegationFinished(end));
     match ending {
         Some(_) if draft.query.ending().is_some() => draft.wait(),
-        Some(ending) => control::conclude(draft, ending),
+        Some(ending) => draft.conclude(ending),
         None => advance(draft),
     }
-}
-
-/// The answers of the turn's sub-agents, in the order of their scopes, and what was left out.
-pub(super) fn answers(draft: &Draft<'_>) -> Vec<String> {
-    let delegated = &draft.query.delegated;
-    let answer = |child: &ChildSlot| {
-        let end = child.end.as_deref()?;
-        Some(guidance::child_answer(&child.start.scope, end))
-    };
-    let mut notes: Vec<String> = delegated.iter().filter_map(answer).collect();
-    let wish = wish(draft).filter(|_| !notes.is_empty());
-    let scopes = wish.into_iter().flat_map(DelegationRecommended::scopes);
-    let left_out: Vec<String> = scopes.skip(delegated.len()).cloned().collect();
-    if !left_out.is_empty() {
-        notes.push(guidance::not_started(&left_out));
-    }
-    notes
 }
 
 /// Pauses the running sub-agents with the session, or resumes them with it.

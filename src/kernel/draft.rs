@@ -6,19 +6,22 @@
 use std::sync::Arc;
 
 use super::{
-    calls,
     effect::{BegunQuery, CallToken, Decision, Effect},
     history::Transcript,
-    inbox,
-    input::DecisionContext,
+    input::{DecisionContext, Refusal},
+    phase::{CallState, ToolSlot},
     policy::Policy,
     query::Query,
     schema::Work,
     session::Session,
 };
 use crate::model::{
-    Attempt, FaultCode, ForcedBy, Outcome, Record, ToolSpec, Turn, Usage,
-    record::{Fact, InboxPosition, QueryFact, QueryFinished},
+    Attempt, FaultCode, ForcedBy, Outcome, Record, ToolCall, ToolResult, ToolSpec, ToolStatus,
+    Turn, Usage,
+    record::{
+        ApprovalAnswered, ApprovalFact, ApprovalVerdict, CallStarted, Ending, Fact, InboxPosition,
+        QueryFact, QueryFinished, ToolFact, ToolFinished,
+    },
 };
 
 #[derive(Clone)]
@@ -143,7 +146,7 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn finish_with(mut self, outcome: Outcome, answer: String) -> Decision {
-        calls::close(&mut self);
+        self.close_calls();
         self.requeue_steers(&outcome);
         let Query { turns, usage, .. } = self.query;
         let cut = self.query.current.cut;
@@ -177,8 +180,9 @@ impl<'a> Draft<'a> {
             _ => None,
         };
         let last = late.last().map_or(&self.query.by, |steered| &steered.by);
-        let accepted = inbox::plain(self.session, text, idempotency_key, last.clone());
-        let record = inbox::record(self.session.next_query(), accepted, self.now);
+        let accepted = self.session.message(text, idempotency_key, last.clone());
+        let (query, fact) = (self.session.next_query(), QueryFact::Accepted(accepted));
+        let record = Record::new(self.now.at, Some(query), None, fact);
         self.records.push(record);
     }
 
@@ -202,6 +206,64 @@ impl<'a> Draft<'a> {
             previous: Some(Arc::clone(&self.query.text)),
         }))
     }
+
+    /// Adds the cost by the model's price, unless the provider reported it.
+    pub(super) fn priced(&self, model: &str, usage: Usage) -> Usage {
+        usage.priced(self.policy().price(model))
+    }
+
+    pub(super) fn conclude(self, ending: Ending) -> Decision {
+        match ending {
+            Ending::Cancelled => self.finish(Outcome::Cancelled),
+            Ending::Finished => self.force(ForcedBy::Operator),
+            Ending::Failed { code, detail } if code == FaultCode::BudgetViolated => {
+                self.fail(code, detail)
+            }
+            Ending::Failed { code, detail } => self.give_up(code, detail),
+        }
+    }
+
+    pub(super) fn start_call(&mut self, call: &ToolCall) {
+        let (call, name) = (call.id.clone(), call.name.clone());
+        self.emit(ToolFact::Started(CallStarted { call, name }));
+    }
+
+    pub(super) fn finish_call(&mut self, call: &ToolCall, status: ToolStatus, content: &str) {
+        let result = Arc::new(ToolResult::new(call.id.clone(), status, content));
+        let name = call.name.clone();
+        self.emit(ToolFact::Finished(ToolFinished { name, result }));
+    }
+
+    pub(super) fn open_calls(&self) -> Vec<ToolSlot> {
+        let slots = self.query.step.slots().iter();
+        let open = slots.filter(|slot| slot.result().is_none());
+        open.cloned().collect()
+    }
+
+    /// Gives every open call a result at the end of the query.
+    fn close_calls(&mut self) {
+        let mut abort = false;
+        for slot in self.open_calls() {
+            if slot.state == CallState::Running {
+                abort = true;
+                let why = ToolResult::CANCELLED;
+                self.finish_call(&slot.call, ToolStatus::Unknown, why);
+                continue;
+            }
+            if slot.state == CallState::AwaitingApproval {
+                self.emit(ApprovalFact::Answered(ApprovalAnswered {
+                    call: slot.call.id.clone(),
+                    verdict: ApprovalVerdict::Withdrawn,
+                    reason: None,
+                }));
+            }
+            let why = ToolResult::QUERY_ENDED;
+            self.finish_call(&slot.call, ToolStatus::Refused, why);
+        }
+        if abort {
+            self.effect(Effect::AbortTools);
+        }
+    }
 }
 
 fn accumulated(query: &Query) -> String {
@@ -224,5 +286,27 @@ fn forced(query: &Query, by: ForcedBy) -> String {
         alone.to_owned()
     } else {
         format!("{text}\n\n{after_text}")
+    }
+}
+
+impl Session {
+    pub(super) fn draft(&self, now: DecisionContext) -> Option<Draft<'_>> {
+        self.query().map(|query| Draft::new(self, query, now))
+    }
+
+    pub(super) fn running(&self, now: DecisionContext) -> Result<Draft<'_>, Refusal> {
+        self.draft(now).ok_or(Refusal::NothingRunning)
+    }
+
+    pub(super) fn and_then(
+        &self,
+        decision: Decision,
+        now: DecisionContext,
+        next: impl FnOnce(Draft<'_>) -> Decision,
+    ) -> Decision {
+        match self.after(&decision).draft(now) {
+            Some(draft) => decision.and(next(draft)),
+            None => decision,
+        }
     }
 }

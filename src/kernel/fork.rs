@@ -4,19 +4,10 @@
 //! session of its own. Open queries are recorded as ended: a later one as never asked, the one at
 //! the fork point with its complete turns.
 
-use std::{mem, sync::Arc};
-
-use super::{
-    draft::Draft,
-    effect::Decision,
-    inbox,
-    input::DecisionContext,
-    query::Query,
-    session::{Phase, Session},
-};
+use super::{draft::Draft, effect::Decision, inbox, input::DecisionContext, session::Session};
 use crate::model::{
     By, Outcome, QueryId,
-    record::{ControlFact, ForkMade, Forked, Opened, SessionFact},
+    record::{ControlFact, ForkMade, Forked, SessionFact},
 };
 
 impl Session {
@@ -51,33 +42,4 @@ impl Session {
         let waiting = self.inbox.iter().map(|queued| queued.id);
         running.into_iter().chain(waiting)
     }
-
-    /// The query that runs, or that the quarantine interrupted.
-    pub(crate) fn unfinished(&self) -> Option<&Query> {
-        match &self.phase {
-            Phase::Idle => None,
-            Phase::Running(query) => Some(query),
-            Phase::Quarantined(aside) => aside.before.as_deref(),
-        }
-    }
-}
-
-pub(super) fn take_in(session: &mut Session, forked: &Forked) {
-    if let Some(opened) = &session.opened {
-        session.opened = Some(Arc::new(Opened {
-            key: forked.key.clone(),
-            ..(**opened).clone()
-        }));
-    }
-    session.phase = match mem::replace(&mut session.phase, Phase::Idle).released() {
-        Phase::Running(query) if query.id == forked.query => Phase::Running(query),
-        Phase::Running(_) => {
-            session.transcript.forget();
-            Phase::Idle
-        }
-        _ => Phase::Idle,
-    };
-    session.inbox.clear();
-    session.keys.keep_up_to(forked.query);
-    (session.paused, session.closed) = (false, false);
 }

@@ -1,21 +1,9 @@
 //! The format of an answer: the instructions for the model, and the check of its answer.
-//!
-//! The first answer that does not match is rejected, and the model gets a final turn to repair it.
 
 use serde_json::Value;
 
-use super::{
-    draft::{self, Draft},
-    effect::Decision,
-    guard, guidance,
-    schema::{Checked, Work, check_answer},
-    turn_end,
-    verdict::Verdict,
-};
-use crate::model::{
-    AnswerFormat, FaultCode, json,
-    record::{AnswerRejected, QueryFact},
-};
+use super::schema::{Checked, Work, check_answer};
+use crate::model::{AnswerFormat, json};
 
 /// Maximum length of a problem in the guidance, in characters.
 const LONGEST_PROBLEM: usize = 500;
@@ -43,54 +31,8 @@ pub fn instruction(format: &AnswerFormat) -> Option<String> {
     ))
 }
 
-pub(super) fn applies(draft: &Draft<'_>, verdict: Verdict) -> bool {
-    let gives_an_answer = matches!(
-        verdict,
-        Verdict::Answered | Verdict::Partial | Verdict::Stuck
-    );
-    let options = draft.query.options();
-    gives_an_answer && !options.format.is_text() && !options.is_task
-}
-
-/// Ends the query if its answer has the format; otherwise asks for it again, once. While the session
-/// is paused, that waits, with what was decided `so_far`.
-pub(super) fn end(
-    mut draft: Draft<'_>,
-    verdict: Verdict,
-    mut notes: Vec<String>,
-    so_far: Option<Draft<'_>>,
-) -> Decision {
-    let text = draft::answer(&draft.query);
-    match find(&draft.query.options().format, &text, &mut draft.work) {
-        Ok(answer) => {
-            let (outcome, answer) = (turn_end::outcome(&draft, verdict), answer.to_owned());
-            draft.finish_with(outcome, answer)
-        }
-        Err(None) => {
-            let detail = "checking the answer against its format takes too much work: simplify the \
-                          schema, above all its patterns and nested alternatives";
-            draft.fail(FaultCode::AnswerFormat, detail)
-        }
-        Err(Some(problem)) if draft.query.repaired => {
-            let detail = format!(
-                "the model gave no answer in the requested format: {problem}; ask again, or use \
-                 another model"
-            );
-            draft.fail(FaultCode::AnswerFormat, detail)
-        }
-        Err(Some(problem)) => {
-            if let Some(paused) = so_far {
-                return paused.wait();
-            }
-            notes.push(guidance::wrong_format(&problem));
-            draft.emit(QueryFact::AnswerRejected(AnswerRejected { problem }));
-            guard::begin_turn(draft, notes)
-        }
-    }
-}
-
 /// Checks an answer and returns its JSON, without the code fence that many models put around it.
-fn find<'a>(format: &AnswerFormat, text: &'a str, work: &mut Work) -> Checked<&'a str> {
+pub(super) fn check<'a>(format: &AnswerFormat, text: &'a str, work: &mut Work) -> Checked<&'a str> {
     let wrong = |what: String| Some(what.chars().take(LONGEST_PROBLEM).collect::<String>());
     let text = text.trim();
     let fenced = text.strip_prefix("```");
@@ -168,7 +110,7 @@ mod tests {
             ),
             (schema(), "{}", Err("is missing")),
         ] {
-            let checked = find(&format, text, &mut Work::new(DecisionContext::MOST_WORK));
+            let checked = check(&format, text, &mut Work::new(DecisionContext::MOST_WORK));
             match found {
                 Ok(answer) => assert_eq!(checked, Ok(answer)),
                 Err(problem) => {

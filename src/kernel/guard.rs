@@ -1,18 +1,17 @@
 //! The checks before a turn, in the order of docs/protocol.md, "A turn", and its start.
 
+use super::{
+    budget, compaction, context,
+    draft::Draft,
+    effect::{Decision, Effect},
+    guidance, spending,
+};
 use crate::model::{
-    Attempt, Fault, FaultCode, ForcedBy, PeriodBudget, QueryClassification, SessionKey, Usage,
+    Attempt, Fault, FaultCode, ForcedBy, QueryClassification,
     record::{
         AmountBudget, BudgetFact, Classified, Compacting, IterationExceeded, IterationWarning,
         PromptSummary, QueryFact, TurnFact, TurnMode, TurnStarted,
     },
-};
-
-use super::{
-    budget, compaction, context, delegation,
-    draft::Draft,
-    effect::{Decision, Effect},
-    guidance,
 };
 
 /// Handles the end of classification and composition.
@@ -50,12 +49,13 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     }
     // A final turn takes place even if tokens or cost are spent.
     if mode != TurnMode::Final
-        && let Some((fact, by)) = spent(&draft)
+        && let Some((fact, by)) = spending::spent(&draft)
     {
         draft.emit(fact);
         return draft.force(by);
     }
-    notes.extend(delegation::answers(&draft));
+    let (delegated, wish) = (&draft.query.delegated, draft.query.delegation_wish());
+    notes.extend(guidance::child_answers(delegated, wish));
     if mode == TurnMode::Last {
         notes.push(guidance::last_turn(max_turns));
     }
@@ -92,7 +92,7 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
 
 pub(super) fn may_ask_for_signal(draft: &Draft<'_>) -> bool {
     let query = &draft.query;
-    query.turns + 1 < query.limits.max_turns && spent(draft).is_none()
+    query.turns + 1 < query.limits.max_turns && spending::spent(draft).is_none()
 }
 
 pub(super) fn ask_for_signal(mut draft: Draft<'_>, notes: Vec<String>) -> Decision {
@@ -145,58 +145,6 @@ fn ends_with_the_assistant(draft: &Draft<'_>) -> bool {
     replied && query.current.calls == 0 && query.steers.is_empty()
 }
 
-/// The first spent budget of tokens or cost: the query's, the session's, then the caller's.
-pub(super) fn spent(draft: &Draft<'_>) -> Option<(BudgetFact, ForcedBy)> {
-    let gone = |amounts: Vec<AmountBudget>| {
-        let mut amounts = amounts.into_iter();
-        amounts.find(|amount| amount.used >= amount.limit)
-    };
-    if let Some(amount) = gone(tokens(draft)) {
-        return Some((BudgetFact::TokensExceeded(amount), ForcedBy::Tokens));
-    }
-    let amount = gone(cost(draft))?;
-    Some((BudgetFact::CostExceeded(amount), ForcedBy::Cost))
-}
-
-pub(super) fn tokens(draft: &Draft<'_>) -> Vec<AmountBudget> {
-    let limits = [draft.query.limits.max_tokens, draft.policy().session_tokens];
-    let allowance = draft.now.allowance.tokens;
-    amounts(draft, Usage::total_tokens, limits, allowance)
-}
-
-/// In billionths of a dollar.
-pub(super) fn cost(draft: &Draft<'_>) -> Vec<AmountBudget> {
-    let limits = [draft.query.limits.max_cost, draft.policy().session_cost];
-    let limits = limits.map(|limit| limit.map(|cost| cost.0));
-    let allowance = draft.now.allowance.cost;
-    amounts(draft, |usage| usage.cost.0, limits, allowance)
-}
-
-/// The budgets of the query, of the session, and of the tenant or the key, as far as there are any.
-fn amounts(
-    draft: &Draft<'_>,
-    amount: fn(&Usage) -> u64,
-    [query, session]: [Option<u64>; 2],
-    allowance: Option<PeriodBudget>,
-) -> Vec<AmountBudget> {
-    let before = amount(&draft.session.usage_before());
-    let own = amount(&draft.query.own_usage());
-    // The usage of an ephemeral session is counted before it is decided on, that of others is not.
-    let is_counted = |key: &SessionKey| key.name.is_ephemeral();
-    let uncounted = || match draft.session.key().is_some_and(is_counted) {
-        true => 0,
-        false => amount(&draft.charged()),
-    };
-    let used = |budget: PeriodBudget| budget.used.saturating_add(uncounted());
-    let budgets = [
-        (amount(&draft.query.usage), query),
-        (before.saturating_add(own), session),
-        (allowance.map_or(0, used), allowance.map(|all| all.limit)),
-    ];
-    let budget = |(used, limit): (_, Option<_>)| limit.map(|limit| AmountBudget { used, limit });
-    budgets.into_iter().filter_map(budget).collect()
-}
-
 fn warnings(draft: &Draft<'_>, used: Option<AmountBudget>) -> Vec<BudgetFact> {
     let query = &draft.query;
     let (turn, max_turns) = (query.turns, query.limits.max_turns);
@@ -216,10 +164,10 @@ fn warnings(draft: &Draft<'_>, used: Option<AmountBudget>) -> Vec<BudgetFact> {
         amounts.find(|amount| amount.used >= share.floor_of(amount.limit).max(1))
     };
     if !query.warned.tokens {
-        due.extend(near(tokens(draft)).map(BudgetFact::TokensWarning));
+        due.extend(near(spending::tokens(draft)).map(BudgetFact::TokensWarning));
     }
     if !query.warned.cost {
-        due.extend(near(cost(draft)).map(BudgetFact::CostWarning));
+        due.extend(near(spending::cost(draft)).map(BudgetFact::CostWarning));
     }
     let policy = draft.policy();
     let tight = |amount: &AmountBudget| amount.used >= context::threshold(policy, amount.limit);

@@ -1,12 +1,14 @@
-//! Incoming messages: accepted, queued or refused.
+//! Incoming messages: accepted, queued, given to the running query, or refused.
 
 use std::sync::Arc;
 
 use super::{
-    control,
+    capability, control,
+    draft::Draft,
     effect::{BegunQuery, Decision, Effect},
     import,
     input::{DecisionContext, Refusal},
+    phase::Step,
     policy::Policy,
     session::Session,
 };
@@ -18,13 +20,6 @@ use crate::model::{
         Steered,
     },
 };
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Queued {
-    pub id: QueryId,
-    pub accepted: Arc<Accepted>,
-    pub size: usize,
-}
 
 pub(super) fn submit(
     session: &Session,
@@ -67,7 +62,7 @@ fn take(
         limits,
         place: InboxPosition::Back,
         options: submission.options,
-        ..plain(session, submission.text, key, by.clone())
+        ..session.message(submission.text, key, by.clone())
     };
     let Some(running) = session.query() else {
         return Ok(accept(session, accepted, now));
@@ -106,7 +101,7 @@ fn take(
                 by,
                 idempotency_key: accepted.idempotency_key,
             };
-            control::steer(draft, steered)
+            steer(draft, steered)
         }
     }
 }
@@ -128,7 +123,7 @@ pub(super) fn continue_last(
         limits,
         continues: Some(forced),
         place: InboxPosition::Back,
-        ..plain(session, "Continue.".into(), None, by.clone())
+        ..session.message("Continue.".into(), None, by.clone())
     };
     let wanted = Continued {
         continues: forced,
@@ -159,6 +154,25 @@ fn check_budgets(now: DecisionContext) -> Result<(), Refusal> {
     Err(Refusal::BudgetSpent { budget, after })
 }
 
+/// Adds text to the running query before its next call. If no call follows, a user's text becomes
+/// the next query.
+pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, Refusal> {
+    if draft.query.ending().is_some() {
+        return match steered.author {
+            Author::User => steer_late(draft.session, steered, draft.now),
+            Author::Operator => Err(Refusal::NothingRunning),
+        };
+    }
+    let query = draft.query.id;
+    draft.emit_query(ControlFact::Steered(steered));
+    // New words may make the wait for a tool pointless.
+    let decision = match draft.query.step {
+        Step::AwaitingGrant(_) => capability::proceed(draft),
+        _ => draft.wait(),
+    };
+    Ok(decision.replying(query))
+}
+
 /// Begins a query with words that no running one can take in. A sub-agent has only one query.
 pub(super) fn steer_late(
     session: &Session,
@@ -170,26 +184,13 @@ pub(super) fn steer_late(
     }
     check_budgets(now)?;
     let by = steered.by.clone();
-    let accepted = plain(session, steered.text, steered.idempotency_key, by);
+    let accepted = session.message(steered.text, steered.idempotency_key, by);
     let begun = match session.query() {
         Some(_) => wait(session, accepted, now)?,
         None => accept(session, accepted, now),
     };
     let late = ControlFact::SteeredLate(steered.by.into());
     Ok(session.note(late, now).and(begun))
-}
-
-/// A message without options, with the profile's limits, to be answered next.
-pub(super) fn plain(session: &Session, text: String, key: Option<String>, by: By) -> Accepted {
-    Accepted {
-        text,
-        limits: session.policy().limits,
-        idempotency_key: key,
-        continues: None,
-        place: InboxPosition::Front,
-        by,
-        options: None,
-    }
 }
 
 fn wait(session: &Session, accepted: Accepted, now: DecisionContext) -> Result<Decision, Refusal> {
@@ -219,7 +220,7 @@ fn accept(session: &Session, accepted: Accepted, now: DecisionContext) -> Decisi
     }
 }
 
-pub(super) fn record(query: QueryId, accepted: Accepted, now: DecisionContext) -> Record {
+fn record(query: QueryId, accepted: Accepted, now: DecisionContext) -> Record {
     Record::new(now.at, Some(query), None, QueryFact::Accepted(accepted))
 }
 

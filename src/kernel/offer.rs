@@ -5,13 +5,8 @@
 
 use std::{cmp::Reverse, sync::Arc};
 
-use super::{calls, draft::Draft, guidance};
 use crate::{
-    model::{
-        ToolCall, ToolNeed, ToolSpec, ToolStatus,
-        record::{AddedTool, AgentFact, ToolFact, ToolsAdded},
-        signal::NeedCapability,
-    },
+    model::{ToolNeed, ToolSpec},
     signal::escape,
 };
 
@@ -21,7 +16,7 @@ const MAX_OFFERED: usize = 20;
 const MAX_FOUND: usize = 5;
 /// Least score of a tool that serves a wish in the model's own words: a word of its name, or three
 /// of its description.
-const MIN_SCORE: usize = NAME;
+pub(super) const MIN_SCORE: usize = NAME;
 const NAME: usize = 3;
 
 /// Words that say nothing of a tool.
@@ -79,7 +74,7 @@ fn find_tools() -> ToolSpec {
 }
 
 /// The tools that match best, best first. A tool of equal score keeps its place.
-fn matching<'a>(
+pub(super) fn matching<'a>(
     text: &str,
     tools: impl Iterator<Item = &'a ToolSpec>,
     least: usize,
@@ -93,7 +88,7 @@ fn matching<'a>(
 }
 
 /// Counts the words of a tool's name, and those of its description once.
-fn score(wanted: &[String], spec: &ToolSpec) -> usize {
+pub(super) fn score(wanted: &[String], spec: &ToolSpec) -> usize {
     let (name, about) = (words(&spec.name), words(&spec.description));
     let has = |words: &[String], word: &String| words.iter().any(|other| alike(other, word));
     let each = wanted.iter().map(|word| {
@@ -113,7 +108,7 @@ fn alike(one: &str, other: &str) -> bool {
 }
 
 /// Distinct words in lower case, without common ones; `readFile` has two.
-fn words(text: &str) -> Vec<String> {
+pub(super) fn words(text: &str) -> Vec<String> {
     let mut spaced = String::with_capacity(text.len());
     let mut was_lower = false;
     for c in text.chars() {
@@ -131,62 +126,6 @@ fn words(text: &str) -> Vec<String> {
         }
     }
     words
-}
-
-/// Tools that would serve a wish: those that can be found, and those that an operator can grant. A
-/// word of the capability itself must match; the reason may only add to it.
-pub(super) fn serving(draft: &Draft<'_>, wish: &NeedCapability) -> (Vec<ToolSpec>, Vec<String>) {
-    let (capability, policy) = (words(&wish.capability), draft.policy());
-    let text = format!("{} {}", wish.capability, wish.reason);
-    let serving = |tools| {
-        let tools = absent(draft, tools).filter(|spec| score(&capability, spec) > 0);
-        matching(&text, tools, MIN_SCORE)
-    };
-    let grantable = serving(&policy.attachable).into_iter();
-    let grantable = grantable.map(|spec| spec.name.clone()).collect();
-    let found = serving(&policy.findable).into_iter().cloned();
-    (found.collect(), grantable)
-}
-
-fn absent<'a>(draft: &Draft<'_>, tools: &'a [ToolSpec]) -> impl Iterator<Item = &'a ToolSpec> {
-    let there = draft.policy().tools.iter().chain(&draft.added);
-    let there: Vec<&str> = there.map(|spec| spec.name.as_str()).collect();
-    tools
-        .iter()
-        .filter(move |spec| !there.contains(&&*spec.name))
-}
-
-/// Adds tools to the session's list.
-pub(super) fn add(draft: &mut Draft<'_>, tools: Vec<ToolSpec>) {
-    let added = tools.iter().map(|spec| AddedTool {
-        tool: spec.name.clone(),
-        about: spec.summary(),
-    });
-    let tools_added = ToolsAdded {
-        tools: added.collect(),
-    };
-    draft.emit(AgentFact::ToolsAdded(tools_added));
-    draft.added.extend(tools);
-}
-
-/// Runs a call of `find_tools`, which needs no effect.
-pub(super) fn find(draft: &mut Draft<'_>, call: &ToolCall) {
-    draft.emit(ToolFact::Started(calls::started(call)));
-    let arguments = call.parsed().unwrap_or_default();
-    let query = arguments.get("query").and_then(|query| query.as_str());
-    let (status, content) = match query {
-        None => (ToolStatus::Failed, guidance::NO_QUERY.to_owned()),
-        Some(query) => {
-            let found = matching(query, absent(draft, &draft.policy().findable), 1);
-            let found: Vec<ToolSpec> = found.into_iter().cloned().collect();
-            let content = guidance::found_tools(&found);
-            if !found.is_empty() {
-                add(draft, found);
-            }
-            (ToolStatus::Ok, content)
-        }
-    };
-    calls::finish(draft, call, status, &content);
 }
 
 #[cfg(test)]

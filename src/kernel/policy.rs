@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     budget::BasisPoints,
-    fallback::{FallbackClassifier, Heuristic},
-    verdict::{DecisionTable, TurnPolicy},
+    judgement::{FallbackClassifier, Heuristic},
+    verdict::{DecisionTable, OnMissingSignal, TurnPolicy},
 };
 use crate::model::{Capabilities, Limits, NanoUsd, Price, ProfileName, Retirement, ToolSpec};
 
@@ -52,20 +52,6 @@ impl Default for FallbackPolicy {
             low_confidence: BasisPoints::new(3_000),
         }
     }
-}
-
-/// Handling of a reply without a signal, outside small talk.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnMissingSignal {
-    /// Keep the reply and ask for its signal in a short turn. Without a signal, the reply is the
-    /// answer.
-    #[default]
-    Auto,
-    /// Remind the model of the protocol.
-    Remind,
-    /// Take the reply as the answer.
-    Finish,
 }
 
 /// A model of the chain.

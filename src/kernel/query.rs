@@ -17,7 +17,6 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    capability,
     effect::CallToken,
     phase::{ChildSlot, Step},
     policy::Policy,
@@ -29,10 +28,13 @@ use crate::{
         SessionName, Signal, SignalFields, StopReason, Timestamp, ToolSpec, Turn, Usage,
         command::Author,
         record::{Accepted, ChildProgress, Ending, Steered, TurnMode},
-        signal::SignalClass,
+        signal::{DelegationRecommended, SignalClass},
     },
     signal::SignalState,
 };
+
+/// Identifies the deadline of a wait; attempts of calls begin with 1.
+pub(super) const GRANT_WAIT: Attempt = Attempt(0);
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct CurrentTurn {
@@ -257,7 +259,7 @@ impl Query {
         let (turn, attempt) = match &self.step {
             Step::Calling { attempt, .. } => (self.turn, *attempt),
             Step::Compacting { what, .. } => (Turn(self.turns), what.attempt),
-            Step::AwaitingGrant(_) => (self.turn, capability::WAIT),
+            Step::AwaitingGrant(_) => (self.turn, GRANT_WAIT),
             _ => return None,
         };
         let query = self.id;
@@ -331,6 +333,13 @@ impl Query {
 
     pub(super) fn signal_fields(&self) -> Option<&SignalFields> {
         self.current.signal.as_deref().map(|signal| &signal.fields)
+    }
+
+    pub(super) fn delegation_wish(&self) -> Option<&DelegationRecommended> {
+        match self.signal_fields() {
+            Some(SignalFields::DelegationRecommended(wish)) => Some(wish),
+            _ => None,
+        }
     }
 }
 

@@ -19,39 +19,10 @@ use super::{
 use crate::model::{
     By, FaultCode,
     record::{
-        ControlFact, Ending, Noted, Quarantined, RestartCause, Restarted, SessionFact,
-        SupervisorFact, TurnRestartCause,
+        ControlFact, Ending, Noted, RestartCause, Restarted, SessionFact, SupervisorFact,
+        TurnRestartCause,
     },
 };
-
-/// State of a quarantined session.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Quarantine {
-    /// Reason for the quarantine.
-    pub reason: String,
-    /// The query that ran, to be continued after the release.
-    pub before: Option<Box<Query>>,
-}
-
-impl Phase {
-    pub(super) fn quarantined(self, why: &Quarantined) -> Self {
-        Self::Quarantined(Quarantine {
-            reason: why.reason.clone(),
-            before: match self {
-                Self::Idle => None,
-                Self::Running(query) => Some(query),
-                Self::Quarantined(aside) => aside.before,
-            },
-        })
-    }
-
-    pub(super) fn released(self) -> Self {
-        match self {
-            Self::Quarantined(aside) => aside.before.map_or(Self::Idle, Self::Running),
-            _ => self,
-        }
-    }
-}
 
 impl Session {
     /// Whether the session may be passivated: nothing is in flight, except pending approvals.
@@ -175,5 +146,20 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
             delegation::cancel(&mut draft);
             draft.wait()
         }
+    }
+}
+
+pub(super) fn resume(draft: Draft<'_>) -> Decision {
+    match draft.query.step {
+        // Nothing is in flight.
+        Step::Preparing
+        | Step::Ready
+        | Step::Calling { pause: Some(_), .. }
+        | Step::AwaitingGrant(_)
+        | Step::Compacting { pause: Some(_), .. } => owed(draft),
+        Step::Tools { .. } => calls::advance(draft),
+        Step::Delegating { .. } => delegation::sync_pause(draft),
+        // A pause does not stop the other steps.
+        _ => draft.wait(),
     }
 }

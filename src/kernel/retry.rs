@@ -10,7 +10,6 @@ use super::{
     input::InFlight,
     phase::Step,
     policy::{ModelChoice, RetryPolicy},
-    turn_end,
 };
 use crate::model::{
     Attempt, Fault, FaultClass, FaultCode, Span, Usage,
@@ -127,7 +126,7 @@ fn ended(draft: &mut Draft<'_>, attempt: Attempt, fault: Fault, usage: Usage) {
 pub(super) fn used(draft: &Draft<'_>, fault: &Fault, reported: Usage) -> Usage {
     let begun = matches!(draft.now.call, InFlight::Sent { received: 1.., .. });
     let estimate = uncounted(draft).filter(|_| begun || fault.may_have_cost());
-    estimate.unwrap_or_else(|| turn_end::priced(draft, draft.query.called_model(), reported))
+    estimate.unwrap_or_else(|| draft.priced(draft.query.called_model(), reported))
 }
 
 fn uncounted(draft: &Draft<'_>) -> Option<Usage> {
@@ -147,7 +146,7 @@ fn uncounted(draft: &Draft<'_>) -> Option<Usage> {
         return None;
     };
     let usage = call.cut_off(draft.session.calibration.applied_to(tokens))?;
-    Some(turn_end::priced(draft, draft.query.called_model(), usage))
+    Some(draft.priced(draft.query.called_model(), usage))
 }
 
 fn tokens_sent(draft: &Draft<'_>) -> u64 {

@@ -14,7 +14,7 @@ use std::{
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-use super::guidance::quote;
+use super::quoting::quote;
 use crate::model::json;
 
 /// Maximum work of compiling the patterns of a new schema.

@@ -1,131 +1,21 @@
-//! From a reply to its consequence, in the order of docs/protocol.md, "A turn".
-
-use std::{borrow::Cow, sync::Arc};
+//! From the results of a turn to its consequence, in the order of docs/protocol.md, "A turn".
 
 use super::{
-    calls, capability, delegation,
-    draft::Draft,
+    capability, delegation,
+    draft::{self, Draft},
     effect::Decision,
     fallback::{Consulted, consult},
     format, guard, guidance,
-    policy::OnMissingSignal,
     repetition::ToolLoop,
-    verdict::{FallbackDone, TurnEnd, Verdict},
+    verdict::{FallbackDone, OnMissingSignal, TurnEnd, Verdict},
 };
-use crate::{
-    model::{
-        Attempt, CallId, Cut, FaultCode, ForcedBy, Message, Outcome, Part, QueryType, Reply, Role,
-        SignalFields, SignalType, StopReason, ToolCall, Usage,
-        record::{
-            AgentFact, LoopDetected, LoopKind, Replied, SignalFact, SignalPresence, TurnFact,
-            TurnMode,
-        },
-    },
-    signal::{self, Finding, TextLimit},
+use crate::model::{
+    FaultCode, ForcedBy, Outcome, QueryType, SignalFields, SignalType, StopReason,
+    record::{AgentFact, AnswerRejected, LoopDetected, LoopKind, QueryFact, TurnMode},
 };
 
 /// Rejected signals of a query whose reason the model learns.
 const REJECTION_NOTES: u32 = 2;
-
-/// Adds the cost by the model's price, unless the provider reported it.
-pub(super) fn priced(draft: &Draft<'_>, model: &str, usage: Usage) -> Usage {
-    usage.priced(draft.policy().price(model))
-}
-
-pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> Decision {
-    let mut message = Message {
-        role: Role::Assistant,
-        parts: reply.parts,
-    };
-    let tools = draft.query.tools(draft.policy());
-    // Calls in the text count only if the reply has no others.
-    let callable = match message.calls().next() {
-        Some(_) => Arc::default(),
-        None => Arc::clone(&tools),
-    };
-    let is_text = draft.query.options().format.is_text();
-    let read = signal::read_reply(&whole(&message), callable, is_text, draft.now.at);
-    if !read.cuts.is_empty() {
-        calls::cut(&mut message.parts, &read.cuts);
-    }
-    let stop = match reply.stop {
-        StopReason::EndTurn if !read.calls.is_empty() => StopReason::ToolCalls,
-        stop => stop,
-    };
-    let (query, turn) = (draft.query.id.0, draft.query.turn.0);
-    let written = read.calls.into_iter().zip(0..).map(|(call, number)| {
-        let id = CallId::new(&format!("text_{query}_{turn}_{number}"));
-        Part::ToolCall(ToolCall { id, ..call })
-    });
-    message.parts.extend(written);
-    message.parts = calls::with_unique_ids(message.parts);
-    calls::mend(&mut message.parts, &tools, &mut draft.work);
-    let reading = read.reading;
-    let finding = match reply.stop {
-        StopReason::MaxTokens | StopReason::Paused => Finding::Nothing,
-        _ => reading.finding,
-    };
-    let presence = match &finding {
-        Finding::Signal(_) => SignalPresence::Valid,
-        Finding::Rejection(_) => SignalPresence::Rejected,
-        Finding::Nothing => SignalPresence::Absent,
-    };
-    let (text, cut) = shown(&draft, reading.text, reply.stop);
-    let asked = message.calls().cloned().map(Arc::new).collect();
-    draft.emit(TurnFact::Replied(Replied {
-        attempt,
-        message: Arc::new(message),
-        text: text.into(),
-        signal: presence,
-        stop,
-        cut,
-        usage: priced(&draft, &draft.query.model, reply.usage),
-        estimated: draft.now.call.is_uncounted(),
-        model: reply.model,
-    }));
-    match finding {
-        Finding::Signal(signal) => draft.emit(SignalFact::Emitted(Arc::new(signal))),
-        Finding::Rejection(rejection) => draft.emit(SignalFact::Rejected(rejection)),
-        Finding::Nothing => {}
-    }
-    match reply.stop {
-        StopReason::Refusal => {
-            let detail = "the model refused to answer: rephrase the question, or try another model";
-            return draft.give_up(FaultCode::Refusal, detail);
-        }
-        StopReason::ContentFilter => {
-            let detail = "the provider's content filter stopped the reply: rephrase the question";
-            return draft.give_up(FaultCode::ContentFilter, detail);
-        }
-        _ => {}
-    }
-    let looping = draft.query.signals.reason_loop().is_some();
-    calls::request(&mut draft, asked, looping);
-    calls::advance(draft)
-}
-
-/// The visible text of a reply as far as the caller's limits allow it.
-fn shown(draft: &Draft<'_>, text: String, stop: StopReason) -> (String, Option<Cut>) {
-    if draft.query.mode == TurnMode::Signal {
-        return (String::new(), None);
-    }
-    let options = draft.query.options();
-    let mut limit = TextLimit::new(options);
-    let mut shown = limit.push(text);
-    shown.push_str(&limit.finish());
-    let by_model = options.max_tokens.is_some() && stop == StopReason::MaxTokens;
-    let cut = limit.cut().or_else(|| by_model.then_some(Cut::Length));
-    (shown, cut)
-}
-
-fn whole(message: &Message) -> Cow<'_, str> {
-    let mut texts = message.texts();
-    match (texts.next(), texts.next()) {
-        (None, _) => Cow::Borrowed(""),
-        (Some(text), None) => Cow::Borrowed(text),
-        (Some(_), Some(_)) => Cow::Owned(message.texts().collect()),
-    }
-}
 
 /// Decides once all calls of the turn have results.
 ///
@@ -174,13 +64,14 @@ fn apply(
         true => Verdict::Answered,
         false => verdict,
     };
-    if format::applies(&draft, verdict) {
-        return format::end(draft, verdict, notes, so_far);
-    }
     match verdict {
         Verdict::Answered | Verdict::Partial | Verdict::Stuck => {
             let outcome = outcome(&draft, verdict);
-            draft.finish(outcome)
+            let options = draft.query.options();
+            match options.format.is_text() || options.is_task {
+                true => draft.finish(outcome),
+                false => end_with_format(draft, outcome, notes, so_far),
+            }
         }
         Verdict::EmptyAnswer => {
             let detail = empty(&draft);
@@ -218,6 +109,43 @@ fn apply(
             if !told_why && notes.is_empty() {
                 notes.push(guidance::REMINDER.into());
             }
+            guard::begin_turn(draft, notes)
+        }
+    }
+}
+
+/// Ends the query if its answer has the format; otherwise asks for it again, once. While the session
+/// is paused, that waits, with what was decided `so_far`.
+fn end_with_format(
+    mut draft: Draft<'_>,
+    outcome: Outcome,
+    mut notes: Vec<String>,
+    so_far: Option<Draft<'_>>,
+) -> Decision {
+    let text = draft::answer(&draft.query);
+    match format::check(&draft.query.options().format, &text, &mut draft.work) {
+        Ok(answer) => {
+            let answer = answer.to_owned();
+            draft.finish_with(outcome, answer)
+        }
+        Err(None) => {
+            let detail = "checking the answer against its format takes too much work: simplify the \
+                          schema, above all its patterns and nested alternatives";
+            draft.fail(FaultCode::AnswerFormat, detail)
+        }
+        Err(Some(problem)) if draft.query.repaired => {
+            let detail = format!(
+                "the model gave no answer in the requested format: {problem}; ask again, or use \
+                 another model"
+            );
+            draft.fail(FaultCode::AnswerFormat, detail)
+        }
+        Err(Some(problem)) => {
+            if let Some(paused) = so_far {
+                return paused.wait();
+            }
+            notes.push(guidance::wrong_format(&problem));
+            draft.emit(QueryFact::AnswerRejected(AnswerRejected { problem }));
             guard::begin_turn(draft, notes)
         }
     }
@@ -318,7 +246,7 @@ fn find_loop(draft: &Draft<'_>) -> Option<LoopDetected> {
     })
 }
 
-pub(super) fn outcome(draft: &Draft<'_>, verdict: Verdict) -> Outcome {
+fn outcome(draft: &Draft<'_>, verdict: Verdict) -> Outcome {
     match verdict {
         Verdict::Partial => partial(draft.query.signal_fields()),
         Verdict::Stuck => stuck(draft.query.signal_fields()),

@@ -1,9 +1,9 @@
 //! The decision table of docs/protocol.md, "Decision table": the first of eighteen rows that
 //! matches decides what follows a turn.
 
-use crate::model::{QueryType, SignalType, record::TurnMode};
+use serde::{Deserialize, Serialize};
 
-use super::policy::OnMissingSignal;
+use crate::model::{QueryType, SignalType, record::TurnMode};
 
 /// A complete turn: its reply is read, its calls have results, the fallback was consulted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,6 +44,20 @@ pub struct TurnEnd<'a> {
     pub empty_replies: u32,
     /// Whether a sub-agent can be started.
     pub delegation: bool,
+}
+
+/// Handling of a reply without a signal, outside small talk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnMissingSignal {
+    /// Keep the reply and ask for its signal in a short turn. Without a signal, the reply is the
+    /// answer.
+    #[default]
+    Auto,
+    /// Remind the model of the protocol.
+    Remind,
+    /// Take the reply as the answer.
+    Finish,
 }
 
 /// Outcome of consulting the fallback.

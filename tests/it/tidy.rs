@@ -33,6 +33,45 @@ const LAYERS: &[(&str, u8)] = &[
     ("prelude", 9),
 ];
 
+/// The floors of `actor`, lowest first: a file imports files of lower floors only, apart from its own
+/// folder. So a message, a state or a setting stands below all that use it.
+const ACTOR_FLOORS: &[&[&str]] = &[
+    &[
+        "approvals",
+        "call_progress",
+        "clock",
+        "deadline",
+        "journal_router",
+        "mailbox",
+        "message",
+        "meter",
+        "outcome",
+        "profile",
+        "signal_tracker",
+        "task",
+    ],
+    &[
+        "error",
+        "pool",
+        "preparation",
+        "progress_tracker",
+        "replay",
+        "settings",
+        "status",
+        "trace",
+    ],
+    &["bus", "ledger"],
+    &["system_log", "text_publisher"],
+    &["usage_log"],
+    &["protocol"],
+    &["gateway", "router"],
+    &["recovery", "services"],
+    &["handle"],
+    &["port", "session"],
+    &["shard"],
+    &["supervisor"],
+];
+
 /// Modules without I/O, clock or runtime, and the names that they must not contain.
 const PURE: &[&str] = &["kernel", "model", "query", "signal"];
 const IMPURE: &[&str] = &[
@@ -87,13 +126,13 @@ impl Source {
     }
 }
 
-/// Returns the first segments of every `crate::…` path, groups included.
-fn modules_named(source: &Source) -> Vec<(usize, String)> {
+/// Returns the first segments of every path after `root`, such as `crate::`, groups included.
+fn modules_named(source: &Source, root: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let lines: Vec<(usize, &str)> = source.code().collect();
     for (at, (number, line)) in lines.iter().enumerate() {
-        for (start, _) in line.match_indices("crate::") {
-            let rest = &line[start + "crate::".len()..];
+        for (start, _) in line.match_indices(root) {
+            let rest = &line[start + root.len()..];
             if line[..start].ends_with('$') {
                 continue;
             }
@@ -144,7 +183,7 @@ fn imports_point_down(source: &Source) -> Vec<String> {
         None if own == "testkit" => return Vec::new(),
         None => return vec![format!("{}: the module `{own}` has no layer", source.path)],
     };
-    let mut found = modules_named(source);
+    let mut found = modules_named(source, "crate::");
     // A name without a layer is a word in a string, or the test kit.
     found.retain(|(_, module)| {
         module != own && layers.get(module.as_str()).is_some_and(|to| to >= layer)
@@ -153,6 +192,36 @@ fn imports_point_down(source: &Source) -> Vec<String> {
         .into_iter()
         .map(|(line, module)| format!("{}:{line}: `{own}` must not import `{module}`", source.path))
         .collect()
+}
+
+fn actor_files_import_lower_floors(source: &Source) -> Vec<String> {
+    let Some(inner) = source.path.strip_prefix("src/actor/") else {
+        return Vec::new();
+    };
+    let floor_of = |module: &str| {
+        ACTOR_FLOORS
+            .iter()
+            .position(|floor| floor.contains(&module))
+    };
+    let own = first_word(inner);
+    let Some(floor) = floor_of(&own) else {
+        return vec![format!("{}: `{own}` has no floor", source.path)];
+    };
+    let mut found = modules_named(source, "actor::");
+    if !inner.contains('/') {
+        found.extend(modules_named(source, "super::"));
+    }
+    let tests = source.tests_begin();
+    found.retain(|(line, module)| {
+        !source.is_test()
+            && *line < tests
+            && *module != own
+            && floor_of(module).is_some_and(|to| to >= floor)
+    });
+    let told = found.into_iter().map(|(line, module)| {
+        format!("{}:{line}: `{own}` must not import `{module}`", source.path)
+    });
+    told.collect()
 }
 
 fn pure_modules_stay_pure(source: &Source) -> Vec<String> {
@@ -227,7 +296,12 @@ fn sources() -> Vec<Source> {
 #[test]
 fn source_tree_follows_the_layout_rules() {
     let sources = sources();
-    let rules = [imports_point_down, pure_modules_stay_pure, stays_short];
+    let rules = [
+        imports_point_down,
+        actor_files_import_lower_floors,
+        pure_modules_stay_pure,
+        stays_short,
+    ];
     let mut found: Vec<String> = sources
         .iter()
         .flat_map(|source| rules.iter().flat_map(|rule| rule(source)))
@@ -340,7 +414,7 @@ fn imports_are_found_in_paths_and_groups() {
         path: "src/kernel/phase.rs".into(),
         text: text.into(),
     };
-    let modules: Vec<String> = modules_named(&source)
+    let modules: Vec<String> = modules_named(&source, "crate::")
         .into_iter()
         .map(|(_, module)| module)
         .collect();
@@ -352,4 +426,40 @@ fn imports_are_found_in_paths_and_groups() {
             "src/kernel/phase.rs:6: `kernel` must not import `actor`",
         ]
     );
+}
+
+#[test]
+fn imports_of_higher_floors_of_actor_are_found() {
+    let source = |path: &str, text: &str| Source {
+        path: path.into(),
+        text: text.into(),
+    };
+    for (path, text, wrong) in [
+        (
+            "src/actor/bus.rs",
+            "use super::{\n    pool::Pool,\n    shard::ShardActor,\n};\n",
+            "shard",
+        ),
+        (
+            "src/actor/session/work.rs",
+            "use crate::{\n    actor::{\n        task::Task,\n        supervisor::System,\n    },\n};\n",
+            "supervisor",
+        ),
+        (
+            "src/actor/gateway/queue.rs",
+            "fn f() { crate::actor::handle::g() }\n",
+            "handle",
+        ),
+        (
+            "src/actor/gateway/queue.rs",
+            "use super::{shard, Ticket};\n",
+            "",
+        ),
+        ("src/actor/unknown.rs", "", "unknown"),
+    ] {
+        let found = actor_files_import_lower_floors(&source(path, text));
+        let expected = usize::from(!wrong.is_empty());
+        assert_eq!(found.len(), expected, "{path}: {found:?}");
+        assert!(found.iter().all(|told| told.contains(wrong)), "{found:?}");
+    }
 }

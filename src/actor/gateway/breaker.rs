@@ -12,8 +12,11 @@ use std::{
     time::Duration,
 };
 
-use super::{BreakerSettings, CircuitState, call_task::CallEnd};
-use crate::model::{FaultCode as Code, QueryId, Sid, Timestamp};
+use super::CircuitState;
+use crate::{
+    actor::{protocol::CallEnd, settings::BreakerSettings},
+    model::{FaultCode as Code, QueryId, Sid, Timestamp},
+};
 
 /// Time after which an end is forgotten, and a query that still fails counts again.
 const WINDOW: Duration = Duration::from_secs(30);

@@ -9,32 +9,17 @@ use std::{pin::pin, sync::Arc};
 use futures_util::StreamExt;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Failed, GatewayArgs, GatewayMsg, Ticket, repetition::RepetitionDetector};
+use super::{GatewayArgs, repetition::RepetitionDetector};
 use crate::{
     actor::{
-        bus::{BusHandle, Frame, Notice},
-        ephemeral::MeteredCall,
         mailbox::Mailbox,
+        outcome::Failed,
+        protocol::{CallEnd, GatewayMsg, Ticket},
+        usage_log::MeteredCall,
     },
-    kernel::CallToken,
-    llm::{Delta, Request},
-    model::{Fault, FaultCode, Reply, SessionKey, Usage},
-    signal::{Stripper, TextLimit},
+    llm::Delta,
+    model::{Fault, FaultCode, Reply, Usage},
 };
-
-/// Bytes to collect without a listener.
-const MAX_UNREAD: usize = 64 << 10;
-
-#[derive(Debug)]
-pub(in crate::actor) enum CallEnd {
-    /// The model replied, with this usage.
-    Answered(Usage),
-    Failed(Fault),
-    /// The session no longer waited.
-    GaveUp,
-    /// The task panicked or was aborted.
-    Lost,
-}
 
 /// A call that runs. Reports its end to the gateway on drop, so that a panic of the backend is
 /// reported too.
@@ -52,80 +37,6 @@ impl Drop for CallTask {
         let end = std::mem::replace(&mut self.end, CallEnd::Lost);
         let call = self.call;
         self.gateway.cast(GatewayMsg::Ended { call, end });
-    }
-}
-
-/// Publishes the visible text of a reply as it arrives. Without a listener on the session's bus, it only
-/// collects the pieces; the next listener gets what was not sent yet, with the next piece.
-pub(in crate::actor) struct TextPublisher {
-    bus: BusHandle,
-    session: SessionKey,
-    token: CallToken,
-    stripper: Stripper,
-    limit: TextLimit,
-    unread: String,
-    shown: usize,
-}
-
-impl TextPublisher {
-    pub(in crate::actor) fn new(
-        bus: BusHandle,
-        session: SessionKey,
-        token: CallToken,
-        request: &Request,
-    ) -> Self {
-        let options = request.options.as_deref();
-        let is_text = options.is_none_or(|options| options.format.is_text());
-        let limit = options.map(TextLimit::new).unwrap_or_default();
-        Self {
-            bus,
-            session,
-            token,
-            stripper: Stripper::for_tools(Arc::clone(&request.tools), is_text),
-            limit,
-            unread: String::new(),
-            shown: 0,
-        }
-    }
-
-    fn push(&mut self, text: &str) {
-        self.unread.push_str(text);
-        if self.unread.len() > MAX_UNREAD || self.bus.has_subscribers(&self.session) {
-            let text = self.read();
-            self.show(text);
-        }
-    }
-
-    fn finish(mut self) {
-        if self.bus.has_subscribers(&self.session) {
-            let mut text = self.read();
-            text += &self.limit.push(std::mem::take(&mut self.stripper).finish());
-            text += &self.limit.finish();
-            self.show(text);
-        }
-    }
-
-    fn read(&mut self) -> String {
-        let text = self.stripper.push(&self.unread);
-        self.unread.clear();
-        self.limit.push(text)
-    }
-
-    fn show(&mut self, text: String) {
-        let offset = self.shown;
-        self.shown += text.len();
-        if text.is_empty() {
-            return;
-        }
-        let frame = Frame {
-            session: self.session.clone(),
-            query: self.token.query,
-            turn: self.token.turn,
-            attempt: self.token.attempt,
-            offset,
-            text,
-        };
-        self.bus.show(&self.session, Notice::Frame(Arc::new(frame)));
     }
 }
 

@@ -15,9 +15,9 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::{
-    Failover, GatewayArgs, GatewayMsg, Ticket,
+    GatewayArgs,
     breaker::{self, Breaker, BreakerPermit, Change, Health, Voice},
-    call_task::{CallEnd, CallTask},
+    call_task::CallTask,
     limits::{InFlightLoad, RateLimiter, Refused},
     queue::FairQueue,
     tokens_of,
@@ -27,7 +27,7 @@ use crate::{
     actor::{
         ledger::ChargeResult,
         mailbox::{Counted, Mailbox},
-        shard::ShardMsg,
+        protocol::{CallEnd, Failover, GatewayMsg, ShardMsg, Ticket},
         task::Task,
     },
     kernel::{CallToken, Report},

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use super::GatewaySettings;
 use crate::{
     access::Bucket,
+    actor::settings::GatewaySettings,
     llm::{Allowance, RateLimits},
 };
 

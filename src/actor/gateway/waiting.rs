@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use super::{
-    Failover, GatewayMsg, Ticket,
-    dispatch::{GatewayState, ModelQueue, Waiter},
-};
+use super::dispatch::{GatewayState, ModelQueue, Waiter};
 use crate::{
-    actor::task::Task,
+    actor::{
+        protocol::{Failover, GatewayMsg, Ticket, WaiterEvent},
+        task::Task,
+    },
     kernel::Report,
     model::{
         Fault, FaultCode, Span,
@@ -19,18 +19,6 @@ use crate::{
 
 const HINTS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 const NOTICE: Duration = Duration::from_millis(100);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::actor) enum WaiterEvent {
-    /// The session no longer waits for the call.
-    GaveUp,
-    /// The call has waited long enough for that to be recorded.
-    StillWaits,
-    /// The call has waited for an unavailable model as long as it may.
-    OutOfPatience,
-    /// The call has reached the limit for any wait.
-    TimedOut,
-}
 
 impl GatewayState {
     pub(super) fn observe_waiter(&mut self, model: usize, call: u64, news: WaiterEvent) {

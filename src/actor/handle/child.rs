@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use super::{Answer, AskError, Detail, Progress, QueryAccount, SessionHandle, SessionRouter};
+use super::{Answer, AskError, Detail, Progress, QueryAccount, SessionHandle};
 use crate::{
-    actor::{replay::REPLY_DEADLINE, session::Opening},
+    actor::{deadline::REPLY_DEADLINE, profile::Opening, router::SessionRouter},
     journal,
     kernel::{Command, Refusal},
     model::{

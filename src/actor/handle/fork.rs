@@ -6,9 +6,13 @@
 
 use std::sync::Arc;
 
-use super::{AskError, Oracle, SessionHandle, SessionRouter, look::PAGE};
+use super::{AskError, Oracle, SessionHandle, look::PAGE};
 use crate::{
-    actor::replay::{REPLY_DEADLINE, Replayed, within},
+    actor::{
+        deadline::{REPLY_DEADLINE, within},
+        replay::Replayed,
+        router::SessionRouter,
+    },
     journal::{self, Entry, SessionStatus},
     kernel::Refusal,
     model::{

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use super::{AskError, Oracle, SessionHandle};
 use crate::{
     actor::{
-        replay::{REPLY_DEADLINE, Replayed, within},
-        session::Opening,
+        deadline::{REPLY_DEADLINE, within},
+        profile::Opening,
+        replay::Replayed,
+        status::SessionState,
     },
     journal::{Known, SessionStatus},
     model::{
         Import, ProfileName, Record, Seq, SessionKey, SessionName, TenantId, Timestamp,
-        record::Opened, words,
+        record::Opened,
     },
 };
 
@@ -19,25 +21,6 @@ const MOST: usize = 1_000;
 const PAGE: usize = 256;
 /// Most sessions examined for one page, which may therefore be short without being the last.
 const LOOKED_THROUGH: usize = 8_192;
-
-words! {
-    /// State of a session, as lists show it.
-    pub enum SessionState {
-        /// No query runs.
-        Idle = "idle",
-        /// A query runs.
-        Running = "running",
-        /// A query waits for a person, or is paused.
-        Waiting = "waiting",
-        /// A query has not ended and the session is not live here: it waits for a person, was cut
-        /// off, or runs in another process.
-        Suspended = "suspended",
-        /// The session rejects messages.
-        Closed = "closed",
-        /// The session was quarantined after failures.
-        Quarantined = "quarantined",
-    }
-}
 
 /// Selects sessions for a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,12 +3,14 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use super::{AskError, SessionHandle, ShardMsg};
+use super::{AskError, SessionHandle};
 use crate::{
     actor::{
         approvals::Approval,
-        replay::{REPLY_DEADLINE, Replayed, within},
-        view::SessionView,
+        deadline::{REPLY_DEADLINE, within},
+        protocol::ShardMsg,
+        replay::Replayed,
+        status::SessionView,
     },
     journal::{Entry, Known},
     model::{

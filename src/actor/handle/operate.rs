@@ -10,9 +10,9 @@ use futures_util::{StreamExt as _, stream};
 use prometheus_client::collector::Collector;
 use tokio::time::timeout;
 
-use super::{AskError, Oracle, SessionRouter};
+use super::{AskError, Oracle};
 use crate::{
-    actor::{gateway::SharedStatus, meter::Metrics},
+    actor::{gateway::SharedStatus, meter::Metrics, router::SessionRouter},
     kernel::Refusal,
     model::{By, QueryId, SessionKey, TenantId, record::ControlFact},
 };

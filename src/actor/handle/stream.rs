@@ -4,11 +4,11 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::{AskError, Notice, SessionHandle, Subscription, look::PAGE};
+use super::{AskError, Detail, SessionHandle, look::PAGE};
 use crate::{
     actor::{
-        bus::{CallProgressed, Filter, Frame, Frames, SessionRecord},
-        replay::{REPLY_DEADLINE, within},
+        bus::{CallProgressed, Filter, Frame, Frames, Notice, SessionRecord, Subscription},
+        deadline::{REPLY_DEADLINE, within},
     },
     journal::{Entry, Known},
     model::{
@@ -43,20 +43,6 @@ pub enum Progress {
     Frame(Arc<Frame>),
     /// A tool reported how far a call is.
     Call(Arc<CallProgressed>),
-}
-
-/// How much a [`Watch`](super::Watch) reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
-    /// Every record, and text as it arrives.
-    All,
-    /// Every record, and text as it arrives, with little memory for readers that may be slow: text
-    /// that they miss is in the record of its reply.
-    Text,
-    /// Every record, with little memory for readers that may be slow.
-    Events,
-    /// Only the end of the query.
-    End,
 }
 
 /// The records of a session, in order and without a gap, interleaved with the text that models

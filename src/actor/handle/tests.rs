@@ -1,10 +1,9 @@
 //! Requests that are refused before a message is sent.
 
-use super::*;
 use crate::{
     actor::System,
     llm::Scripted,
-    model::{SessionName, Submission},
+    model::{SessionKey, SessionName, Submission},
     testkit::TestOracle,
 };
 

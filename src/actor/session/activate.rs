@@ -2,16 +2,15 @@
 
 use ractor::{ActorProcessingErr, ActorRef};
 
-use super::{
-    Activation, Opening, SessionMsg,
-    state::{SessionShell, is_full},
-};
+use super::state::{SessionShell, is_full};
 use crate::{
     actor::{
-        handle::AskError,
+        deadline::{APPEND_DEADLINE, within},
+        error::AskError,
         meter::Activity,
-        replay::{APPEND_DEADLINE, Replayed, within},
-        shard::ShardMsg,
+        profile::Opening,
+        protocol::{Activation, SessionMsg, ShardMsg},
+        replay::Replayed,
     },
     journal::{self, Claim},
     kernel::{Command, Decision, DecisionContext, Effect, IssuedCommand, Report},

@@ -6,17 +6,17 @@ use ractor::ActorRef;
 use tokio_util::sync::DropGuard;
 
 use super::{
-    SessionMsg,
     state::{OfferedTools, SessionShell},
     work::Work,
 };
 use crate::{
     actor::{
-        ephemeral::MeteredCall,
-        gateway::{Caller, Failed, Failover, GatewayMsg, Ticket},
         mailbox::RETRY_AFTER,
+        outcome::Failed,
         pool::Pool,
+        protocol::{Caller, Failover, GatewayMsg, SessionMsg, Ticket},
         services::Gateways,
+        usage_log::MeteredCall,
     },
     kernel::{self, CallToken, Query, Report, Session},
     llm::{Request, ToolChoice},

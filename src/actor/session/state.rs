@@ -12,22 +12,22 @@ use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
 
 use super::{
-    Acknowledged, Opening, SessionMsg, Viewed,
     standing::{self, ExposedState},
     work::Work,
 };
 use crate::{
     actor::{
-        handle::AskError,
+        deadline::{APPEND_DEADLINE, within},
+        error::AskError,
         mailbox::Mailbox,
-        profile::{Profile, Profiles},
+        profile::{Opening, Profile, Profiles},
         progress_tracker::ProgressTracker,
-        replay::{APPEND_DEADLINE, Replayed, SHORT, within},
+        protocol::{Acknowledged, SessionMsg, ShardMsg, Viewed},
+        replay::{Replayed, SHORT},
         services::Services,
-        shard::ShardMsg,
+        status::SessionView,
         task::Task,
         trace::{Origin, QueryTrace},
-        view::SessionView,
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
     kernel::{

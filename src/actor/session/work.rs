@@ -8,11 +8,12 @@ use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::Instrument as _;
 
-use super::{SessionMsg, state::SessionShell};
+use super::state::SessionShell;
 use crate::{
     actor::{
         bus::{CallProgressed, Notice},
         handle::ChildSession,
+        protocol::SessionMsg,
         task::Task,
     },
     kernel::{Command, Effect, Report},

@@ -4,14 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{ShardMsg, ShardState};
+use super::ShardState;
 use crate::{
     actor::{
         call_progress::CallProgress,
         clock::millis,
         ledger::Ledger,
+        profile::Opening,
         progress_tracker::{ProgressTracker, Stage},
-        session::{Activation, Opening, SessionActor, SessionMsg, SessionShell},
+        protocol::{Activation, SessionMsg, ShardMsg},
+        session::{SessionActor, SessionShell},
     },
     journal::Error as JournalError,
     model::{ProfileName, Seq, SessionKey, record::RestartCause},

@@ -13,14 +13,14 @@ use std::{cmp::Reverse, mem};
 use ractor::{ActorId, RpcReplyPort};
 
 use super::{
-    SWEEP, ShardMsg, ShardState,
+    SWEEP, ShardState,
     lifecycle::{Ending, Live, Slot},
 };
 use crate::{
     actor::{
         clock::millis,
         progress_tracker::Stage,
-        session::{Activation, SessionMsg},
+        protocol::{Activation, SessionMsg, ShardMsg},
     },
     kernel::Refusal,
     model::{SessionKey, record::RestartCause},

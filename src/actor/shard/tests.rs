@@ -12,7 +12,7 @@ use super::{
     *,
 };
 use crate::{
-    actor::{session::Acknowledged, supervisor::SupervisorActor, trace::Origin},
+    actor::{protocol::Acknowledged, supervisor::SupervisorActor, trace::Origin},
     journal::Memory,
     kernel::{Command, CommandReply},
     llm::Scripted,

@@ -9,11 +9,12 @@ use super::*;
 use crate::{
     actor::{
         Answer, AskError,
-        gateway::{Caller, Failed, Failover, GatewayMsg, Ticket},
         ledger::ChargeResult,
+        outcome::Failed,
+        profile::Opening,
+        protocol::{Activation, Caller, Failover, GatewayMsg, SessionMsg, ShardMsg, Ticket},
         services::Gateways,
-        session::{Activation, Opening, SessionActor, SessionMsg, SessionShell},
-        shard::ShardMsg,
+        session::{SessionActor, SessionShell},
     },
     kernel::{CallToken, DelegationPolicy},
     llm::{Request, Scripted, ToolChoice},

@@ -12,7 +12,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::CONTENT;
 use crate::{
-    actor::gateway::Failed,
+    actor::outcome::Failed,
     llm::Request,
     model::{Message, Part, QueryId, Reply, SessionKey, ToolCall, Turn},
 };

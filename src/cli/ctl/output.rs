@@ -98,7 +98,7 @@ fn more(next: Option<&impl Display>, terminal: &mut Terminal) {
     }
 }
 
-pub(in crate::cli) fn reloaded(changed: &[String], waiting: &[String]) -> String {
+pub(crate) fn reloaded(changed: &[String], waiting: &[String]) -> String {
     let changed = match changed {
         [] => "no changes".to_owned(),
         keys => format!("changed: {}", keys.join(", ")),

@@ -9,7 +9,7 @@ use crate::cli::terminal::harmless;
 
 /// How rows look.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) struct Look {
+pub(crate) struct Look {
     /// Columns of a row.
     pub columns: usize,
     /// Whether rows have colours and emphasis.

@@ -125,7 +125,7 @@ fn verdict(line: &str) -> Option<(ApprovalVerdict, Option<String>)> {
     }
 }
 
-pub(in crate::cli) fn described(call: &ToolCall) -> String {
+pub(crate) fn described(call: &ToolCall) -> String {
     let mut lines = vec![format!("the model wants to run {}, with", call.name)];
     match call.parsed() {
         Ok(serde_json::Value::Object(arguments)) => {

@@ -51,7 +51,7 @@ impl Style {
     }
 
     /// Makes text dim, where the style has colours.
-    pub(in crate::cli) fn dim(self, text: &str) -> String {
+    pub(crate) fn dim(self, text: &str) -> String {
         if self != Self::Coloured || text.is_empty() {
             return text.to_owned();
         }

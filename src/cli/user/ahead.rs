@@ -18,17 +18,17 @@ const CTRL_W: char = '\u{17}';
 const CTRL_Z: u8 = 0x1a;
 
 #[derive(Debug, Default)]
-pub(in crate::cli) struct TypeAhead {
+pub(crate) struct TypeAhead {
     bytes: Vec<u8>,
     left: bool,
     lost: bool,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::cli) struct TypedAhead {
-    pub(in crate::cli) text: String,
-    pub(in crate::cli) leaves: bool,
-    pub(in crate::cli) lost: bool,
+pub(crate) struct TypedAhead {
+    pub(crate) text: String,
+    pub(crate) leaves: bool,
+    pub(crate) lost: bool,
 }
 
 static KEYS: LazyLock<Option<Regex>> = LazyLock::new(|| {

@@ -26,7 +26,7 @@ use super::{
 const AT_A_TIME: usize = 1 << 10;
 const REST: Duration = Duration::from_millis(500);
 
-pub(in crate::cli) struct Keyboard {
+pub(crate) struct Keyboard {
     input: AsyncFd<Stdin>,
     /// Text typed ahead; `None` if it is left to the next reader.
     ahead: Option<TypeAhead>,
@@ -39,7 +39,7 @@ pub(in crate::cli) struct Keyboard {
 impl Keyboard {
     /// Reads all keys from now on; `None` if that is not possible. `answers` says whether the user
     /// can see questions.
-    pub(in crate::cli) fn taking_all(answers: bool) -> Option<Self> {
+    pub(crate) fn taking_all(answers: bool) -> Option<Self> {
         let keyboard = Self::taking_answers()?;
         Some(Self {
             ahead: Some(TypeAhead::default()),
@@ -54,7 +54,7 @@ impl Keyboard {
         deprecated,
         reason = "the successor is unsafe; standard input stays open as long as the process lives"
     )]
-    pub(in crate::cli) fn taking_answers() -> Option<Self> {
+    pub(crate) fn taking_answers() -> Option<Self> {
         Some(Self {
             input: AsyncFd::with_interest(stdin(), Interest::READABLE).ok()?,
             ahead: None,

@@ -15,14 +15,14 @@ const MOST: usize = 64;
 
 type ReadLine = io::Result<Vec<u8>>;
 
-pub(in crate::cli) struct Lines {
+pub(crate) struct Lines {
     lines: mpsc::Receiver<ReadLine>,
     before: VecDeque<ReadLine>,
     asks: bool,
 }
 
 impl Lines {
-    pub(in crate::cli) fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let (sender, lines) = mpsc::channel(MOST);
         thread::spawn(move || {
             for line in stdin().lock().split(b'\n') {
@@ -43,7 +43,7 @@ impl Lines {
     }
 
     #[cfg(test)]
-    pub(in crate::cli) fn of_texts(lines: &[&str]) -> Self {
+    pub(crate) fn of_texts(lines: &[&str]) -> Self {
         let (sender, receiver) = mpsc::channel(MOST);
         for line in lines {
             sender.try_send(Ok(line.as_bytes().to_vec())).unwrap();
@@ -52,7 +52,7 @@ impl Lines {
     }
 
     /// Waits for the next line; `None` after the last. Cancel safe.
-    pub(in crate::cli) async fn next(&mut self) -> Option<ReadLine> {
+    pub(crate) async fn next(&mut self) -> Option<ReadLine> {
         match self.before.pop_front() {
             Some(line) => Some(line),
             None => self.lines.recv().await,

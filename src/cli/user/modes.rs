@@ -21,14 +21,14 @@ const BRACKETED_PASTE: (&[u8], &[u8]) = (b"\x1b[?2004h", b"\x1b[?2004l");
 const NO_KEY: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
 
 /// The terminal's original mode, restored on drop, also by a panic.
-pub(in crate::cli) struct TerminalModeGuard(Option<Termios>);
+pub(crate) struct TerminalModeGuard(Option<Termios>);
 
 impl TerminalModeGuard {
-    pub(in crate::cli) fn now() -> Self {
+    pub(crate) fn now() -> Self {
         Self(tcgetattr(stdin()).ok())
     }
 
-    pub(in crate::cli) fn restorer(&self) -> impl Fn() + Send + use<> {
+    pub(crate) fn restorer(&self) -> impl Fn() + Send + use<> {
         let modes = self.0.clone();
         move || {
             if let Some(modes) = &modes {

@@ -16,15 +16,17 @@ use axum::{
 };
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use crate::http::{
-    Host, Problem, Settings, access_log::REQUEST_ID, cluster::SIGNATURE, connection::Peer,
-    extract::only,
+use crate::{
+    config::Server as Settings,
+    http::{
+        Host, Problem, access_log::REQUEST_ID, cluster::SIGNATURE, connection::Peer, extract::only,
+    },
 };
 
 const MAX_AGE: Duration = Duration::from_secs(600);
 
 /// CORS for the listed pages; `None` if no page is listed.
-pub(in crate::http) fn cors(settings: &Settings) -> Option<CorsLayer> {
+pub(crate) fn cors(settings: &Settings) -> Option<CorsLayer> {
     let listed = settings.allowed_origins.iter().filter(|page| *page != "*");
     let listed: Vec<HeaderValue> = listed.filter_map(|page| page.parse().ok()).collect();
     let readable = ["x-oracle-session", "x-oracle-query", "mcp-session-id"];
@@ -46,11 +48,7 @@ pub(in crate::http) fn cors(settings: &Settings) -> Option<CorsLayer> {
 }
 
 /// Rejects requests for a foreign host name or from a foreign page.
-pub(in crate::http) async fn admit(
-    State(host): State<Host>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(crate) async fn admit(State(host): State<Host>, request: Request, next: Next) -> Response {
     // Authentication refuses it if its signature is wrong, whatever else it has.
     let is_signed = host.cluster().is_some() && request.headers().contains_key(SIGNATURE);
     match check(&host.settings, &request) {

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What the other nodes tell a watch of all sessions.
-pub(in crate::http) struct OtherNodes {
+pub(crate) struct OtherNodes {
     host: Host,
     parts: Parts,
     caller: Principal,
@@ -32,7 +32,7 @@ pub(in crate::http) struct OtherNodes {
 impl OtherNodes {
     /// Follows the other nodes with a request to this one; `None` outside of a cluster, and for a
     /// request of another node.
-    pub(in crate::http) fn watch(host: &Host, parts: Parts, caller: Principal) -> Option<Self> {
+    pub(crate) fn watch(host: &Host, parts: Parts, caller: Principal) -> Option<Self> {
         let is_forwarded = parts.extensions.get::<Forwarded>().is_some();
         host.cluster().filter(|_| !is_forwarded)?;
         let mut look = interval(LOOK);
@@ -49,7 +49,7 @@ impl OtherNodes {
     }
 
     /// Waits for the next update of any of them. Cancel safe.
-    pub(in crate::http) async fn next(&mut self) -> WireUpdate {
+    pub(crate) async fn next(&mut self) -> WireUpdate {
         loop {
             tokio::select! {
                 Some((url, update)) = self.updates.next() => match update {

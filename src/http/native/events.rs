@@ -18,15 +18,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{InSession, OwnSession, shapes::limit};
+use super::shapes::{InSession, OwnSession, limit};
 use crate::{
     actor::{AskError, EventStream, Frames, Progress, RecordPage, SessionHandle},
     control::{EventSelector, verb::commas},
     http::{
         Host, Problem,
-        auth::RevocationEvent,
         extract::{self, Path, Query},
-        sse::{named, response, with},
+        sse::{RevocationEvent, named, response, with},
     },
     model::{Event, Seq, SessionName, Severity},
 };

@@ -8,7 +8,7 @@ use axum::{
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{InSession, OwnSession, check_free};
+use super::shapes::{InSession, OwnSession, check_free};
 use crate::{
     control::{Accepted, check_session, limits},
     http::{

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{InSession, OwnSession, shapes::limit};
+use super::shapes::{InSession, OwnSession, limit};
 use crate::{
     actor::{QueryAccount, SubAgent},
     control::check_session,

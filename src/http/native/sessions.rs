@@ -10,10 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::{
-    InSession, OwnSession, check_free,
-    shapes::{SessionObject, limit},
-};
+use super::shapes::{InSession, OwnSession, SessionObject, check_free, limit};
 use crate::{
     actor::{SessionFilter, SessionState, SessionSummary},
     control::{check_profile, check_session},

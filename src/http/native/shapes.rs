@@ -1,13 +1,44 @@
-//! Objects of the native interface that several routes share.
+//! Parameters and objects of the native interface that several routes share.
 
-use serde::Serialize;
-use utoipa::ToSchema;
+use axum::{extract::FromRequestParts, http::request::Parts};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    actor::SessionView,
-    http::Problem,
+    actor::{AskError, SessionHandle, SessionView},
+    http::{Caller, Host, Problem, extract::Path},
     model::{Limits, QueryId, Seq, SessionName, Usage},
 };
+
+/// The path parameter of routes within a session.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct InSession {
+    /// The session's name.
+    pub id: SessionName,
+}
+
+/// The caller's session of the path, which need not exist. Reserved names are refused.
+pub(super) struct OwnSession(pub SessionHandle);
+
+impl FromRequestParts<Host> for OwnSession {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, host: &Host) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, host).await?;
+        let Path(InSession { id }) = Path::from_request_parts(parts, host).await?;
+        if id.is_reserved() || id.is_ephemeral() {
+            return Err(Problem::from(AskError::Reserved(id)).of("id"));
+        }
+        let oracle = host.oracle.acting(caller.by());
+        Ok(Self(oracle.session_by_key(caller.session(id))))
+    }
+}
+
+/// Refuses names that no caller may write to.
+pub(super) fn check_free(name: &SessionName, param: &'static str) -> Result<(), Problem> {
+    AskError::check_free(name).map_err(|error| Problem::from(error).of(param))
+}
 
 /// A session's state.
 #[derive(Debug, Serialize, ToSchema)]

@@ -10,31 +10,22 @@ use axum::http::StatusCode;
 
 use super::{
     asked::{Asked, Conversation},
-    continuations::Key,
+    continuations::{Key, Session},
     headers::{AnswerHeaders, BUSY},
     models::{self, Chosen},
 };
 use crate::{
-    actor::{Answer, AskError, Detail, Ephemeral, Progress, SessionHandle, Watch},
+    actor::{Answer, AskError, Detail, Progress, SessionHandle, Watch},
     control::check_session,
     http::{Caller, Host, Problem, StreamText},
     kernel::Refusal,
     model::{
-        FaultCode, Outcome, Parameter, Principal, ProfileName, QueryId, Seq, SessionName,
-        Submission, ToolCall, Turn, Usage,
+        FaultCode, Outcome, Parameter, QueryId, Seq, SessionName, Submission, ToolCall, Turn,
+        Usage,
         command::MAX_IMPORT,
         record::{AgentFact, Fact, Record, ToolFact, TurnFact},
     },
 };
-
-/// The session that answers a request.
-pub(super) struct Session {
-    pub handle: SessionHandle,
-    /// Cancels and removes its session on drop.
-    pub memory: Option<Ephemeral>,
-    /// Who finds the session while its query waits for results, unless the caller named it.
-    found_by: Option<(Principal, ProfileName)>,
-}
 
 /// A query whose response begins.
 pub(super) struct Begun {
@@ -83,7 +74,8 @@ impl Begun {
             if let Some((caller, profile)) = self.session.found_by.clone() {
                 let calls = end.calls.iter().map(|call| call.id.clone());
                 let key = Key::new(&caller, profile, calls);
-                self.host.keep(key, self.session);
+                let (kept, drain) = (&self.host.shared.continuations, self.host.drain());
+                kept.keep(key, self.session, drain);
             }
             return Ok(ControlFlow::Break(end));
         }
@@ -212,7 +204,8 @@ impl Wanted<'_> {
             Ok((watch, earlier)) => Ok(Some(self.begun(session, watch, Some(earlier)))),
             Err(AskError::Refused(_)) => Ok(None),
             Err(error) => {
-                self.host.keep(self.key(), session);
+                let (kept, drain) = (&self.host.shared.continuations, self.host.drain());
+                kept.keep(self.key(), session, drain);
                 Err(error.into())
             }
         }

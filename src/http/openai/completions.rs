@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     actor::Detail,
-    http::{Caller, Host, Problem, StreamText, auth::RevocationEvent, sse},
+    http::{Caller, Host, Problem, StreamText, sse},
     model::{BusyPolicy, Parameter, SessionKey, SessionName},
 };
 
@@ -98,7 +98,7 @@ pub(super) async fn create(
         return Ok((told, whole).into_response());
     }
     let kind = [(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")];
-    let revocation = RevocationEvent::new(None, &Problem::no_key().body());
+    let revocation = sse::RevocationEvent::new(None, &Problem::no_key().body());
     let text = streams(text, begun.is_text, begun.enforces_schemas);
     let events = ChunkWriter::begin(head, chat.include_usage, text, &begun).events(begun);
     Ok((told, kind, sse::response(events, revocation)).into_response())

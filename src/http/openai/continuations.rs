@@ -14,9 +14,9 @@ use std::{
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::answering::Session;
 use crate::{
-    http::{DrainSignal, Host},
+    actor::{Ephemeral, SessionHandle},
+    http::DrainSignal,
     model::{CallId, Principal, ProfileName, TenantId},
 };
 
@@ -25,9 +25,18 @@ const LIFETIME: Duration = Duration::from_secs(15 * 60);
 /// Most queries that wait; for a new one the oldest ends of the tenant that has most.
 const MAX_WAITING: usize = 1_000;
 
+/// The session that answers a request.
+pub(super) struct Session {
+    pub handle: SessionHandle,
+    /// Cancels and removes its session on drop.
+    pub memory: Option<Ephemeral>,
+    /// Who finds the session while its query waits for results, unless the caller named it.
+    pub found_by: Option<(Principal, ProfileName)>,
+}
+
 /// The queries that wait. Clones share them.
 #[derive(Clone, Default)]
-pub(in crate::http) struct Continuations(Arc<Mutex<VecDeque<Entry>>>);
+pub(crate) struct Continuations(Arc<Mutex<VecDeque<Entry>>>);
 
 struct Entry {
     key: Key,
@@ -62,11 +71,11 @@ impl Key {
     }
 }
 
-impl Host {
+impl Continuations {
     /// Keeps a session whose query waits, until its results arrive, it expires or the server ends.
-    pub(super) fn keep(&self, key: Key, session: Session) {
-        let Continuations(entries) = &self.shared.continuations;
-        let expiry = expiry(Arc::downgrade(entries), key.clone(), self.drain().clone());
+    pub(super) fn keep(&self, key: Key, session: Session, drain: &DrainSignal) {
+        let Self(entries) = self;
+        let expiry = expiry(Arc::downgrade(entries), key.clone(), drain.clone());
         let entry = Entry {
             key,
             session,
@@ -83,9 +92,7 @@ impl Host {
         // Ends a session, so not under the lock.
         mem::drop(oldest);
     }
-}
 
-impl Continuations {
     /// Takes the session whose query waits for exactly these calls.
     pub(super) fn take(&self, key: &Key) -> Option<Session> {
         let mut entries = self.0.lock();

@@ -3,13 +3,10 @@
 use std::{borrow::Cow, sync::Arc};
 
 use axum::{Json, extract::State, http::StatusCode};
-use serde::Deserialize;
-use utoipa::IntoParams;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
-use super::{
-    asked::Asked,
-    shapes::{Model, Models},
-};
+use super::asked::Asked;
 use crate::{
     actor::{Profile, Profiles, SessionHandle},
     control::check_profile,
@@ -17,6 +14,33 @@ use crate::{
     kernel::ModelChoice,
     model::{ClientToolChoice, Parameter, Principal, ProfileName, ToolApproval, ToolSpec},
 };
+
+/// The list of models.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ModelList)]
+pub(super) struct Models {
+    /// `list`
+    pub object: &'static str,
+    /// The models.
+    pub data: Vec<Model>,
+}
+
+/// A model, which is a profile of this server.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Model)]
+pub(super) struct Model {
+    /// Its name.
+    pub id: String,
+    /// `model`
+    pub object: &'static str,
+    /// Always 0: profiles have no date.
+    pub created: u64,
+    /// `oracle`
+    pub owned_by: &'static str,
+    /// Its purpose, if configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
 
 /// Lists the models.
 #[utoipa::path(get, path = "/v1/models", tag = "openai", responses(

@@ -14,17 +14,15 @@ mod stream;
 use axum::{
     Json,
     extract::State,
-    http::{HeaderMap, StatusCode},
+    http::HeaderMap,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use serde::Deserialize;
-use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
 use self::{
-    id::{Holds, ResponseId},
+    id::{Holds, ResponseId, WithId, unknown_conversation, unknown_response},
     request::{Continues, ParsedResponse, ResponseRequest, field_of},
     stream::EventWriter,
 };
@@ -38,7 +36,7 @@ use super::{
 use crate::{
     actor::{Answer, AskError, Detail, Progress, SessionHandle, Watch},
     control::{Code, check_session},
-    http::{Caller, Host, Problem, StreamText, auth::RevocationEvent, extract::Path, sse},
+    http::{Caller, Host, Problem, StreamText, extract::Path, sse},
     journal::{Entry, Only},
     kernel::Refusal,
     model::{
@@ -47,7 +45,7 @@ use crate::{
     },
 };
 
-pub(in crate::http) use retention::sweep;
+pub(crate) use retention::sweep;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new()
@@ -64,17 +62,6 @@ pub(super) fn messages() -> OpenApiRouter<Host> {
 #[cfg(any(test, feature = "testkit"))]
 pub(super) fn accepts(body: &[u8]) -> bool {
     ParsedResponse::read(body).is_ok()
-}
-
-fn unknown_response(field: &'static str) -> Problem {
-    let what = "no such response: it was not kept, or its time is over; send the conversation as \
-                `input`";
-    Problem::new(StatusCode::NOT_FOUND, "response_not_found", what).of(field)
-}
-
-fn unknown_conversation() -> Problem {
-    let what = "no such conversation: create one with `POST /v1/conversations`";
-    Problem::new(StatusCode::NOT_FOUND, "conversation_not_found", what).of("conversation")
 }
 
 /// Creates a response.
@@ -135,7 +122,7 @@ async fn create(
         // Some clients refuse events that OpenAI does not have.
         let has_progress = request.stream_text.is_some();
         let text = streams(text, begun.is_text, begun.enforces_schemas);
-        let revocation = RevocationEvent::new(Some("error"), &Problem::no_key().body());
+        let revocation = sse::RevocationEvent::new(Some("error"), &Problem::no_key().body());
         let events = EventWriter::begin(response, text, has_progress, &begun).events(begun);
         return Ok(sse::response(events, revocation));
     }
@@ -331,14 +318,6 @@ async fn beginning(watch: &mut Watch) -> Result<(Seq, Timestamp), Problem> {
         }
     }
     Err(AskError::Stopped.into())
-}
-
-/// The path parameter of a response or a conversation.
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Path)]
-struct WithId {
-    /// The id of the response or conversation.
-    id: String,
 }
 
 /// Returns a stored response.

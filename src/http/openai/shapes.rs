@@ -227,30 +227,3 @@ impl TurnDetails {
         })
     }
 }
-
-/// The list of models.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ModelList)]
-pub(super) struct Models {
-    /// `list`
-    pub object: &'static str,
-    /// The models.
-    pub data: Vec<Model>,
-}
-
-/// A model, which is a profile of this server.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Model)]
-pub(super) struct Model {
-    /// Its name.
-    pub id: String,
-    /// `model`
-    pub object: &'static str,
-    /// Always 0: profiles have no date.
-    pub created: u64,
-    /// `oracle`
-    pub owned_by: &'static str,
-    /// Its purpose, if configured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-}

@@ -7,15 +7,16 @@
 use std::{borrow::Cow, sync::Arc};
 
 use crate::{
-    kernel::guidance::CHILD_ANSWER,
+    kernel::{
+        guidance::CHILD_ANSWER,
+        quoting::{QUOTE, ends_a_line, quoted},
+    },
     model::{
         CallId, Message, Part, Reply, Role, Timestamp, ToolStatus, ToolTrust,
         message::SUMMARY_LABEL,
     },
     signal::{self, escape},
 };
-
-const QUOTE: &str = "| ";
 const NAME: usize = 64;
 const MARK: usize = 40;
 /// Ends the first line of a summary of untrusted text.
@@ -58,11 +59,6 @@ impl Piece<'_> {
 
 const fn quoted_length(c: char) -> usize {
     if ends_a_line(c) { 1 + QUOTE.len() } else { 1 }
-}
-
-/// Whether a reader may take the character for a line break.
-const fn ends_a_line(c: char) -> bool {
-    matches!(c, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 /// Clips long pieces first, then leaves out the oldest.
@@ -205,16 +201,6 @@ fn clipped_by(text: &str, most: usize, length: impl Fn(char) -> usize) -> Cow<'_
     let gone = text[head..tail].chars().count();
     let (first, last) = (&text[..head], &text[tail..]);
     Cow::Owned(format!("{first} [… {gone} characters …] {last}"))
-}
-
-pub(in crate::kernel) fn quoted_as_data(text: &str) -> String {
-    quoted(&escape(text))
-}
-
-fn quoted(text: &str) -> String {
-    let text = text.replace("\r\n", "\n").replace(ends_a_line, "\n");
-    let lines: Vec<String> = text.lines().map(|line| format!("{QUOTE}{line}")).collect();
-    lines.join("\n")
 }
 
 pub(super) fn summary_of(reply: &Reply) -> Option<String> {

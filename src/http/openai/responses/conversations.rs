@@ -9,9 +9,8 @@ use uuid::Uuid;
 
 use super::{
     super::asked::check_calls,
-    WithId, id,
+    id::{self, WithId, unknown_conversation},
     request::{self, Item},
-    unknown_conversation,
 };
 use crate::{
     actor::AskError,

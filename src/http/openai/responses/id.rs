@@ -3,14 +3,19 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
+use utoipa::IntoParams;
 use uuid::Uuid;
 
-use crate::model::{Seq, SessionName, TenantId, words};
+use crate::{
+    http::Problem,
+    model::{Seq, SessionName, TenantId, words},
+};
 
 /// Prefix of the names of sessions that hold responses outside a conversation.
-pub(in crate::http) const RESPONSES: &str = "resp-";
+pub(crate) const RESPONSES: &str = "resp-";
 const CONVERSATIONS: &str = "conv-";
 
 words! {
@@ -127,6 +132,25 @@ pub(super) fn conversation_id(id: Uuid, tenant: &TenantId) -> String {
     let hash = Sha256::digest(format!("{tenant}/{id}"));
     let hash = hash.first_chunk().copied().map_or(0, u32::from_be_bytes);
     format!("conv_{}{hash:08x}", id.simple())
+}
+
+/// The path parameter of a response or a conversation.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct WithId {
+    /// The id of the response or conversation.
+    pub id: String,
+}
+
+pub(super) fn unknown_response(field: &'static str) -> Problem {
+    let what = "no such response: it was not kept, or its time is over; send the conversation as \
+                `input`";
+    Problem::new(StatusCode::NOT_FOUND, "response_not_found", what).of(field)
+}
+
+pub(super) fn unknown_conversation() -> Problem {
+    let what = "no such conversation: create one with `POST /v1/conversations`";
+    Problem::new(StatusCode::NOT_FOUND, "conversation_not_found", what).of("conversation")
 }
 
 fn named(prefix: &str, id: Uuid) -> SessionName {

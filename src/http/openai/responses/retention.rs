@@ -16,7 +16,7 @@ const PAGE: usize = 256;
 
 /// Deletes the sessions of responses that were not continued for `server.responses_kept`, again and
 /// again, until the server ends.
-pub(in crate::http) async fn sweep(host: Host) {
+pub(crate) async fn sweep(host: Host) {
     let oracle = host.oracle.acting(By::oracle());
     loop {
         let kept = i64::try_from(host.settings.responses_kept.as_millis()).unwrap_or(i64::MAX);

@@ -1,7 +1,10 @@
 //! Tests of the text that the summarising model gets, and of its size.
 
 use super::*;
-use crate::model::{ToolCall, ToolResult};
+use crate::{
+    kernel::quoting::quoted_as_data,
+    model::{ToolCall, ToolResult},
+};
 
 fn user(text: &str) -> Arc<Message> {
     Arc::new(Message::text(Role::User, text))

@@ -17,7 +17,7 @@ use crate::{
 #[serde(deny_unknown_fields, expecting = "an object")]
 #[schema(as = ResponseInputItem)]
 #[expect(dead_code, reason = "some fields have no effect")]
-pub(in super::super) struct Item {
+pub(crate) struct Item {
     /// Its type.
     #[serde(rename = "type", default)]
     pub(super) kind: ItemKind,
@@ -106,7 +106,7 @@ enum PartKind {
 }
 
 /// Reads items, each with its number in the field, into instructions and messages.
-pub(in super::super) fn messages(
+pub(crate) fn messages(
     items: impl IntoIterator<Item = (usize, Item)>,
     field: &str,
 ) -> Result<(Vec<String>, Vec<Said>), Problem> {

@@ -9,9 +9,6 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use super::{
-    capability,
-    effect::Decision,
-    input::{DecisionContext, Refusal},
     offer,
     policy::Policy,
     session::{Phase, Session},
@@ -19,36 +16,8 @@ use super::{
 use crate::model::{
     By, ToolSpec,
     command::Author,
-    record::{AddedTool, ControlFact, Steered, ToolAttached},
+    record::{AddedTool, Steered, ToolAttached},
 };
-
-pub(super) fn attach(
-    session: &Session,
-    tool: String,
-    by: By,
-    now: DecisionContext,
-) -> Result<Decision, Refusal> {
-    let policy = session.policy();
-    if policy.tool(&tool).is_some() {
-        return Err(Refusal::AttachedAlready(tool));
-    }
-    let mut ready = policy.attachable.iter();
-    let Some(spec) = ready.find(|spec| spec.name == tool) else {
-        let names = policy.attachable.iter().map(|spec| &spec.name);
-        let there = names.filter(|name| policy.tool(name).is_none());
-        let there = there.cloned().collect();
-        return Err(Refusal::UnknownTool { tool, there });
-    };
-    let about = spec.summary();
-    let attached = ToolAttached { tool, about, by };
-    let attached = session.note(ControlFact::ToolAttached(attached), now);
-    // A query that waits for the tool goes on.
-    let waits = session.awaited_grant();
-    if waits.is_some_and(|(tools, _)| tools.contains(&spec.name)) {
-        return Ok(session.and_then(attached, now, capability::proceed));
-    }
-    Ok(attached)
-}
 
 pub(super) fn take_in(session: &mut Session, attached: &ToolAttached) {
     let tool = AddedTool {
@@ -114,7 +83,7 @@ impl Session {
     }
 }
 
-pub(super) fn joined_tools(session: &Session) -> Option<Arc<Steered>> {
+pub(super) fn announcement(session: &Session) -> Option<Arc<Steered>> {
     let joined = &session.joined;
     (!joined.is_empty()).then(|| words(session.policy(), joined))
 }

@@ -1,79 +1,28 @@
-//! Sessions in memory, for requests that leave nothing behind.
+//! The system's journal: the durable one, joined with a journal in memory.
 //!
-//! An [`Ephemeral`] session and its sub-agents live in a journal in memory until the handle is
-//! dropped. They are listed and controlled like others, because the system's journal is a [`JournalRouter`]
-//! that routes by reserved names and high session numbers. Only the usage of their model calls is
-//! durable: an estimate before each call and the actual usage after it, in the reserved session
-//! `usage`.
+//! An ephemeral session and its sub-agents live in memory until their handle is dropped. They are
+//! listed and controlled like others, because a [`JournalRouter`] routes by reserved names and high
+//! session numbers. Only the usage of their model calls is durable: an estimate before each call and
+//! the actual usage after it, in the reserved session `usage`.
 
-use std::{ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use dashmap::DashSet;
-use uuid::Uuid;
 
-use super::{
-    handle::{Oracle, SessionHandle, SessionRouter},
-    shard::ShardMsg,
-    system_log::SystemLog,
-    task::Task,
-};
 use crate::{
     journal::{
         Append, Claim, Entry, Erasure, Error, Hit, Journal, JournalFuture, Known, Memory, Only,
         SessionStatus, Sids, Snapshot,
     },
-    kernel::CallToken,
-    model::{
-        By, Charge, Day, DayUsage, Epoch, Fault, FaultCode, Payer, ProfileName, Record, Seq,
-        SessionKey, SessionName, Sid, TenantId, Timestamp, Usage,
-        record::{LlmFact, ModelUsage},
-    },
+    model::{Day, DayUsage, Epoch, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
 /// Sessions in memory have higher numbers than this.
 const FIRST: Sid = Sid(1 << 62);
 
-/// A session in memory, used like any other. Dropping it removes the session, its sub-agents and
-/// any query that still runs.
-pub struct Ephemeral {
-    session: SessionHandle,
-    router: SessionRouter,
-}
-
-impl Deref for Ephemeral {
-    type Target = SessionHandle;
-
-    fn deref(&self) -> &SessionHandle {
-        &self.session
-    }
-}
-
-impl Drop for Ephemeral {
-    fn drop(&mut self) {
-        for key in self.router.ephemerals.end(self.session.key()) {
-            // Even in the middle of a query.
-            let (shards, anyway, gone) = (&self.router.shards, true, None);
-            shards.cast(&key.clone(), ShardMsg::Leave { key, anyway, gone });
-        }
-    }
-}
-
-impl Oracle {
-    /// Creates a session in memory, with a random name, for a tenant and a profile.
-    pub fn ephemeral(&self, tenant: TenantId, profile: ProfileName) -> Ephemeral {
-        let name = SessionName::ephemeral(Uuid::now_v7());
-        let key = SessionKey { tenant, name };
-        self.router().ephemerals.live.insert(key.clone());
-        Ephemeral {
-            session: self.session_by_key(key).profile(profile),
-            router: self.router().clone(),
-        }
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct Ephemerals {
-    live: DashSet<SessionKey>,
+    pub(super) live: DashSet<SessionKey>,
     memory: Memory,
 }
 
@@ -103,7 +52,7 @@ impl Ephemerals {
         Ok(claim)
     }
 
-    fn end(&self, root: &SessionKey) -> Vec<SessionKey> {
+    pub(super) fn end(&self, root: &SessionKey) -> Vec<SessionKey> {
         self.live.remove(root);
         self.memory.clear(root)
     }
@@ -232,74 +181,5 @@ impl Journal for JournalRouter {
 
     fn search(&self, tenant: TenantId, words: String, limit: usize) -> JournalFuture<'_, Vec<Hit>> {
         self.durable.search(tenant, words, limit)
-    }
-}
-
-pub(super) struct UsageLog {
-    pub log: SystemLog,
-    /// Held so that the writer ends with the services of the system.
-    pub _writer: Task,
-}
-
-impl UsageLog {
-    /// Makes the estimated usage of a call durable before the call is made.
-    pub(super) async fn begin(&self, call: &MeteredCall) -> Result<(), Fault> {
-        let estimate = call.estimate();
-        let charges = call.charges(&estimate.usage, &Usage::default());
-        let noted = self.log.record(LlmFact::Estimated(estimate), charges);
-        noted.await.map(drop).map_err(|error| {
-            let detail = format!("cannot record the usage of the call: {error}");
-            Fault::retryable(FaultCode::Journal, detail)
-        })
-    }
-
-    pub(super) async fn end(&self, call: MeteredCall, usage: Usage) {
-        let used = call.usage(usage);
-        let charges = call.charges(&used.usage, &call.estimate().usage);
-        if !call.is_limited {
-            self.log.send(LlmFact::Used(used), charges).await;
-        } else if let Err(error) = self.log.record(LlmFact::Used(used), charges).await {
-            tracing::warn!(%error, "cannot record the usage of a call: its estimate counts");
-        }
-    }
-}
-
-pub(super) struct MeteredCall {
-    pub session: SessionKey,
-    /// Who pays for the call.
-    pub by: By,
-    /// The time that it counts for.
-    pub at: Timestamp,
-    pub token: CallToken,
-    pub model: Arc<str>,
-    pub tokens: u64,
-    pub price: Option<crate::model::Price>,
-    /// Whether a budget of the tenant or key applies, so that the usage has to be counted before the
-    /// next turn.
-    pub is_limited: bool,
-}
-
-impl MeteredCall {
-    fn estimate(&self) -> ModelUsage {
-        self.usage(Usage {
-            input_tokens: self.tokens,
-            ..Usage::default()
-        })
-    }
-
-    fn charges(&self, usage: &Usage, counted: &Usage) -> Vec<Charge> {
-        let usage = DayUsage::new(self.at, usage, counted);
-        Charge::of(&self.session.tenant, &self.by, usage)
-    }
-
-    fn usage(&self, usage: Usage) -> ModelUsage {
-        ModelUsage {
-            session: self.session.clone(),
-            query: self.token.query,
-            turn: self.token.turn,
-            attempt: self.token.attempt,
-            model: self.model.to_string(),
-            usage: usage.priced(self.price.as_ref()),
-        }
     }
 }

@@ -1,11 +1,9 @@
-//! Settings of a system.
+//! Settings of a system and of its gateways.
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::{
-    access::TenantLimits,
-    actor::{gateway::GatewaySettings, mailbox},
-};
+use super::mailbox;
+use crate::access::TenantLimits;
 
 /// Sizes, limits and deadlines of a system.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,5 +89,70 @@ impl SystemSettings {
     /// Limits of a provider.
     pub fn of_provider(&self, name: &str) -> GatewaySettings {
         self.providers.get(name).copied().unwrap_or(self.gateway)
+    }
+}
+
+/// Limits and deadlines of one provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GatewaySettings {
+    /// Most calls in flight.
+    pub concurrency: usize,
+    /// Most calls in the queue.
+    pub queue: usize,
+    /// Longest wait of a call in the queue.
+    pub queue_deadline: Duration,
+    /// Calls per minute; a limit that the provider announces can only lower it.
+    pub requests_per_minute: Option<u64>,
+    /// Tokens per minute, sent and received; a limit that the provider announces can only lower it.
+    pub tokens_per_minute: Option<u64>,
+    /// Deadline from the start of a call to the first piece of its reply, including the connection.
+    pub first_token: Duration,
+    /// The same for a server on this machine or network, which may have to load the model and reads
+    /// a long prompt slowly. A repetition would begin anew, so there is none.
+    pub local_first_token: Duration,
+    /// Deadline between two pieces of a reply.
+    pub idle: Duration,
+    /// Deadline for a whole reply.
+    pub total: Duration,
+    /// Settings of the circuit breakers.
+    pub breaker: BreakerSettings,
+}
+
+impl Default for GatewaySettings {
+    fn default() -> Self {
+        Self {
+            concurrency: 256,
+            queue: 10_000,
+            queue_deadline: Duration::from_secs(600),
+            requests_per_minute: None,
+            tokens_per_minute: None,
+            first_token: Duration::from_secs(60),
+            local_first_token: Duration::from_secs(600),
+            idle: Duration::from_secs(60),
+            total: Duration::from_secs(600),
+            breaker: BreakerSettings::default(),
+        }
+    }
+}
+
+/// When the circuit of a provider or model opens, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BreakerSettings {
+    /// Queries that have to fail to open the circuit; also at least half of the queries that were
+    /// heard last, of up to four times as many. However often a query fails, it is one.
+    pub failures: usize,
+    /// Time until the first probe; doubles with each failed probe.
+    pub cool_down: Duration,
+    /// Longest time between two probes.
+    pub cool_down_cap: Duration,
+}
+
+impl Default for BreakerSettings {
+    fn default() -> Self {
+        Self {
+            failures: 3,
+            cool_down: Duration::from_millis(500),
+            cool_down_cap: Duration::from_secs(10),
+        }
     }
 }

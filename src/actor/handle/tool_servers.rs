@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::handle::Oracle;
+use super::Oracle;
 use crate::model::record::{ControlFact, ToolApproved};
 
 /// A server of tools.
@@ -46,7 +46,7 @@ pub trait ToolServers: Send + Sync + 'static {
     fn approve(&self, system: &Oracle, tool: &str, sha256: &str) -> bool;
 }
 
-pub(super) type Servers = Arc<OnceLock<Arc<dyn ToolServers>>>;
+pub(in crate::actor) type Servers = Arc<OnceLock<Arc<dyn ToolServers>>>;
 
 impl Oracle {
     /// Sets the servers of tools. Later calls have no effect.

@@ -7,13 +7,9 @@ use std::{iter, time::Duration};
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{
-    handle::{AskError, Oracle, SessionRouter},
-    mailbox::Admission,
-    replay::within,
-    shard::ShardMsg,
-};
+use super::{AskError, Oracle};
 use crate::{
+    actor::{deadline::within, mailbox::Admission, protocol::ShardMsg, router::SessionRouter},
     journal::{Erasure, Error, Journal, Known, Only},
     model::{
         SessionKey,
@@ -125,7 +121,7 @@ impl SessionRouter {
 /// Deletions in flight. They end with the system; repeating a deletion completes one that was cut
 /// off.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Deletions {
+pub(in crate::actor) struct Deletions {
     tasks: TaskTracker,
     end: CancellationToken,
 }
@@ -144,12 +140,12 @@ impl Deletions {
         task.await.ok().flatten().ok_or(AskError::Stopped)
     }
 
-    pub(super) async fn ended(&self) {
+    pub(in crate::actor) async fn ended(&self) {
         self.tasks.close();
         self.tasks.wait().await;
     }
 
-    pub(super) fn end(&self) {
+    pub(in crate::actor) fn end(&self) {
         self.end.cancel();
     }
 }

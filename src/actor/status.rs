@@ -3,10 +3,29 @@
 use super::approvals::{Approval, AwaitedGrant, PendingCalls};
 use crate::{
     kernel::{Phase, Session},
-    model::{Limits, ProfileName, QueryId, Seq, SessionKey, SignalType, Timestamp, Usage},
+    model::{Limits, ProfileName, QueryId, Seq, SessionKey, SignalType, Timestamp, Usage, words},
 };
 
 const QUESTION: usize = 500;
+
+words! {
+    /// State of a session, as lists show it.
+    pub enum SessionState {
+        /// No query runs.
+        Idle = "idle",
+        /// A query runs.
+        Running = "running",
+        /// A query waits for a person, or is paused.
+        Waiting = "waiting",
+        /// A query has not ended and the session is not live here: it waits for a person, was cut
+        /// off, or runs in another process.
+        Suspended = "suspended",
+        /// The session rejects messages.
+        Closed = "closed",
+        /// The session was quarantined after failures.
+        Quarantined = "quarantined",
+    }
+}
 
 /// The state of a session.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]

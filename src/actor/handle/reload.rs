@@ -6,8 +6,11 @@ use std::{
     time::Duration,
 };
 
-use super::{handle::Oracle, profile::Profiles};
-use crate::model::record::{self, ControlFact};
+use super::Oracle;
+use crate::{
+    actor::profile::Profiles,
+    model::record::{self, ControlFact},
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -53,7 +56,7 @@ pub enum ReloadError {
     Broken,
 }
 
-pub(super) type Source = Arc<OnceLock<Arc<dyn Reload>>>;
+pub(in crate::actor) type Source = Arc<OnceLock<Arc<dyn Reload>>>;
 
 impl Oracle {
     /// Current profiles.
