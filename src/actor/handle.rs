@@ -16,6 +16,7 @@ mod session;
 mod stream;
 mod submit;
 mod tool_servers;
+mod verbs;
 mod watch;
 
 pub(super) use child::ChildSession;

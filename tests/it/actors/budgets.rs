@@ -310,10 +310,7 @@ async fn query_forced_by_cost_continues_under_a_raised_budget() {
     let first = ask(&session, with_cost(10_000)).await;
     assert_eq!(first.outcome.reason(), Some("cost"));
     assert_eq!(first.usage.cost, NanoUsd(11_000));
-    session
-        .command(Command::Continue(with_cost(11_000).into()))
-        .await
-        .unwrap();
+    session.continue_query(with_cost(11_000)).await.unwrap();
     let mut finished = session.wait_for("query.finished").await.unwrap();
     finished = session
         .wait_for_after(finished.seq, "query.finished")
@@ -324,10 +321,7 @@ async fn query_forced_by_cost_continues_under_a_raised_budget() {
         "not raised beyond what is spent"
     );
     assert_eq!(script.requests().len(), 2);
-    session
-        .command(Command::Continue(with_cost(20_000).into()))
-        .await
-        .unwrap();
+    session.continue_query(with_cost(20_000)).await.unwrap();
     finished = session
         .wait_for_after(finished.seq, "query.finished")
         .await

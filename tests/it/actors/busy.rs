@@ -150,7 +150,7 @@ async fn finish_now_ends_with_the_partial_answer() {
             .wait_for_after(first.seq, "turn.started")
             .await
             .unwrap();
-        session.command(Command::FinishNow).await.unwrap();
+        session.finish_now().await.unwrap();
     };
     let (answer, ()) = tokio::join!(session.ask("where is the code of a?"), operator);
     let answer = answer.unwrap();

@@ -302,10 +302,10 @@ async fn child_that_answered_before_its_cancel_still_counts() {
         oracle.session("~p.1.1").unwrap(),
     );
     // A command activates the child, which then finishes its query.
-    child.command(Command::Resume).await.unwrap();
+    child.resume().await.unwrap();
     child.wait_for("query.finished").await.unwrap();
     assert_eq!(parent.view().await.unwrap().state, "ending");
-    parent.command(Command::Resume).await.unwrap();
+    parent.resume().await.unwrap();
     let finished = parent.wait_for("query.finished").await.unwrap();
     assert_eq!(finished.payload["outcome"], "cancelled");
     assert_eq!(usage(&finished), sum([cost(10, 1_000), cost(60, 6_000)]));

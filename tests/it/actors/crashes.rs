@@ -5,7 +5,7 @@ use std::sync::Arc;
 use oracle_agent::{
     actor::AskError,
     journal::Journal,
-    kernel::{Command, Refusal},
+    kernel::Refusal,
     llm::Scripted,
     model::{Limits, Submission},
     testkit::{
@@ -135,7 +135,7 @@ async fn commands_during_back_off_do_not_hide_a_crash() {
             biased;
             answer = &mut ask => break answer.unwrap(),
             // A command ends the back-off before the restart.
-            told = session.command(Command::Resume) => drop(told),
+            told = session.resume() => drop(told),
         }
     };
     assert_eq!(answer.outcome.reason(), Some("crash"));
@@ -218,8 +218,7 @@ async fn raised_turn_budget_reaches_the_supervisors_limit() {
         .await
         .unwrap();
     session.wait_for("tool.started").await.unwrap();
-    let three = Command::SetBudget(Limits::turns(3).into());
-    session.command(three).await.unwrap();
+    session.set_budget(Limits::turns(3)).await.unwrap();
     assert_eq!(end(&watch.answer().await.unwrap()), answered("Fine."));
 }
 
@@ -272,7 +271,7 @@ async fn quarantined_session_refuses_with_its_reason_until_released() {
     );
     assert_eq!(end(&other.ask("look").await.unwrap()), answered("Fine."));
 
-    session.command(Command::Release).await.unwrap();
+    session.release().await.unwrap();
     let finished = session.wait_for("query.finished").await.unwrap();
     assert_eq!(
         finished.payload["answer"], "Fine.",
@@ -324,10 +323,10 @@ async fn idempotency_key_is_known_after_a_crash_while_idle_and_a_release() {
     };
     let first = session.submit(submission()).await.unwrap();
     session.wait_for("query.finished").await.unwrap();
-    session.command(Command::Pause).await.unwrap_err();
+    session.pause().await.unwrap_err();
     session.wait_for("session.quarantined").await.unwrap();
     session.submit(submission()).await.unwrap_err();
-    session.command(Command::Release).await.unwrap();
+    session.release().await.unwrap();
     assert_eq!(session.submit(submission()).await.unwrap(), first);
     assert_eq!(counts(&session, ["query.accepted"]).await, [1]);
 }
@@ -358,7 +357,7 @@ async fn release_does_not_count_as_a_process_death() {
         Err(AskError::Refused(Refusal::Quarantined(_)))
     ) {}
     journal.set(Obstacle::None);
-    session.command(Command::Release).await.unwrap();
+    session.release().await.unwrap();
     session.wait_for("query.finished").await.unwrap();
     assert_eq!(counts(&session, ["supervisor.restarted"]).await, [0]);
 }
@@ -382,7 +381,7 @@ async fn release_recovers_an_unreadable_session_once_it_is_readable() {
     journal.set(Obstacle::None);
     let refused = session.submit(Submission::new("and?")).await.unwrap_err();
     assert!(unreadable(refused), "nobody has said that it is in order");
-    session.command(Command::Release).await.unwrap();
+    session.release().await.unwrap();
     let answer = session.ask("and now?").await.unwrap();
     assert_eq!(end(&answer), answered("Again."));
 }

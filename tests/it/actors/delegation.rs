@@ -168,7 +168,7 @@ async fn no_caller_begins_or_continues_the_session_of_a_sub_agent() {
         );
     };
     refused().await;
-    let paused = child.command(Command::Pause).await;
+    let paused = child.pause().await;
     assert!(
         matches!(paused, Err(AskError::Refused(Refusal::NothingRunning))),
         "{paused:?}"

@@ -2,7 +2,7 @@
 
 use oracle_agent::{
     actor::AskError,
-    kernel::{Command, Refusal},
+    kernel::Refusal,
     llm::Scripted,
     model::{
         By, ForkPoint, Import, ProfileName, QueryId, Seq, SessionKey, SessionName, Submission, Turn,
@@ -237,7 +237,7 @@ async fn refused_fork_leaves_nothing_behind() {
         assert!(matches!(reserved, Some(AskError::Reserved(_))));
     }
     assert!(journal.find(key("t")).await.unwrap().is_none());
-    session.command(Command::Close).await.unwrap();
+    session.close().await.unwrap();
     assert_eq!(
         fork("s", after(1), "t")
             .await

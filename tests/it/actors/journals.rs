@@ -5,7 +5,7 @@ use std::sync::Arc;
 use oracle_agent::{
     actor::{AskError, Recovery, SessionHandle},
     journal::{Memory, Only},
-    kernel::{Command, Refusal},
+    kernel::Refusal,
     llm::Scripted,
     model::{Seq, SessionKey, SessionName, Submission},
     testkit::{
@@ -238,7 +238,7 @@ async fn two_systems_over_one_journal_do_not_fight_for_a_session() {
         .unwrap();
     in_a.wait_for("turn.started").await.unwrap();
     // The second owner continues the query.
-    in_b.command(Command::Resume).await.unwrap();
+    in_b.resume().await.unwrap();
     let answer = watch.answer().await.unwrap();
     assert_eq!(
         end(&answer),

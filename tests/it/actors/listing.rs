@@ -12,12 +12,12 @@ use futures_util::future::BoxFuture;
 use oracle_agent::{
     actor::{Approval, AskError, Oracle, SessionFilter, SessionState},
     journal::{Error, Journal, Only, SessionStatus},
-    kernel::{Command, Refusal},
+    kernel::Refusal,
     llm::Scripted,
     model::{
         By, ForkPoint, Limits, ProfileName, QueryId, Record, Seq, SessionKey, SessionName,
         Submission, TenantId, Timestamp,
-        record::{ApprovalVerdict, Noted, SessionFact},
+        record::{Noted, SessionFact},
     },
     testkit::{
         InterceptedCall, InterceptedJournal, Obstacle, ObstructedJournal, Operation, SilentBackend,
@@ -72,7 +72,7 @@ async fn some_sessions() -> TestSystem {
     busy.submit(Submission::new("second")).await.unwrap();
     busy.wait_for("tool.started").await.unwrap();
     let closed = oracle.session("b").unwrap();
-    closed.command(Command::Close).await.unwrap();
+    closed.close().await.unwrap();
     oracle
 }
 
@@ -173,13 +173,7 @@ async fn waiting_calls_are_listed_from_every_session() {
     assert_eq!(waiting(&after, 9).await, there);
     assert_eq!(waiting(&after, 1).await, there[..1]);
     let session = after.session("a").unwrap();
-    let answer = Command::AnswerApproval {
-        call: there[0].call.id.clone(),
-        token: there[0].token.clone(),
-        verdict: ApprovalVerdict::Approved,
-        reason: None,
-    };
-    session.command(answer).await.unwrap();
+    session.approve(&there[0]).await.unwrap();
     session.wait_for("query.finished").await.unwrap();
     assert_eq!(waiting(&after, 9).await, there[1..]);
     after
@@ -216,7 +210,7 @@ async fn new_session_of_a_deleted_name_has_no_waiting_calls() {
     let known = oracle.journal().find(key("s")).await.unwrap().unwrap();
     let deleted = oracle.journal().delete(known.sid, Only::Always).await;
     assert_eq!(deleted.unwrap().len(), 1);
-    session.command(Command::Pause).await.unwrap();
+    session.pause().await.unwrap();
     assert_eq!(session.waiting_calls(), []);
 }
 
@@ -401,9 +395,7 @@ async fn drain_and_shutdown_record_their_author() {
     assert!(drains(refused.unwrap_err()));
     // A draining system neither continues a query that was forced to end nor forks a session.
     let goes_on = oracle.session("c").unwrap();
-    let goes_on = goes_on
-        .command(Command::Continue(Limits::default().into()))
-        .await;
+    let goes_on = goes_on.continue_query(Limits::default()).await;
     assert!(drains(goes_on.unwrap_err()));
     let point = ForkPoint {
         query: QueryId(1),
@@ -451,7 +443,7 @@ async fn only_its_own_request_opens_an_ephemeral_session() {
         let refused = [
             session.submit(Submission::new("why?")).await.err(),
             session.answer(Submission::new("why?")).await.err(),
-            session.command(Command::Pause).await.err(),
+            session.pause().await.err(),
             oracle
                 .create(key.clone(), profile.clone(), None)
                 .await

@@ -90,8 +90,7 @@ async fn query_waits_an_hour_for_a_grant_and_goes_on() {
         .await
         .unwrap();
     assert_eq!(list.grants[0].session, *session.key());
-    let tool = "deploy".to_owned();
-    session.command(Command::AttachTool { tool }).await.unwrap();
+    session.attach_tool("deploy").await.unwrap();
     let ended = session.wait_for("query.finished").await.unwrap();
     assert_eq!(ended.payload["answer"], "Live.");
     let list = system

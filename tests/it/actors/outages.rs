@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use oracle_agent::{
     actor::{Answer, AskError},
     journal::{Journal, Memory},
-    kernel::{Command, Refusal},
+    kernel::Refusal,
     llm::Scripted,
     model::{Outcome, Submission},
     testkit::{
@@ -194,7 +194,7 @@ async fn session_with_only_its_own_appends_refused_is_quarantined() {
     let answer = other.ask("what is long?").await.unwrap();
     assert_eq!(answer.outcome, Outcome::Answered);
     // Its query continues when the session is released.
-    session.command(Command::Release).await.unwrap();
+    session.release().await.unwrap();
     session.wait_for("query.finished").await.unwrap();
     assert_eq!(system.oracle().running(), 0);
 }

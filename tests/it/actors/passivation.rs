@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 use oracle_agent::{
     actor::{Filter, Notice, SessionHandle, Subscription},
     journal::{Journal, Snapshot},
-    kernel::Command,
     llm::Scripted,
     model::{
         Seq, Submission, Timestamp,
@@ -136,7 +135,7 @@ async fn pause_survives_passivation() {
     let script = Scripted::new().reply(done("Yes."));
     let oracle = forgetful(&script).start().await.unwrap();
     let session = oracle.session("s").unwrap();
-    session.command(Command::Pause).await.unwrap();
+    session.pause().await.unwrap();
     session.wait_for("session.passivated").await.unwrap();
     let handle: &SessionHandle = &session;
     let watch = handle.ask(Submission::new("are you there?")).await.unwrap();
@@ -145,7 +144,7 @@ async fn pause_survives_passivation() {
     advance_time(MINUTE * 5).await;
     let kinds = ["turn.started", "session.revived"];
     assert_eq!(counts(&session, kinds).await, [0, 1]);
-    session.command(Command::Resume).await.unwrap();
+    session.resume().await.unwrap();
     let answer = follows.join_next().await.unwrap().unwrap();
     assert_eq!(end(&answer.unwrap()), answered("Yes."));
 }

@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    kernel::Command,
     llm::Scripted,
     model::{QueryId, Seq, Submission},
     testkit::{TestOracle, TestSystem, TestTool, advance_time},
@@ -157,20 +156,20 @@ async fn children_pause_and_resume_with_their_parent() {
     parent.submit(Submission::new(QUESTION)).await.unwrap();
     second.wait_for("turn.started").await.unwrap();
     // An operator pauses one of them, which stays paused when the parent resumes.
-    second.command(Command::Pause).await.unwrap();
-    parent.command(Command::Pause).await.unwrap();
+    second.pause().await.unwrap();
+    parent.pause().await.unwrap();
     first.wait_for("control.paused").await.unwrap();
     advance_time(60 * SECOND).await;
     let asked = PARTS.map(|part| family.of(part).opened());
     assert_eq!(asked, [1, 1, 0], "no further call");
-    parent.command(Command::Resume).await.unwrap();
+    parent.resume().await.unwrap();
     first.wait_for("query.finished").await.unwrap();
     advance_time(60 * SECOND).await;
     assert_eq!(
         counts(&second, ["query.finished", "control.paused"]).await,
         [0, 1]
     );
-    second.command(Command::Resume).await.unwrap();
+    second.resume().await.unwrap();
     let finished = parent.wait_for("query.finished").await.unwrap();
     assert_eq!(finished.payload["answer"], "All of it.");
 }
@@ -188,7 +187,7 @@ async fn pause_and_resume_reach_the_children_across_restarts() {
     let child = oracle.session("~p.1.1").unwrap();
     child.wait_for("turn.started").await.unwrap();
     // The process dies before the child hears of it.
-    parent.command(Command::Pause).await.unwrap();
+    parent.pause().await.unwrap();
     oracle.die().await;
     let oracle = build().await.unwrap();
     let (parent, child) = (
@@ -196,7 +195,7 @@ async fn pause_and_resume_reach_the_children_across_restarts() {
         oracle.session("~p.1.1").unwrap(),
     );
     child.wait_for("control.paused").await.unwrap();
-    parent.command(Command::Resume).await.unwrap();
+    parent.resume().await.unwrap();
     oracle.die().await;
     let oracle = build().await.unwrap();
     let parent = oracle.session("p").unwrap();

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use oracle_agent::{
-    kernel::Command,
     llm::{Scripted, scripted::ScriptedReply},
-    model::{Fault, FaultClass, Seq, Submission, command::Author, record::ApprovalVerdict},
+    model::{
+        Fault, FaultClass, QueryId, Seq, Submission, command::Author, record::ApprovalVerdict,
+    },
     testkit::{SilentBackend, TestOracle, TestSession, TestTool, advance_time},
 };
 use serde_json::json;
@@ -65,11 +66,8 @@ async fn a_client_that_repeats_itself_does_not_hide_a_stall() {
     for _ in 0..14 {
         advance_time(minute).await;
         session.submit(question.clone()).await.unwrap();
-        let steer = Command::Steer {
-            text: "are you there?".into(),
-            author: Author::User,
-        };
-        session.command(steer).await.unwrap();
+        let steered = session.steer("are you there?", Author::User).await;
+        assert_eq!(steered.unwrap(), QueryId(1));
     }
     advance_time(2 * minute).await;
     assert_eq!(counts(&session, ["supervisor.restarted"]).await, [1]);
@@ -127,7 +125,7 @@ async fn a_pause_is_no_stall() {
     let session = oracle.session("s").unwrap();
     let person = async {
         session.wait_for("tool.started").await.unwrap();
-        session.command(Command::Pause).await.unwrap();
+        session.pause().await.unwrap();
         hours_pass(&session, "pause").await;
         let kinds = ["tool.finished", "turn.started"];
         assert_eq!(
@@ -135,7 +133,7 @@ async fn a_pause_is_no_stall() {
             [1, 1],
             "what ran ended; nothing new began"
         );
-        session.command(Command::Resume).await.unwrap();
+        session.resume().await.unwrap();
     };
     let (answer, ()) = tokio::join!(session.ask("look"), person);
     assert_eq!(end(&answer.unwrap()), answered("Fine."));
@@ -183,11 +181,7 @@ async fn waiting_in_a_queue_is_no_stall() {
     first.wait_for("turn.started").await.unwrap();
     second.submit(Submission::new("how?")).await.unwrap();
     second.wait_for("turn.started").await.unwrap();
-    let steer = Command::Steer {
-        text: "and be quick".into(),
-        author: Author::User,
-    };
-    second.command(steer).await.unwrap();
+    second.steer("and be quick", Author::User).await.unwrap();
     hours_pass(&second, "queue").await;
     hours_pass(&first, "slow but alive").await;
 }

@@ -60,7 +60,7 @@ async fn closed_session_refuses_messages_but_stays_readable() {
         .wait_for_after(Seq(8), "turn.started")
         .await
         .unwrap();
-    session.command(Command::Close).await.unwrap();
+    session.close().await.unwrap();
     assert_eq!(watch.answer().await.unwrap().outcome.name(), "cancelled");
     let refused = session.submit(Submission::new("third")).await;
     assert!(matches!(refused, Err(AskError::Refused(Refusal::Closed))));
@@ -85,8 +85,7 @@ async fn attached_tool_can_be_called() {
     let oracle = with_attachable_tool(&script).await;
     let session = oracle.session("s").unwrap();
     session.ask("first").await.unwrap();
-    let tool = "extra".to_owned();
-    session.command(Command::AttachTool { tool }).await.unwrap();
+    session.attach_tool("extra").await.unwrap();
     assert_eq!(end(&session.ask("second").await.unwrap()), answered("Two."));
     assert_eq!(last(&session, "tool.finished").await["status"], "ok");
     let offered: Vec<usize> = script
@@ -117,8 +116,7 @@ async fn tool_attached_in_a_query_with_options_is_offered_from_the_next_turn_on(
     session.submit(submission).await.unwrap();
     let handed = session.wait_for("tool.handed_over").await.unwrap();
     let call = serde_json::from_value(handed.payload["calls"][0]["id"].clone()).unwrap();
-    let tool = "extra".to_owned();
-    session.command(Command::AttachTool { tool }).await.unwrap();
+    session.attach_tool("extra").await.unwrap();
     let content = "found".to_owned();
     let results = vec![ReturnedResult { call, content }];
     let watch = session.return_results(results, None, None).await.unwrap();

@@ -352,7 +352,7 @@ async fn process_owns_a_session_until_it_closes() {
         matches!(refused, AskError::Refused(Refusal::Owned { .. })),
         "{refused}"
     );
-    begins.command(Command::Close).await.unwrap();
+    begins.close().await.unwrap();
     let deleted = async {
         let delete = || second.oracle().delete(late.key(), Only::WhenIdle);
         while delete().await.is_err() {
