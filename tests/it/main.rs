@@ -19,6 +19,7 @@ mod http;
 mod mcp;
 mod mcp_server;
 mod models;
+mod paths;
 mod prompts;
 mod signals;
 mod tidy;
