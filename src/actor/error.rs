@@ -8,7 +8,7 @@ use crate::{
     kernel::Refusal,
     model::{
         IdError, SessionName,
-        command::{MAX_KEY, MAX_QUESTION},
+        command::{MAX_KEY, MAX_QUESTION, MAX_REASON},
     },
 };
 
@@ -28,6 +28,9 @@ pub enum AskError {
          of the project and ask about the file"
     )]
     QuestionTooLong(usize),
+    /// The reason of a denial is longer than [`MAX_REASON`].
+    #[error("`reason` has {0} characters: use at most {MAX_REASON}")]
+    ReasonTooLong(usize),
     /// The idempotency key is empty, or longer than [`MAX_KEY`].
     #[error("the idempotency key has {0} bytes: use 1 to {MAX_KEY}")]
     Key(usize),
@@ -108,6 +111,15 @@ impl AskError {
             return Err(Self::QuestionTooLong(text.len()));
         }
         Ok(())
+    }
+
+    /// Refuses reasons of a denial that are too long. A blank reason is none.
+    pub(crate) fn check_reason(reason: Option<String>) -> Result<Option<String>, Self> {
+        let length = reason.as_ref().map_or(0, |reason| reason.chars().count());
+        if length > MAX_REASON {
+            return Err(Self::ReasonTooLong(length));
+        }
+        Ok(reason.filter(|reason| !reason.trim().is_empty()))
     }
 
     /// Whether the request may have been recorded, or may yet be, despite the error.

@@ -163,7 +163,9 @@ fn revoke(key: &str, file: &KeyFile, now: Timestamp, terminal: &mut Terminal) ->
         None => return Err(CliError::failed(KeySetError::Unknown(key.to_owned()))),
     };
     let StoredKey { id, name, .. } = &entry;
-    let text = format!("revoked key `{name}` ({id}); servers reject it within seconds");
+    let text = format!(
+        "revoked key `{name}` ({id}); servers reject it and cancel its queries within seconds"
+    );
     terminal.result(&public_properties(&entry, now), &text)
 }
 

@@ -7,7 +7,7 @@ use crate::{
     kernel::{Command, CommandReply},
     model::{
         ApprovalToken, By, CallId, ForkPoint, LimitsRequest, Principal, ProfileName, Seq, TenantId,
-        access::Role, command::MAX_REASON, record::ApprovalVerdict,
+        access::Role, record::ApprovalVerdict,
     },
 };
 
@@ -92,16 +92,11 @@ fn answer(
     verdict: ApprovalVerdict,
     reason: Option<String>,
 ) -> Result<(Subject, Command), Refused> {
-    let length = reason.as_ref().map_or(0, |reason| reason.chars().count());
-    if length > MAX_REASON {
-        let what = format!("`reason` has {length} characters: use at most {MAX_REASON}");
-        return Err(Refused::new(Code::ReasonTooLong, what));
-    }
     let command = Command::AnswerApproval {
         call,
         token,
         verdict,
-        reason: reason.filter(|reason| !reason.trim().is_empty()),
+        reason: AskError::check_reason(reason)?,
     };
     Ok((session, command))
 }

@@ -158,6 +158,7 @@ impl From<AskError> for Refused {
             }
             AskError::EmptyQuestion => Self::new(Code::EmptyQuestion, text),
             AskError::QuestionTooLong(_) => Self::new(Code::QuestionTooLong, text),
+            AskError::ReasonTooLong(_) => Self::new(Code::ReasonTooLong, text),
             AskError::Key(_) => Self::new(Code::InvalidValue, text),
             AskError::Name(_) => Self::new(Code::InvalidName, text),
             AskError::Reserved(_) => Self::new(Code::Reserved, text),

@@ -1,5 +1,5 @@
-//! Every public path of the library: one that is gone here is gone for all programs that use it, and
-//! CHANGELOG.md has to say what it is called now.
+//! Every public path of the library, without `cli` and `testkit`: one that is gone here is gone for
+//! all programs that use it, and CHANGELOG.md has to say what it is called now.
 #![expect(unused_imports, reason = "each path only has to exist")]
 
 mod root {

@@ -71,9 +71,9 @@ impl Oracle {
                     tracing::info!(session = %session.key(), %query, "query cancelled: its key is no longer valid");
                 }
                 Err(AskError::Refused(Refusal::NothingRunning)) => {}
-                Err(error) => {
-                    tracing::warn!(session = %session.key(), %query, %error, "query without a valid key could not be cancelled");
-                }
+                Err(error) => self.router().ledger.warn(|more| {
+                    tracing::warn!(session = %session.key(), %query, %error, more, "query without a valid key could not be cancelled");
+                }),
             }
         };
         let running = stream::iter(running);

@@ -1,7 +1,7 @@
 //! What an operator does to a session, under the names of the control channel (docs/control.md).
 //!
-//! Each verb returns once it is durable, or with the reason why the session refuses it. A verb for a
-//! session that does not exist opens it.
+//! Each verb returns once it is durable, or with the reason why the session refuses it. A verb that a
+//! new session takes opens it, as a message does.
 
 use super::{AskError, SessionHandle};
 use crate::{
@@ -76,10 +76,11 @@ impl SessionHandle {
         self.decide(approval, ApprovalVerdict::Approved, None).await
     }
 
-    /// Refuses a tool call that waits for approval; the model reads the reason.
+    /// Refuses a tool call that waits for approval; the model reads the reason, of at most 500
+    /// characters ([`MAX_REASON`](crate::model::command::MAX_REASON)).
     ///
     /// # Errors
-    /// See [`AskError`]; refused when the call does not wait any more.
+    /// See [`AskError`]; refused when the call does not wait any more, or the reason is too long.
     pub async fn deny(&self, approval: &Approval, reason: Option<String>) -> Result<(), AskError> {
         self.decide(approval, ApprovalVerdict::Denied, reason).await
     }
@@ -127,7 +128,7 @@ impl SessionHandle {
             call,
             token,
             verdict,
-            reason,
+            reason: AskError::check_reason(reason)?,
         };
         self.command(command).await.map(drop)
     }

@@ -17,6 +17,7 @@ use oracle_agent::{
     model::{
         By, ForkPoint, Limits, ProfileName, QueryId, Record, Seq, SessionKey, SessionName,
         Submission, TenantId, Timestamp,
+        command::MAX_REASON,
         record::{Noted, SessionFact},
     },
     testkit::{
@@ -182,6 +183,29 @@ async fn waiting_calls_are_listed_from_every_session() {
         .await
         .unwrap();
     assert_eq!(waiting(&after, 9).await, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn denied_call_is_recorded_with_its_reason() {
+    let longest = "я".repeat(MAX_REASON);
+    for (reason, recorded) in [
+        (None, None),
+        (Some(" \n"), None),
+        (Some("not on a Friday"), Some("not on a Friday")),
+        (Some(longest.as_str()), Some(longest.as_str())),
+    ] {
+        let oracle = approving().start().await.unwrap();
+        let session = oracle.session("s").unwrap();
+        session.submit(Submission::new("deploy it")).await.unwrap();
+        session.wait_for("approval.requested").await.unwrap();
+        let call = &session.waiting_calls()[0];
+        let refused = session.deny(call, Some(format!("{longest}."))).await;
+        assert_eq!(refused, Err(AskError::ReasonTooLong(MAX_REASON + 1)));
+        session.deny(call, reason.map(str::to_owned)).await.unwrap();
+        let answered = session.wait_for("approval.answered").await.unwrap();
+        assert_eq!(answered.payload["verdict"], "denied");
+        assert_eq!(answered.payload["reason"].as_str(), recorded);
+    }
 }
 
 #[tokio::test(start_paused = true)]

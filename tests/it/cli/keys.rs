@@ -82,7 +82,7 @@ fn key_is_revoked_by_name_or_id_and_frees_its_name() {
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(
             text.starts_with("revoked key `")
-                && text.ends_with("; servers reject it within seconds\n"),
+                && text.ends_with("; servers reject it and cancel its queries within seconds\n"),
             "{text}"
         );
     }

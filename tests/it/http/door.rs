@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Raw, client, greeter, problem, with};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 #[derive(Debug, thiserror::Error)]
 #[error("refused: {0}")]
