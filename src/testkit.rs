@@ -35,6 +35,7 @@ mod panics;
 mod point;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod require;
 mod server;
 mod session;
 mod tool;
@@ -49,6 +50,7 @@ pub use journal::{Obstacle, ObstructedJournal};
 pub use oracle::{TestError, TestOracle, TestSystem, advance_time};
 pub use panics::{PanickingPolicy, Panics};
 pub use point::{Countdown, CrashPoint, CrashPointError};
+pub use require::require;
 pub use server::TestServer;
 pub use session::TestSession;
 pub use tool::TestTool;

@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    io::{self, BufRead as _, BufReader, Write as _},
+    io::{self, BufRead as _, BufReader},
     os::unix::fs::chown,
     path::Path,
     process::{Child, Command, Stdio},
@@ -15,6 +15,7 @@ use std::{
 
 use tempfile::TempDir;
 
+use super::require;
 use crate::journal::postgres::{OpenError, Postgres, Settings};
 
 /// The script that runs a cluster in directory `$1`, with options `$2`, until its input closes. A new
@@ -56,12 +57,14 @@ pub struct Cluster {
 impl Cluster {
     /// The cluster that all tests of the process share. `None` where PostgreSQL is not installed,
     /// which is printed.
+    ///
+    /// # Panics
+    /// If `ORACLE_REQUIRE` names `postgres` and it does not start.
     pub fn shared() -> Option<&'static Self> {
-        static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
+        static SHARED: OnceLock<io::Result<Cluster>> = OnceLock::new();
         // Nothing here outlives a crash of the machine.
         let start = || Self::start("-c fsync=off -c shared_buffers=64MB");
-        let started = SHARED.get_or_init(|| start().inspect_err(skipped).ok());
-        started.as_ref()
+        require("postgres", SHARED.get_or_init(start).as_ref())
     }
 
     /// Starts a cluster with further options for the server, such as `-c NAME=VALUE`.
@@ -169,14 +172,6 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         let _ = self.stop();
     }
-}
-
-fn skipped(error: &io::Error) {
-    // The test harness shows what a passing test prints only if it is written like this.
-    let _ = writeln!(
-        io::stderr(),
-        "SKIPPED, because there is no PostgreSQL: {error}"
-    );
 }
 
 /// The user `postgres` if this one is root, or else `nobody`.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Tests the page of `oracle serve` in Chromium, with a mock model behind the server. With `smoke`, runs only a short
-# check, and skips it without a browser. ORACLE names a prebuilt binary with the feature `full`; otherwise one is built.
+# check, and skips it without a browser, unless ORACLE_REQUIRE names `chromium`. ORACLE names a prebuilt binary with the
+# feature `full`; otherwise one is built.
 #
 # Needs Chromium or Chrome (Debian: apt install chromium; CHROMIUM names one elsewhere), Node.js 20 or newer with npm,
 # and, the first time, the npm registry. What is installed stays in the target directory; a changed lock file
@@ -10,8 +11,8 @@ shopt -s inherit_errexit # Also fail when a command substitution fails.
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 missing() {
-    if [[ ${1:-} == smoke ]]; then
-        echo "skipped, the page is not tested in a browser: $2 is missing: $3" >&2
+    if [[ ${1:-} == smoke && ,${ORACLE_REQUIRE:-}, != *,chromium,* ]]; then
+        echo "SKIPPED, the page is not tested in a browser: $2 is missing: $3" >&2
         exit
     fi
     echo "$2 is missing: $3" >&2

@@ -7,12 +7,13 @@
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fs, io,
+    fs,
     os::unix::fs::{DirEntryExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     process::Command,
 };
 
+use oracle_agent::testkit::require;
 use tempfile::TempDir;
 
 use crate::actors::simulation::Dice;
@@ -52,6 +53,7 @@ impl Disk {
     /// Returns `None` where no C compiler is installed, and on systems without glibc.
     pub(super) fn of(data: &Path) -> Option<Self> {
         if !cfg!(all(target_os = "linux", target_env = "gnu")) {
+            eprintln!("SKIPPED, it needs Linux with glibc");
             return None;
         }
         let durable = tempfile::tempdir().unwrap();
@@ -60,14 +62,9 @@ impl Disk {
         let mut compiler = Command::new("cc");
         compiler.args(["-shared", "-fPIC", "-O1", "-o"]);
         let compiled = compiler.args([&library, &source]).arg("-ldl").output();
-        match compiled {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            compiled => {
-                let compiled = compiled.unwrap();
-                let told = String::from_utf8_lossy(&compiled.stderr);
-                assert!(compiled.status.success(), "{told}");
-            }
-        }
+        let compiled = require("cc", compiled)?;
+        let told = String::from_utf8_lossy(&compiled.stderr);
+        assert!(compiled.status.success(), "{told}");
         let data = data.to_owned();
         Some(Self {
             data,

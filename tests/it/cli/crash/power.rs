@@ -13,11 +13,8 @@ const EARLY: u64 = 12;
 
 fn with_disk() -> Option<Trial> {
     let mut trial = Trial::new();
-    trial.disk = Disk::of(trial.place.data.path());
-    if trial.disk.is_none() {
-        eprintln!("skipped: it needs a C compiler, `cc`, and Linux with glibc");
-    }
-    trial.disk.is_some().then_some(trial)
+    trial.disk = Some(Disk::of(trial.place.data.path())?);
+    Some(trial)
 }
 
 /// Checks how a fault of its disk ended a process.
