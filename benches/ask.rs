@@ -9,6 +9,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::TryStreamExt as _;
 use oracle_agent::{
     actor::{Oracle, Progress, SessionHandle},
     model::{SessionName, Submission},
@@ -67,7 +68,7 @@ async fn once(session: &SessionHandle) -> (Duration, Duration) {
     let asked = Submission::new(tree::QUESTION);
     let mut watch = session.ask(asked).await.unwrap();
     // The first progress that a user sees is that a tool runs.
-    while let Some(seen) = watch.next().await.unwrap() {
+    while let Some(seen) = watch.try_next().await.unwrap() {
         if matches!(&seen, Progress::Record(record) if record.kind() == "tool.started") {
             break;
         }

@@ -16,13 +16,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use oracle_agent::model::{CallId, QueryId, SessionKey, SessionName};
-use oracle_agent::tool::{
-    CodeSearchSettings, FnTool, ProjectRoot, Tool as _, ToolContext, code_search,
-};
+use oracle_agent::testkit::tool_context;
+use oracle_agent::tool::{CodeSearchSettings, FnTool, ProjectRoot, Tool as _, code_search};
 use serde_json::json;
 use tokio::runtime::Runtime;
-use tokio_util::sync::CancellationToken;
 
 #[path = "common/tree.rs"]
 mod tree;
@@ -144,15 +141,8 @@ fn search_in(folder: &Path) -> FnTool {
 }
 
 fn call(runtime: &Runtime, tool: &FnTool, query: &str, mode: &str) -> String {
-    let context = ToolContext {
-        call: CallId::new("call"),
-        session: SessionKey::local(SessionName::new("bench").unwrap()),
-        query: QueryId(1),
-        cancelled: CancellationToken::new(),
-        progress: oracle_agent::tool::CallProgress::default(),
-    };
     runtime
-        .block_on(tool.call(json!({"query": query, "mode": mode}), context))
+        .block_on(tool.call(json!({"query": query, "mode": mode}), tool_context()))
         .unwrap()
         .text
 }

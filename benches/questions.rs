@@ -21,14 +21,12 @@ use std::{
 
 use oracle_agent::{
     llm::offline::SURE,
-    model::{CallId, QueryId, SessionKey, SessionName, tool::SearchData},
-    tool::{
-        CodeSearchSettings, FnTool, ProjectRoot, Tool as _, ToolContext, ToolOutput, code_search,
-    },
+    model::tool::SearchData,
+    testkit::tool_context,
+    tool::{CodeSearchSettings, FnTool, ProjectRoot, Tool as _, ToolOutput, code_search},
 };
 use serde::Deserialize as _;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 const QUESTIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/questions");
 /// Projects whose questions were written together; each group has its own bars.
@@ -166,15 +164,8 @@ async fn ask(root: PathBuf, rows: Vec<Row>, show: bool) -> Vec<Score> {
 }
 
 async fn search(tool: &FnTool, question: &str) -> ToolOutput {
-    let context = ToolContext {
-        call: CallId::new("call"),
-        session: SessionKey::local(SessionName::new("bench").unwrap()),
-        query: QueryId(1),
-        cancelled: CancellationToken::new(),
-        progress: oracle_agent::tool::CallProgress::default(),
-    };
     let arguments = json!({"query": question, "mode": "words"});
-    tool.call(arguments, context).await.unwrap()
+    tool.call(arguments, tool_context()).await.unwrap()
 }
 
 fn score(root: &Path, row: Row, output: &ToolOutput, took: Duration) -> Score {

@@ -50,18 +50,17 @@ impl Actor for Desk {
         let Progress::Record(record) = progress else {
             return Ok(());
         };
-        match &record.fact {
-            Fact::Tool(ToolFact::Requested(tool)) => println!("{session}: {}", tool.call.name),
-            Fact::Query(QueryFact::Finished(end)) => {
-                // The other lines quote sources.
-                let answer = end.answer.lines().next().unwrap_or_default();
-                println!("{session}: {answer}");
-                *open -= 1;
-                if *open == 0 {
-                    me.stop(None);
-                }
+        if let Some(tool) = record.tool_requested() {
+            println!("{session}: {}", tool.call.name);
+        }
+        if let Some(end) = record.finished() {
+            // The other lines quote sources.
+            let answer = end.answer.lines().next().unwrap_or_default();
+            println!("{session}: {answer}");
+            *open -= 1;
+            if *open == 0 {
+                me.stop(None);
             }
-            _ => {}
         }
         Ok(())
     }

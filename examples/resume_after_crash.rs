@@ -38,18 +38,15 @@ async fn run(folder: &Path, is_first: bool) -> Result<(), Box<dyn Error>> {
         session.submit("Please post the letter").await?;
     }
     let mut events = session.follow(Seq(0), Frames::No).await?;
-    while let Progress::Record(record) = events.next().await? {
+    while let Some(Progress::Record(record)) = events.try_next().await? {
         println!("{:>4} {}", record.seq, record.kind());
-        match &record.fact {
-            // The tool's result is durable.
-            Fact::Turn(TurnFact::Started(_)) if is_first && record.turn > Some(Turn(0)) => {
-                process::abort();
-            }
-            Fact::Query(QueryFact::Finished(finished)) => {
-                println!("\n{}", finished.answer);
-                break;
-            }
-            _ => {}
+        // The second turn begins when the tool's result is durable.
+        if is_first && record.turn > Some(Turn(0)) {
+            process::abort();
+        }
+        if let Some(finished) = record.finished() {
+            println!("\n{}", finished.answer);
+            break;
         }
     }
     system.shut_down(Duration::from_secs(1)).await;

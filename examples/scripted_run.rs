@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let session = system.oracle().session("script")?;
 
     let mut watch = session.ask("Where is the box of letters?").await?;
-    while let Some(progress) = watch.next().await? {
+    while let Some(progress) = watch.try_next().await? {
         if let Progress::Record(record) = progress {
             println!("{:>2} {}", record.seq, record.kind());
         }

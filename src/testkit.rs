@@ -53,6 +53,6 @@ pub use point::{Countdown, CrashPoint, CrashPointError};
 pub use require::require;
 pub use server::TestServer;
 pub use session::TestSession;
-pub use tool::TestTool;
 #[cfg(feature = "web")]
 pub use tool::local_web_fetch;
+pub use tool::{TestTool, tool_context};

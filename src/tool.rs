@@ -106,6 +106,19 @@ pub struct ToolContext {
     pub progress: CallProgress,
 }
 
+impl ToolContext {
+    /// The context of a call that nothing cancels and whose progress nobody follows.
+    pub fn for_call(call: CallId, session: SessionKey, query: QueryId) -> Self {
+        Self {
+            call,
+            session,
+            query,
+            cancelled: CancellationToken::new(),
+            progress: CallProgress::default(),
+        }
+    }
+}
+
 /// The result of a call: text for the model, and the same as structured data for programs (MCP's
 /// `structuredContent`), so that the text is never parsed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{Stream, StreamExt};
+use futures_util::Stream;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc;
 
@@ -448,16 +448,14 @@ impl Subscriber {
     }
 }
 
-/// The receiving end of a subscription, which is also a stream. Dropping it ends the subscription.
+/// The receiving end of a subscription: a [`Stream`] that ends when a bus failed or dropped the
+/// subscription. Subscribe again then, and catch up from the journal. Dropping it ends it.
 ///
 /// Its queue is bounded: a [`Notice::Gap`] replaces records that did not fit. A subscription that
 /// lags on more than 1,024 sessions ends.
 ///
 /// ```
-/// use oracle_agent::{
-///     actor::{Filter, Notice, Oracle},
-///     model::record::{Fact, QueryFact},
-/// };
+/// use oracle_agent::prelude::*;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -469,7 +467,7 @@ impl Subscriber {
 /// oracle.session("s")?.submit("hello").await?;
 /// match ends.next().await {
 ///     Some(Notice::Record(record)) => {
-///         assert!(matches!(record.fact, Fact::Query(QueryFact::Finished(_))));
+///         assert!(record.finished().is_some());
 ///     }
 ///     Some(Notice::Gap { session, from }) => panic!("read on from {from} in {session}"),
 ///     _ => panic!("no text was asked for, and the system runs"),
@@ -481,14 +479,6 @@ impl Subscriber {
 pub struct Subscription {
     receivers: Vec<(mpsc::Receiver<Notice>, Option<Arc<()>>)>,
     turn: usize,
-}
-
-impl Subscription {
-    /// Returns the next notice, or `None` when a bus failed or dropped the subscription: subscribe
-    /// again, and catch up from the journal.
-    pub async fn next(&mut self) -> Option<Notice> {
-        StreamExt::next(self).await
-    }
 }
 
 impl Stream for Subscription {

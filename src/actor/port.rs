@@ -11,10 +11,7 @@
 //! ```
 //! use oracle_agent::{
 //!     actor::{Frames, Oracle, Progress, port::{PortEvent, PortMsg}},
-//!     model::{
-//!         Seq, SessionName, Submission,
-//!         record::{Fact, QueryFact},
-//!     },
+//!     model::{Seq, SessionName, Submission},
 //! };
 //! use ractor::{Actor, ActorProcessingErr, ActorRef, cast};
 //!
@@ -44,7 +41,7 @@
 //!         (): &mut (),
 //!     ) -> Result<(), ActorProcessingErr> {
 //!         if let Progress::Record(record) = &event.progress
-//!             && let Fact::Query(QueryFact::Finished(_)) = record.fact
+//!             && record.finished().is_some()
 //!         {
 //!             me.stop(None);
 //!         }
@@ -63,6 +60,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::StreamExt as _;
 use ractor::{Actor, ActorProcessingErr, ActorRef, Message, RpcReplyPort, SpawnErr};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
@@ -229,7 +227,7 @@ impl EventForwarder {
         };
         loop {
             let room = Arc::clone(&room).acquire_owned().await.ok()?;
-            let progress = match follow.next().await {
+            let progress = match follow.next().await? {
                 Ok(progress) => progress,
                 Err(AskError::Journal(_)) => {
                     tokio::time::sleep(RETRY_INTERVAL).await;

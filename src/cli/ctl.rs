@@ -4,6 +4,8 @@
 
 use std::path::PathBuf;
 
+use futures_util::TryStreamExt as _;
+
 use super::{CliError, CliResult, interrupts::Interrupts, terminal::Terminal};
 use crate::control::{Client, ClientError, Subject, Watching, WireUpdate};
 
@@ -61,7 +63,7 @@ async fn watch(client: &Client, wanted: &Watching, terminal: &mut Terminal) -> C
     let mut events = client.watch(wanted).await?;
     loop {
         let seen = tokio::select! {
-            seen = events.next() => seen?,
+            seen = events.try_next() => seen?,
             () = interrupts.pressed() => return Ok(()),
         };
         let Some(seen) = seen else {

@@ -23,7 +23,7 @@ use crate::{
     llm::{OFFLINE, scripted::Scripts},
     model::{
         Outcome, SignalFields, Submission, Usage,
-        record::{AgentFact, Fact, LlmFact, QueryFact, SignalFact, ToolFact, TurnFact},
+        record::{AgentFact, Fact, LlmFact, SignalFact, ToolFact, TurnFact},
         time::Span,
     },
     tool::ProjectRoot,
@@ -202,10 +202,10 @@ impl<'a, 'b> Follower<'a, 'b> {
             return Ok(self.terminal.line(&event)?);
         }
         self.used += record.usage();
-        if let Fact::Query(QueryFact::Accepted(accepted)) = &record.fact {
+        if let Some(accepted) = record.accepted() {
             self.most_turns = Some(accepted.limits.max_turns);
         }
-        if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact {
+        if let Some(replied) = record.replied() {
             self.replied = Some((replied.model.clone(), replied.usage));
         }
         if self.streams() {

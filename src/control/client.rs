@@ -1,6 +1,7 @@
 //! Client of a running server, over the Unix socket of its data directory or TCP.
 //!
 //! ```no_run
+//! use futures_util::TryStreamExt as _;
 //! use oracle_agent::{
 //!     control::{Client, SessionUpdate, socket},
 //!     model::{Seq, SessionName, Submission},
@@ -11,7 +12,7 @@
 //! let session = SessionName::new("review")?;
 //! let accepted = client.submit(&session, &Submission::new("What is new?")).await?;
 //! let mut events = client.follow(&session, accepted.seq.unwrap_or(Seq(0))).await?;
-//! while let Some(told) = events.next().await? {
+//! while let Some(told) = events.try_next().await? {
 //!     match told {
 //!         SessionUpdate::Frame(frame) => print!("{}", frame.text),
 //!         SessionUpdate::Event(event) if event.kind == "query.finished" => break,
@@ -22,10 +23,16 @@
 //! # }
 //! ```
 
-use std::{fmt, io, path::Path, time::Duration};
+use std::{
+    fmt, io,
+    path::Path,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _, stream::BoxStream};
+use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
 use reqwest::{RequestBuilder, Response, Url, header};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -308,7 +315,7 @@ impl Client {
         read(&answer.map_err(|_| silent(url.as_str(), patience))??)
     }
 
-    async fn stream<T>(
+    async fn stream<T: Send + 'static>(
         &self,
         path: &[&str],
         query: &str,
@@ -363,8 +370,38 @@ impl Client {
     }
 }
 
-/// A stream of server-sent events.
-pub struct Events<T> {
+/// A [`Stream`] of server-sent events. It ends with the connection, or after an error.
+pub struct Events<T>(BoxStream<'static, Result<T, ClientError>>);
+
+impl<T: Send + 'static> Events<T> {
+    pub(crate) fn of(
+        place: String,
+        pieces: impl Stream<Item = Result<Bytes, ClientError>> + Send + 'static,
+        read: fn(&sse::Event) -> Result<Option<T>, ClientError>,
+    ) -> Self {
+        let reader = EventReader {
+            place,
+            pieces: pieces.boxed(),
+            piece: Bytes::new(),
+            parser: Box::new(sse::Parser::new(MOST)),
+            read,
+        };
+        let events = stream::try_unfold(reader, |mut reader| async {
+            Ok(reader.next().await?.map(|item| (item, reader)))
+        });
+        Self(events.boxed())
+    }
+}
+
+impl<T> Stream for Events<T> {
+    type Item = Result<T, ClientError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_next_unpin(context)
+    }
+}
+
+struct EventReader<T> {
     place: String,
     pieces: BoxStream<'static, Result<Bytes, ClientError>>,
     /// The rest of the last piece.
@@ -374,26 +411,8 @@ pub struct Events<T> {
     read: fn(&sse::Event) -> Result<Option<T>, ClientError>,
 }
 
-impl<T> Events<T> {
-    pub(crate) fn of(
-        place: String,
-        pieces: impl Stream<Item = Result<Bytes, ClientError>> + Send + 'static,
-        read: fn(&sse::Event) -> Result<Option<T>, ClientError>,
-    ) -> Self {
-        Self {
-            place,
-            pieces: pieces.boxed(),
-            piece: Bytes::new(),
-            parser: Box::new(sse::Parser::new(MOST)),
-            read,
-        }
-    }
-
-    /// Returns the next item, or `None` if the connection has ended.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
-    pub async fn next(&mut self) -> Result<Option<T>, ClientError> {
+impl<T> EventReader<T> {
+    async fn next(&mut self) -> Result<Option<T>, ClientError> {
         let too_long = |_| not_understood("an event of its stream is too long");
         loop {
             let mut rest = &*self.piece;
@@ -487,8 +506,9 @@ mod tests {
         });
         let place = "http://127.0.0.1:7770/api/control/watch".to_owned();
         let mut events = Events::of(place, pieces.chain(stream::pending()), wire_update);
-        assert_eq!(events.next().await.unwrap(), Some(WireUpdate::Lost {}));
-        let stopped = timeout(10 * SILENCE, events.next()).await;
+        let first = events.next().await.unwrap();
+        assert_eq!(first.unwrap(), WireUpdate::Lost {});
+        let stopped = timeout(10 * SILENCE, events.next()).await.unwrap();
         let told = stopped.unwrap().unwrap_err().to_string();
         assert!(told.contains("has not responded for 60s"), "{told}");
     }

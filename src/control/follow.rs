@@ -3,7 +3,14 @@
 //! A subscription to one session has no gaps: it reads from the journal what the bus dropped. A
 //! subscription to all sessions delivers what its bounded queue can hold, and marks every gap.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures_util::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
 
 use super::{Code, Refused, Update, Watching};
 use crate::{
@@ -17,8 +24,19 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// Bound of the queue at each bus, in events.
 const WAITING: usize = 64;
 
-/// A subscription to the records of one session or of all sessions.
-pub struct Follow {
+/// A subscription to the records of one session or of all sessions: a [`Stream`] that ends after
+/// [`Update::End`].
+pub struct Follow(BoxStream<'static, Update>);
+
+impl Stream for Follow {
+    type Item = Update;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Update>> {
+        self.0.poll_next_unpin(context)
+    }
+}
+
+struct Following {
     oracle: Oracle,
     source: Source,
     tenant: Option<TenantId>,
@@ -44,7 +62,7 @@ impl EventSelector {
 }
 
 enum Source {
-    One(Box<actor::EventStream>),
+    One(actor::EventStream),
     All(Subscription),
 }
 
@@ -70,22 +88,27 @@ impl Follow {
                 return Err(Refused::new(Code::InvalidValue, why));
             }
         };
-        Ok(Self {
+        let following = Following {
             oracle,
             source,
             tenant,
             selector,
             over: false,
-        })
+        };
+        let updates = stream::unfold(following, |mut following| async {
+            Some((following.next().await?, following))
+        });
+        Ok(Self(updates.fuse().boxed()))
     }
+}
 
-    /// Waits for the next item; returns `None` after [`Update::End`]. Cancel safe.
-    pub async fn next(&mut self) -> Option<Update> {
+impl Following {
+    async fn next(&mut self) -> Option<Update> {
         while !self.over {
             let seen = match &mut self.source {
-                Source::One(follow) => match follow.next().await {
-                    Ok(Progress::Record(record)) => self.update(record),
-                    Ok(Progress::Frame(_) | Progress::Call(_)) => None,
+                Source::One(follow) => match follow.try_next().await {
+                    Ok(Some(Progress::Record(record))) => self.update(record),
+                    Ok(_) => None,
                     Err(error) => Some(self.end(why(&error))),
                 },
                 Source::All(events) => match events.next().await {
@@ -163,5 +186,5 @@ async fn one(oracle: &Oracle, key: SessionKey, after: Option<Seq>) -> Result<Sou
         let why = format!("`after` is {after}: use at most {end}, the session's last event");
         return Err(Refused::new(Code::InvalidValue, why));
     }
-    Ok(Source::One(Box::new(follow)))
+    Ok(Source::One(follow))
 }

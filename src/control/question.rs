@@ -5,7 +5,10 @@
 
 use std::{future::pending, path::Path, sync::Arc, time::Duration};
 
-use futures_util::future::{BoxFuture, FutureExt as _, ready};
+use futures_util::{
+    TryStreamExt as _,
+    future::{BoxFuture, FutureExt as _, ready},
+};
 use tokio::time::sleep;
 
 use super::{Client, ClientError, Code, Events, Refused, SessionUpdate, Subject, Verb};
@@ -175,7 +178,7 @@ impl QueryHandle {
             let events = server.as_mut().and_then(|server| server.events.as_mut());
             let told = async {
                 match events {
-                    Some(events) => events.next().await,
+                    Some(events) => events.try_next().await,
                     None => pending().await,
                 }
             };

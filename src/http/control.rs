@@ -10,7 +10,7 @@ use axum::{
     response::{Response, sse::Event},
 };
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{

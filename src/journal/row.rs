@@ -8,10 +8,7 @@ use tokio::task::spawn_blocking;
 use super::{Append, Entry, Error, Known, SessionStatus, opened_below, search};
 use crate::model::{
     Charge, Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp, hex,
-    record::{
-        Fact, TurnFact,
-        codec::{Encoded, Encoder},
-    },
+    record::codec::{Encoded, Encoder},
 };
 
 pub(super) const fn int(number: u64) -> i64 {
@@ -245,7 +242,7 @@ impl Checked<'_> {
         let record = Arc::new(record.map_err(|error| unreadable(&error))?);
         let seq = stored.seq;
         let entry = Entry { seq, record };
-        if matches!(entry.record.fact, Fact::Turn(TurnFact::Replied(_))) {
+        if entry.record.replied().is_some() {
             *last = Some(entry.clone());
         }
         Ok(entry)

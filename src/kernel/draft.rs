@@ -189,9 +189,7 @@ impl<'a> Draft<'a> {
     fn next_query(&self) -> Option<Effect> {
         let accepted = |at: InboxPosition| {
             self.records.iter().find_map(|record| {
-                let Fact::Query(QueryFact::Accepted(new)) = &record.fact else {
-                    return None;
-                };
+                let new = record.accepted()?;
                 (new.place == at).then_some((record.query?, new.text.as_str()))
             })
         };

@@ -86,6 +86,38 @@ impl Record {
         }
     }
 
+    /// The question, if the record begins a query.
+    pub const fn accepted(&self) -> Option<&Accepted> {
+        match &self.fact {
+            Fact::Query(QueryFact::Accepted(accepted)) => Some(accepted),
+            _ => None,
+        }
+    }
+
+    /// The reply of a model, if the record has one.
+    pub const fn replied(&self) -> Option<&Replied> {
+        match &self.fact {
+            Fact::Turn(TurnFact::Replied(replied)) => Some(replied),
+            _ => None,
+        }
+    }
+
+    /// The tool call, if a model asks for one in this record.
+    pub const fn tool_requested(&self) -> Option<&ToolRequested> {
+        match &self.fact {
+            Fact::Tool(ToolFact::Requested(requested)) => Some(requested),
+            _ => None,
+        }
+    }
+
+    /// The outcome and the answer, if the record ends a query.
+    pub const fn finished(&self) -> Option<&QueryFinished> {
+        match &self.fact {
+            Fact::Query(QueryFact::Finished(finished)) => Some(finished),
+            _ => None,
+        }
+    }
+
     /// Text for the search over conversations: questions, additions and answers.
     pub fn text(&self) -> Option<&str> {
         self.utterance().map(|(_, text)| text)

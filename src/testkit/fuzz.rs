@@ -6,11 +6,10 @@ use std::{fs, future::Future, io, path::Path};
 
 use serde_json::json;
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 use super::{
     llm_conformance::{Scenario, request},
-    tool_conformance,
+    tool_context,
 };
 use crate::{
     control::Verb,
@@ -163,7 +162,6 @@ thread_local! {
 pub fn tool(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let arguments = serde_json::from_str(&text).unwrap_or_else(|_| json!({ "path": text }));
-    let context = tool_conformance::context(CancellationToken::new());
     PROJECT.with(|project| {
         let Ok(project) = project else { return };
         let outside = project.folder.path().join("outside");
@@ -174,7 +172,7 @@ pub fn tool(data: &[u8]) {
             assert!(found.starts_with(project.root.path()), "{shown}");
             assert!(!found.starts_with(outside), "{shown}");
         }
-        let call = file_read(project.root.clone()).call(arguments, context);
+        let call = file_read(project.root.clone()).call(arguments, tool_context());
         if let Ok(Ok(output)) = block_on(call) {
             assert!(!output.text.contains(SECRET), "{}", output.text);
         }

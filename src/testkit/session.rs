@@ -2,6 +2,8 @@
 
 use std::{ops::Deref, time::Duration};
 
+use futures_util::StreamExt as _;
+
 use super::{TestError, lines};
 use crate::{
     actor::{Answer, AskError, SessionHandle},

@@ -7,11 +7,12 @@ use std::sync::{
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::Panics;
 use crate::{
     model::{
-        ToolSpec,
+        CallId, QueryId, SessionKey, SessionName, ToolSpec,
         tool::{ToolApproval, ToolEffect, ToolRepeat, ToolTrust},
     },
     tool::{Tool, ToolContext, ToolError, ToolOutput},
@@ -27,6 +28,12 @@ pub fn local_web_fetch(
 ) -> Result<crate::tool::FnTool, super::TestError> {
     let builder = crate::llm::client_builder()?;
     Ok(crate::tool::web::local_web_fetch(builder, settings)?)
+}
+
+/// The context of a tool call, for tests that call a tool themselves.
+pub fn tool_context() -> ToolContext {
+    let session = SessionKey::local(SessionName::from_uuid(Uuid::nil()));
+    ToolContext::for_call(CallId::new("call"), session, QueryId(1))
 }
 
 /// A tool that, by default, only reads, is not repeatable, needs no approval and answers `done`.

@@ -7,12 +7,11 @@ mod tests;
 use std::time::Duration;
 
 use serde_json::{Map, Number, Value, json};
-use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
+use super::tool_context;
 use crate::{
-    model::{CallId, QueryId, SessionKey, SessionName, splitmix},
-    tool::{Tool, ToolContext, ToolError, ToolOutput, registry::is_name},
+    model::splitmix,
+    tool::{Tool, ToolError, ToolOutput, registry::is_name},
 };
 
 /// Longest time of a cancelled call.
@@ -123,11 +122,10 @@ pub async fn tells_what_is_wrong_with_arguments(subject: &Subject<'_>) {
 /// # Panics
 /// If it does not.
 pub async fn ends_when_cancelled(subject: &Subject<'_>) {
-    let cancelled = CancellationToken::new();
-    let context = context(cancelled.clone());
+    let context = tool_context();
     let mut running = subject.tool.call(subject.works.clone(), context.clone());
     let begun = futures_util::poll!(&mut running);
-    cancelled.cancel();
+    context.cancelled.cancel();
     if begun.is_pending() {
         let ended = tokio::time::timeout(PROMPTLY, running).await;
         assert!(ended.is_ok(), "a cancelled call goes on");
@@ -159,19 +157,8 @@ pub async fn survives_any_arguments(subject: &Subject<'_>, rounds: u32) {
     }
 }
 
-pub(super) fn context(cancelled: CancellationToken) -> ToolContext {
-    ToolContext {
-        call: CallId::new("call"),
-        session: SessionKey::local(SessionName::from_uuid(Uuid::nil())),
-        query: QueryId(1),
-        cancelled,
-        progress: crate::tool::CallProgress::default(),
-    }
-}
-
 async fn call(subject: &Subject<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
-    let context = context(CancellationToken::new());
-    let result = subject.tool.call(arguments.clone(), context).await;
+    let result = subject.tool.call(arguments.clone(), tool_context()).await;
     let broken = matches!(result, Err(ToolError::Internal(_)));
     assert!(!broken, "{arguments} broke the tool: {result:?}");
     let said = result

@@ -95,22 +95,13 @@ mod tests {
 
     use super::*;
     use crate::{
-        model::{CallId, QueryId, SessionKey, SessionName, ToolNeed},
-        tool::{Tool, ToolContext, arguments, function::cancelled_error},
+        model::ToolNeed,
+        testkit::tool_context,
+        tool::{Tool, arguments, function::cancelled_error},
     };
 
     const SOON: Duration = Duration::from_millis(1);
     const LATE: Duration = Duration::from_secs(60);
-
-    fn context() -> ToolContext {
-        ToolContext {
-            call: CallId::new("call"),
-            session: SessionKey::local(SessionName::new("s").unwrap()),
-            query: QueryId(1),
-            cancelled: CancellationToken::new(),
-            progress: crate::tool::CallProgress::default(),
-        }
-    }
 
     fn until_stopped(stop: &CancellationToken) -> Result<ToolOutput, ToolError> {
         while !stop.is_cancelled() {
@@ -142,7 +133,7 @@ mod tests {
     async fn a_cancelled_call_ends_at_once_and_stops_its_work() {
         for (name, cancel_first) in [("before", true), ("during", false)] {
             let blocking = BlockingRunner::new(1, LATE);
-            let context = context();
+            let context = tool_context();
             let cancelled = context.cancelled.clone();
             let mut call = tool(&blocking).call(json!({}), context);
             if cancel_first {

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use oracle_agent::{
     actor::{Frames, Oracle, Progress, System},
     app::Builder,
@@ -22,15 +22,12 @@ use oracle_agent::{
         Scripted,
         scripted::{ScriptedReply, Try},
     },
-    model::{
-        CallId, ProfileName, QueryId, Seq, SessionKey, SessionName, Submission, ToolApproval,
-        ToolSpec,
-    },
-    tool::{CallProgress, ToolContext, ToolError, ToolOutput},
+    model::{ProfileName, Seq, Submission, ToolApproval, ToolSpec},
+    testkit::tool_context,
+    tool::{ToolContext, ToolError, ToolOutput},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 pub(crate) const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/server.sh");
 pub(crate) const LOOKS: usize = 1_000;
@@ -102,16 +99,6 @@ fn names(system: &System) -> Vec<String> {
     specs(system).iter().map(|spec| spec.name.clone()).collect()
 }
 
-fn context() -> ToolContext {
-    ToolContext {
-        call: CallId::new("call"),
-        session: SessionKey::local(SessionName::new("s").unwrap()),
-        query: QueryId(1),
-        cancelled: CancellationToken::new(),
-        progress: CallProgress::default(),
-    }
-}
-
 async fn call_in(
     system: &System,
     name: &str,
@@ -124,7 +111,7 @@ async fn call_in(
 }
 
 async fn call(system: &System, name: &str) -> Result<String, String> {
-    let done = call_in(system, &format!("s__{name}"), context()).await;
+    let done = call_in(system, &format!("s__{name}"), tool_context()).await;
     done.map(|output| output.text)
         .map_err(|error| error.to_string())
 }
@@ -224,7 +211,7 @@ async fn whatever_a_server_does_the_call_ends_clearly_and_the_next_one_works() {
 async fn cancelled_call_tells_the_server_and_calls_are_concurrent() {
     let folder = folder();
     let system = start(folder.path()).await;
-    let context = context();
+    let context = tool_context();
     let cancelled = context.cancelled.clone();
     let hanging = call_in(&system, "s__hang", context);
     let beside = async {
@@ -289,7 +276,7 @@ async fn call_that_was_given_up_while_it_waited_is_not_made() {
     let folder = folder();
     let config = format!("{}parallel = 1\n", config(folder.path()));
     let system = builder(folder.path(), &config).start().await.unwrap();
-    let [first, second] = [context(), context()];
+    let [first, second] = [tool_context(), tool_context()];
     let [end_first, end_second] = [&first, &second].map(|context| context.cancelled.clone());
     let beside = async {
         eventually("the call is made", async || {
@@ -351,7 +338,7 @@ async fn progress_reaches_those_who_follow_the_session() {
     session.submit(Submission::new("how far?")).await.unwrap();
     let mut steps = Vec::new();
     loop {
-        match events.next().await.unwrap() {
+        match events.next().await.unwrap().unwrap() {
             Progress::Call(call) => {
                 let step = serde_json::to_value(&*call).unwrap();
                 steps.push((

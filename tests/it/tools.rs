@@ -10,12 +10,15 @@ use std::{
 };
 
 use oracle_agent::{
-    model::{CallId, QueryId, SessionKey, SessionName, ToolSpec},
-    testkit::tool_conformance::{self as conformance, Subject},
+    model::ToolSpec,
+    testkit::{
+        tool_conformance::{self as conformance, Subject},
+        tool_context,
+    },
     tool::{
         CodeSearchSettings, Notes, NotesSettings, ProjectRoot, Registry, RepoMapSettings, Tool,
-        ToolContext, ToolError, code_search, file_read, history_search, note_read, note_search,
-        note_write, repo_map,
+        ToolError, code_search, file_read, history_search, note_read, note_search, note_write,
+        repo_map,
     },
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -41,14 +44,11 @@ fn tools(folder: &Path) -> Registry {
 }
 
 async fn call(tools: &Registry, name: &str, arguments: Value) -> Result<String, ToolError> {
-    let context = ToolContext {
-        call: CallId::new("call"),
-        session: SessionKey::local(SessionName::new("s").unwrap()),
-        query: QueryId(1),
-        cancelled: CancellationToken::new(),
-        progress: oracle_agent::tool::CallProgress::default(),
-    };
-    let output = tools.get(name).unwrap().call(arguments, context).await?;
+    let output = tools
+        .get(name)
+        .unwrap()
+        .call(arguments, tool_context())
+        .await?;
     Ok(output.text)
 }
 

@@ -1,5 +1,7 @@
 //! Which notices a subscriber is sent, tested without actors.
 
+use futures_util::StreamExt as _;
+
 use super::*;
 use crate::model::{
     By, SessionName, Severity, Timestamp,

@@ -139,7 +139,7 @@ fn ends_before(point: ForkPoint, record: &Record) -> bool {
 }
 
 fn ends_with(point: ForkPoint, record: &Record) -> bool {
-    let Fact::Query(QueryFact::Finished(finished)) = &record.fact else {
+    let Some(finished) = record.finished() else {
         return false;
     };
     let reached = point.turn.is_none_or(|turn| turn.0 < finished.turns);

@@ -41,7 +41,7 @@ pub enum Detail {
 /// // Wait for the answer, or follow the records and the text.
 /// session.answer("hello").await?;
 /// let mut watch = session.ask("hello again").await?;
-/// while let Some(progress) = watch.next().await? {
+/// while let Some(progress) = watch.try_next().await? {
 ///     match progress {
 ///         Progress::Record(record) => println!("{} {}", record.seq, record.kind()),
 ///         Progress::Frame(frame) => print!("{}", frame.text),

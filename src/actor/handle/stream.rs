@@ -1,7 +1,14 @@
 //! Following the records of a session.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
+use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{AskError, Detail, SessionHandle, look::PAGE};
@@ -46,11 +53,43 @@ pub enum Progress {
 }
 
 /// The records of a session, in order and without a gap, interleaved with the text that models
-/// write.
+/// write: a [`Stream`] that does not end.
 ///
-/// The stream listens to the bus and reads missed records from the journal, however slow its reader
-/// is. [`next`](Self::next) is cancel-safe, and can be retried after an error of the journal.
+/// It listens to the bus and reads missed records from the journal, however slow its reader is. An
+/// error says that the session was deleted, that the system has ended, or that the journal does not
+/// answer; polling again tries again.
 pub struct EventStream {
+    progress: BoxStream<'static, Result<Progress, AskError>>,
+    position: Seq,
+    end: Seq,
+}
+
+impl EventStream {
+    /// Number of the last record that the stream returned.
+    pub const fn position(&self) -> Seq {
+        self.position
+    }
+
+    /// Number of the session's last record when the stream began.
+    pub const fn end(&self) -> Seq {
+        self.end
+    }
+}
+
+impl Stream for EventStream {
+    type Item = Result<Progress, AskError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = ready!(self.progress.poll_next_unpin(context));
+        if let Some(Ok(Progress::Record(record))) = &next {
+            self.position = record.seq;
+        }
+        Poll::Ready(next)
+    }
+}
+
+/// Reads what an [`EventStream`] or a [`Watch`](super::Watch) returns.
+pub(super) struct SessionReader {
     session: SessionHandle,
     begin: Begin,
     filter: Filter,
@@ -61,7 +100,6 @@ pub struct EventStream {
     /// Whether the journal has records after `seen`.
     pub(super) behind: bool,
     lost: bool,
-    end: Seq,
     heard: Instant,
     silent: Duration,
     /// Record at which the query was found to wait only for a person.
@@ -89,10 +127,17 @@ impl SessionHandle {
         };
         let notices = self.router.bus.subscribe(filter.clone(), LITTLE.0);
         let Known { sid, last, .. } = self.require_known().await?;
-        let mut stream =
-            EventStream::new(self.clone(), Begin::Session(sid), filter, LITTLE, notices);
-        (stream.seen, stream.behind, stream.end) = (Some(after), true, last);
-        Ok(stream)
+        let mut reader =
+            SessionReader::new(self.clone(), Begin::Session(sid), filter, LITTLE, notices);
+        (reader.seen, reader.behind) = (Some(after), true);
+        let progress = stream::unfold(reader, |mut reader| async {
+            Some((reader.next().await, reader))
+        });
+        Ok(EventStream {
+            progress: progress.boxed(),
+            position: after,
+            end: last,
+        })
     }
 }
 
@@ -126,7 +171,7 @@ impl Detail {
     }
 }
 
-impl EventStream {
+impl SessionReader {
     pub(super) fn new(
         session: SessionHandle,
         begin: Begin,
@@ -144,7 +189,6 @@ impl EventStream {
             backlog: VecDeque::new(),
             behind: false,
             lost: false,
-            end: Seq::default(),
             heard: Instant::now(),
             silent: Duration::ZERO,
             rests: None,
@@ -155,23 +199,8 @@ impl EventStream {
         self.backlog.is_empty() && !self.behind && !self.lost
     }
 
-    /// Number of the last record that the stream returned.
-    pub fn position(&self) -> Seq {
-        self.seen.unwrap_or_default()
-    }
-
-    /// Number of the session's last record when the stream began.
-    pub const fn end(&self) -> Seq {
-        self.end
-    }
-
-    /// Returns the next record or frame.
-    ///
-    /// # Errors
-    ///
-    /// The session was deleted, the system has ended, or the journal does not answer; the call can
-    /// be retried.
-    pub async fn next(&mut self) -> Result<Progress, AskError> {
+    /// Cancel-safe; can be retried after an error.
+    pub(super) async fn next(&mut self) -> Result<Progress, AskError> {
         loop {
             if let Some(record) = self.backlog.pop_front() {
                 if self.seen.is_none_or(|seen| record.seq > seen) {

@@ -10,7 +10,10 @@ use std::{
 
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
 
-use super::{AskError, Detail, EventStream, Progress, SessionHandle, stream::Begin};
+use super::{
+    AskError, Detail, Progress, SessionHandle,
+    stream::{Begin, SessionReader},
+};
 use crate::{
     actor::bus::SessionRecord,
     kernel::Refusal,
@@ -23,7 +26,9 @@ use crate::{
 /// A query in progress: a [`Stream`] of its records and, with [`Detail::All`] or [`Detail::Text`], of
 /// its text as the model writes it. It ends with the query.
 ///
-/// An error does not end the stream: polling again tries again. The text ends with its first error.
+/// An error says that the session was quarantined or deleted, that the system has ended, or that the
+/// journal does not answer. It does not end the stream: polling again tries again. The text ends with
+/// its first error.
 pub struct Watch {
     query: QueryId,
     progress: BoxStream<'static, Result<Progress, AskError>>,
@@ -50,16 +55,6 @@ impl Watch {
         self.query
     }
 
-    /// Returns the next record or frame, or `None` after the end of the query. Cancel-safe.
-    ///
-    /// # Errors
-    ///
-    /// The session was quarantined or deleted, the system has ended, or the journal does not
-    /// answer.
-    pub async fn next(&mut self) -> Result<Option<Progress>, AskError> {
-        self.try_next().await
-    }
-
     /// Returns the answer's text in pieces, as the model writes it. The texts of turns are
     /// separated by blank lines.
     ///
@@ -72,7 +67,7 @@ impl Watch {
     /// [`answer`](Self::answer) returns the outcome.
     pub fn text(&mut self) -> BoxStream<'_, Result<String, AskError>> {
         let pieces = stream::try_unfold(self, |watch| async {
-            while let Some(progress) = watch.next().await? {
+            while let Some(progress) = watch.try_next().await? {
                 let piece = watch.text.next(&progress).map(Piece::joined);
                 if let Some(piece) = piece.filter(|piece| !piece.is_empty()) {
                     return Ok(Some((piece, watch)));
@@ -90,9 +85,9 @@ impl Watch {
     ///
     /// # Errors
     ///
-    /// As for [`next`](Self::next).
+    /// As for the stream.
     pub async fn answer(mut self) -> Result<Answer, AskError> {
-        while self.next().await?.is_some() {}
+        while self.try_next().await?.is_some() {}
         self.end.ok_or(AskError::Stopped)
     }
 }
@@ -103,7 +98,7 @@ impl Stream for Watch {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = ready!(self.progress.poll_next_unpin(context));
         if let Some(Ok(Progress::Record(record))) = &next
-            && let Fact::Query(QueryFact::Finished(finished)) = &record.fact
+            && let Some(finished) = record.finished()
         {
             self.end = Some(Answer::new(self.query, finished.clone()));
         }
@@ -307,7 +302,7 @@ impl Answer {
 
 /// The records and frames of one query, for modules that need no [`Stream`].
 pub(crate) struct QueryStream {
-    stream: EventStream,
+    stream: SessionReader,
     pub query: QueryId,
     /// Whether a record of the query was seen; before that, session records are kept in case they
     /// lead to it.
@@ -329,7 +324,7 @@ impl QueryStream {
         let notices = session.router.bus.subscribe(filter.clone(), room.0);
         let session = session.clone();
         move |query| Self {
-            stream: EventStream::new(session, Begin::Query(query), filter, room, notices),
+            stream: SessionReader::new(session, Begin::Query(query), filter, room, notices),
             query,
             begun: detail == Detail::End,
             leading: Vec::new(),

@@ -20,8 +20,7 @@ use crate::{
     llm::{Request, Scripted, ToolChoice},
     model::{
         Attempt, Fault, Outcome, QueryId, Reply, Seq, SessionKey, SessionName, Sid, Submission,
-        Turn, Usage,
-        record::{Fact, QueryFact, TurnFact},
+        Turn, Usage, record::Fact,
     },
     testkit::{TestOracle, TestTool, advance_time},
 };
@@ -270,7 +269,7 @@ async fn child_end(oracle: &Oracle) -> (Outcome, Usage) {
     let child = oracle.session_by_key(key);
     loop {
         for entry in child.records(Seq(0)).await.unwrap() {
-            if let Fact::Query(QueryFact::Finished(finished)) = &entry.record.fact {
+            if let Some(finished) = entry.record.finished() {
                 return (finished.outcome.clone(), finished.usage);
             }
         }
@@ -304,13 +303,8 @@ async fn query_over_budget_cancels_its_child_first() {
         .records(Seq(0))
         .await
         .unwrap();
-    let own = log.iter().find_map(|entry| {
-        let Fact::Turn(TurnFact::Replied(replied)) = &entry.record.fact else {
-            return None;
-        };
-        Some(replied.usage)
-    });
-    let mut all = own.unwrap();
+    let own = log.iter().find_map(|entry| entry.record.replied());
+    let mut all = own.unwrap().usage;
     all += used;
     assert_eq!(answer.usage, all, "the child's use counts");
     assert_eq!(parts.oracle.running(), 0);

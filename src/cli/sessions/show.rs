@@ -82,7 +82,7 @@ async fn conversation(
     let mut delegated = BTreeSet::new();
     let take = |entry: &Entry| {
         let record = &entry.record;
-        if let Fact::Query(QueryFact::Accepted(accepted)) = &record.fact {
+        if let Some(accepted) = record.accepted() {
             exchanges.push(Exchange {
                 query: record.query,
                 at: record.at,

@@ -100,7 +100,7 @@ fn watch(
     stream::once(connect).flat_map(|events| match events {
         Some(events) => {
             let updates = stream::unfold(events, async |mut events| {
-                let update = events.next().await.ok()??;
+                let update = events.next().await?.ok()?;
                 let is_end = matches!(update, WireUpdate::End { .. });
                 (!is_end).then_some((update, events))
             });

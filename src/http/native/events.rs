@@ -11,7 +11,7 @@ use axum::{
     http::{HeaderMap, HeaderName, StatusCode, header},
     response::{IntoResponse as _, Response, sse},
 };
-use futures_util::{StreamExt as _, stream};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::time::Instant;
@@ -257,7 +257,7 @@ impl EventBody {
         if self.failing.is_some() {
             tokio::time::sleep(PAUSE).await;
         }
-        self.follow.next().await
+        self.follow.try_next().await?.ok_or(AskError::Stopped)
     }
 
     fn event(

@@ -7,6 +7,7 @@
 use std::ops::ControlFlow;
 
 use axum::http::StatusCode;
+use futures_util::TryStreamExt as _;
 
 use super::{
     asked::{Asked, Conversation},
@@ -54,7 +55,7 @@ impl Begun {
     /// Waits for the next progress, or for the end of the response or the server.
     pub(super) async fn next(mut self) -> Result<ControlFlow<End, (Self, Progress)>, Problem> {
         let next = tokio::select! {
-            next = self.watch.next() => next?,
+            next = self.watch.try_next() => next?,
             () = self.host.drain().over() => return Err(Problem::ends()),
         };
         let Some(progress) = next else {

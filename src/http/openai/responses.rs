@@ -18,6 +18,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
+use futures_util::TryStreamExt as _;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
@@ -309,7 +310,7 @@ const fn begins_response(fact: &Fact) -> bool {
 /// Reads up to the record where the response begins.
 async fn beginning(watch: &mut Watch) -> Result<(Seq, Timestamp), Problem> {
     let query = watch.query();
-    while let Some(progress) = watch.next().await? {
+    while let Some(progress) = watch.try_next().await? {
         if let Progress::Record(record) = progress
             && record.query == Some(query)
             && begins_response(&record.fact)
@@ -348,7 +349,7 @@ async fn show(
     let (mut tally, continues) = (Tally::default(), stored.begins.record.turn.is_some());
     for entry in records.iter().filter(|entry| entry.seq > id.begins) {
         let mut end = tally.add(&entry.record);
-        if let Fact::Query(QueryFact::Finished(finished)) = &entry.record.fact {
+        if let Some(finished) = entry.record.finished() {
             let mut answer = Answer::new(stored.query, finished.clone());
             if continues {
                 answer.usage = tally.usage;

@@ -9,7 +9,7 @@ use crate::{
         AnswerOptions, Outcome, QueryId, Record, Timestamp,
         record::{
             Accepted, AgentFact, ControlFact, Fact, Forked, InboxPosition, Opened, QueryFact,
-            SessionFact, TurnFact, TurnMode,
+            SessionFact, TurnMode,
         },
     },
 };
@@ -67,7 +67,7 @@ impl Session {
             return;
         };
         // Valid until the reply is part of the conversation.
-        if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact
+        if let Some(replied) = record.replied()
             && let Some(sent) = query.sent.filter(|_| !replied.estimated)
         {
             self.calibration.learn(sent, replied.usage.input_tokens);

@@ -15,7 +15,7 @@ use crate::{
         Fault, ToolSpec,
         tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolTrust},
     },
-    tool::{arguments, schema_of},
+    tool::{ToolContext, arguments, schema_of},
 };
 
 #[derive(Deserialize, JsonSchema)]

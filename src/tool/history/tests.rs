@@ -15,12 +15,11 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::{
-    model::{CallId, QueryId, SessionKey, SessionName},
-    tool::{MAX_DATA, Tool as _, ToolContext, function::cancelled_error},
+    testkit::tool_context,
+    tool::{MAX_DATA, Tool as _, function::cancelled_error},
 };
 
 /// A deadline that no call here comes near.
@@ -94,21 +93,10 @@ fn repository() -> TempDir {
     folder
 }
 
-fn context(cancelled: CancellationToken) -> ToolContext {
-    ToolContext {
-        call: CallId::new("call"),
-        session: SessionKey::local(SessionName::new("s").unwrap()),
-        query: QueryId(1),
-        cancelled,
-        progress: crate::tool::CallProgress::default(),
-    }
-}
-
 async fn output(folder: &Path, arguments: Value) -> Result<ToolOutput, ToolError> {
     let root = ProjectRoot::open(folder).unwrap();
     let tool = history_search(root, LATE);
-    let context = context(CancellationToken::new());
-    tool.call(arguments, context).await
+    tool.call(arguments, tool_context()).await
 }
 
 async fn search(folder: &Path, arguments: Value) -> Result<String, ToolError> {
@@ -559,10 +547,7 @@ async fn missing_or_hanging_git_is_reported() {
         tool(Git::with_program(root, program.into()), deadline)
     };
     let missing = running("no-such-git", Duration::from_secs(60));
-    let error = missing
-        .call(json!({}), context(CancellationToken::new()))
-        .await
-        .unwrap_err();
+    let error = missing.call(json!({}), tool_context()).await.unwrap_err();
     assert!(
         error.to_string().starts_with("git is not installed, so"),
         "{error}"
@@ -573,10 +558,7 @@ async fn missing_or_hanging_git_is_reported() {
     fs::set_permissions(&hangs, fs::Permissions::from_mode(0o755)).unwrap();
     let hangs = hangs.to_str().unwrap();
     let soon = running(hangs, Duration::from_millis(10));
-    let error = soon
-        .call(json!({}), context(CancellationToken::new()))
-        .await
-        .unwrap_err();
+    let error = soon.call(json!({}), tool_context()).await.unwrap_err();
     assert!(
         error.to_string().starts_with("git did not finish in time"),
         "{error}"
@@ -612,11 +594,11 @@ async fn cancelled_call_leaves_no_git_process() {
         pipe.read_to_end(&mut Vec::new()).unwrap();
         let _ = ended.send(());
     });
-    let cancelled = CancellationToken::new();
-    let mut call = tool.call(json!({}), context(cancelled.clone()));
+    let context = tool_context();
+    let mut call = tool.call(json!({}), context.clone());
     assert!(futures_util::poll!(&mut call).is_pending());
     begins.await.unwrap();
-    cancelled.cancel();
+    context.cancelled.cancel();
     assert_eq!(call.await, Err(cancelled_error()));
     let gone = tokio::time::timeout(Duration::from_secs(60), ends).await;
     gone.unwrap().unwrap();

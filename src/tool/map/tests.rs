@@ -4,13 +4,9 @@ use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::{
-    model::{CallId, QueryId, SessionKey, SessionName},
-    tool::{Tool as _, ToolContext},
-};
+use crate::{testkit::tool_context, tool::Tool as _};
 
 fn project(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -28,14 +24,7 @@ async fn called(
     arguments: Value,
 ) -> Result<String, ToolError> {
     let tool = repo_map(ProjectRoot::open(folder).unwrap(), settings);
-    let context = ToolContext {
-        call: CallId::new("call"),
-        session: SessionKey::local(SessionName::new("s").unwrap()),
-        query: QueryId(1),
-        cancelled: CancellationToken::new(),
-        progress: crate::tool::CallProgress::default(),
-    };
-    let result = tool.call(arguments, context).await;
+    let result = tool.call(arguments, tool_context()).await;
     result.map(|output| output.text)
 }
 

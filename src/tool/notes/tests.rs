@@ -7,8 +7,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    model::{CallId, QueryId, SessionKey, SessionName},
-    tool::{Tool, ToolContext, ToolOutput},
+    testkit::tool_context,
+    tool::{Tool, ToolOutput},
 };
 
 const ADR: &str = "---\ndate: 2025-06-01\nstatus: accepted\ntags: [storage]\n---\n# Use SQLite\n\n## Decision\n\n\
@@ -49,14 +49,7 @@ fn notes(folder: &TempDir) -> Arc<Notes> {
 }
 
 async fn call(tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
-    let context = ToolContext {
-        call: CallId::new("call"),
-        session: SessionKey::local(SessionName::new("s").unwrap()),
-        query: QueryId(1),
-        cancelled: CancellationToken::new(),
-        progress: crate::tool::CallProgress::default(),
-    };
-    tool.call(arguments, context).await
+    tool.call(arguments, tool_context()).await
 }
 
 async fn search(notes: &Arc<Notes>, query: &str) -> String {

@@ -4,7 +4,6 @@ use std::sync::Mutex;
 
 use futures_util::FutureExt;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::{
@@ -66,16 +65,11 @@ fn of(places: impl IntoIterator<Item = ThreadHit>) -> Arc<Fixed> {
 
 /// A call in query 3 of the session `here`.
 fn context() -> ToolContext {
-    ToolContext {
-        call: CallId::new("call"),
-        session: SessionKey {
-            tenant: TenantId::new("acme").unwrap(),
-            name: name("here"),
-        },
-        query: QueryId(3),
-        cancelled: CancellationToken::new(),
-        progress: crate::tool::CallProgress::default(),
-    }
+    let session = SessionKey {
+        tenant: TenantId::new("acme").unwrap(),
+        name: name("here"),
+    };
+    ToolContext::for_call(CallId::new("call"), session, QueryId(3))
 }
 
 async fn call(threads: &Arc<Fixed>, arguments: Value) -> Result<String, ToolError> {

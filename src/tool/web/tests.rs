@@ -23,12 +23,11 @@ use reqwest::{
 };
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 use super::{FetchSettings, fetch::guarded};
 use crate::{
-    model::{CallId, QueryId, SessionKey, SessionName},
-    tool::{FnTool, Tool, ToolContext, ToolError, ToolOutput},
+    testkit::tool_context,
+    tool::{FnTool, Tool, ToolError, ToolOutput},
 };
 
 const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
@@ -84,14 +83,7 @@ fn fetch() -> FnTool {
 }
 
 async fn call(tool: &FnTool, arguments: Value) -> Result<ToolOutput, ToolError> {
-    let context = ToolContext {
-        call: CallId::new("call"),
-        session: SessionKey::local(SessionName::new("s").unwrap()),
-        query: QueryId(1),
-        cancelled: CancellationToken::new(),
-        progress: crate::tool::CallProgress::default(),
-    };
-    let called = tool.call(arguments, context);
+    let called = tool.call(arguments, tool_context());
     tokio::time::timeout(Duration::from_secs(60), called)
         .await
         .unwrap()

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::TryStreamExt as _;
 use oracle_agent::{
     actor::{AskError, Progress, Watch},
     journal::Memory,
@@ -179,7 +180,7 @@ async fn cancel_without_a_running_query_is_refused() {
 
 async fn collect(mut watch: Watch) -> Vec<(u64, String)> {
     let mut told = Vec::new();
-    while let Some(progress) = watch.next().await.unwrap() {
+    while let Some(progress) = watch.try_next().await.unwrap() {
         if let Progress::Record(record) = progress {
             told.push((record.seq.0, record.kind().to_owned()));
         }

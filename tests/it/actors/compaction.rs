@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::TryStreamExt as _;
 use oracle_agent::{
     actor::{Progress, SessionHandle},
     kernel::{ModelChoice, Policy},
@@ -32,7 +33,7 @@ async fn summary_request_offers_no_tools_and_is_not_streamed() {
         .await
         .unwrap();
     let mut shown = String::new();
-    while let Some(progress) = watch.next().await.unwrap() {
+    while let Some(progress) = watch.try_next().await.unwrap() {
         if let Progress::Frame(frame) = progress {
             shown.push_str(&frame.text);
         }

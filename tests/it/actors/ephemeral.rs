@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::StreamExt as _;
 use oracle_agent::{
     actor::{AskError, Progress, SessionFilter},
     journal::{Journal, Memory},

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use oracle_agent::{
     actor::{Detail, Filter, Frames, Notice, Progress, SessionHandle, Watch},
     journal::{Append, Journal, Memory, SessionStatus},
@@ -30,7 +31,7 @@ async fn ask(session: &TestSession, number: usize) -> Watch {
 
 async fn collect(mut watch: Watch) -> Vec<Event> {
     let mut told = Vec::new();
-    while let Some(progress) = watch.next().await.unwrap() {
+    while let Some(progress) = watch.try_next().await.unwrap() {
         if let Progress::Record(record) = progress {
             told.push(record.event());
         }
@@ -124,15 +125,15 @@ async fn repeated_timeouts_do_not_hide_events_of_other_processes() {
     let end = ended_elsewhere(&journal, &session, watch.query()).await;
     let (mut watched, mut followed) = (None, None);
     for _ in 0..4 {
-        while let Ok(told) = tokio::time::timeout(PATIENCE, watch.next()).await {
+        while let Ok(told) = tokio::time::timeout(PATIENCE, watch.try_next()).await {
             match told.unwrap() {
                 Some(Progress::Record(record)) => watched = Some(record.seq),
                 Some(_) => {}
                 None => break,
             }
         }
-        if let Ok(told) = tokio::time::timeout(PATIENCE, follow.next()).await {
-            let Progress::Record(record) = told.unwrap() else {
+        if let Ok(told) = tokio::time::timeout(PATIENCE, follow.try_next()).await {
+            let Some(Progress::Record(record)) = told.unwrap() else {
                 continue;
             };
             followed = Some(record.seq);
@@ -213,14 +214,14 @@ async fn follower_of_an_approval_request_finds_the_call_listed() {
     let handle: &SessionHandle = &session;
     let watches = async {
         let mut watch = handle.watch(query).await.unwrap();
-        while !matches!(watch.next().await.unwrap(), Some(Progress::Record(record)) if asks(&record.event()))
+        while !matches!(watch.try_next().await.unwrap(), Some(Progress::Record(record)) if asks(&record.event()))
         {
         }
         handle.waiting_calls().len()
     };
     let follows = async {
         let mut follow = handle.follow(Seq(0), Frames::No).await.unwrap();
-        while !matches!(follow.next().await.unwrap(), Progress::Record(record) if asks(&record.event()))
+        while !matches!(follow.try_next().await.unwrap(), Some(Progress::Record(record)) if asks(&record.event()))
         {
         }
         handle.waiting_calls().len()

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::StreamExt as _;
 use oracle_agent::{
     actor::{Filter, Notice, SessionHandle, Subscription},
     journal::{Journal, Snapshot},

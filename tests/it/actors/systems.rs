@@ -2,6 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use oracle_agent::{
     actor::AskError,
     journal::{Journal, Memory, Only, Sqlite},
@@ -253,7 +254,7 @@ async fn watch_misses_nothing_when_its_queue_overflows() {
     // Read only after the end.
     session.wait_for("query.finished").await.unwrap();
     let mut seqs = Vec::new();
-    while let Some(progress) = watch.next().await.unwrap() {
+    while let Some(progress) = watch.try_next().await.unwrap() {
         if let Progress::Record(record) = progress {
             seqs.push(record.seq.0);
         }

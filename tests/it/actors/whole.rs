@@ -1,5 +1,6 @@
 //! A whole query, seen from outside.
 
+use futures_util::TryStreamExt as _;
 use oracle_agent::{
     actor::Progress,
     llm::Scripted,
@@ -55,7 +56,7 @@ async fn watcher_sees_every_event_once_and_frames_match_the_text() {
         .await
         .unwrap();
     let (mut seqs, mut frames, mut replied) = (Vec::new(), vec![String::new(); 3], Vec::new());
-    while let Some(progress) = watch.next().await.unwrap() {
+    while let Some(progress) = watch.try_next().await.unwrap() {
         match progress {
             Progress::Record(record) => {
                 let event = record.event();

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use oracle_agent::{
     control::{Client, SessionUpdate, socket},
     journal::sqlite::processes,
@@ -160,7 +161,7 @@ fn has_begun_to_drain(place: &Workspace, server: &Served) {
         let mut events = client.follow(&name, Seq(0)).await.unwrap();
         server.signal("TERM");
         while !matches!(
-            events.next().await.unwrap(),
+            events.try_next().await.unwrap(),
             Some(SessionUpdate::End { .. }) | None
         ) {}
     });

@@ -20,6 +20,7 @@ use std::{
     sync::Arc,
 };
 
+use futures_util::StreamExt as _;
 use oracle_agent::{
     control::{Client, SessionUpdate},
     journal::{Entry, Journal, Known, Sqlite},
@@ -257,7 +258,7 @@ async fn ask(client: Arc<Client>, session: usize, round: usize, told: UnboundedS
     let Ok(mut updates) = client.follow(&session, Seq(number - 1)).await else {
         return;
     };
-    while let Ok(Some(update)) = updates.next().await {
+    while let Some(Ok(update)) = updates.next().await {
         let SessionUpdate::Event(event) = update else {
             continue;
         };

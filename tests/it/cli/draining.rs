@@ -12,10 +12,7 @@ use std::{
     time::Duration,
 };
 
-use oracle_agent::{
-    journal::{Entry, Known},
-    model::record::{Fact, QueryFact},
-};
+use oracle_agent::journal::{Entry, Known};
 use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, task::JoinSet};
@@ -227,7 +224,7 @@ fn all_there(messages: &[Message], logs: &[(Known, Vec<Entry>)]) {
         let record = &entry
             .unwrap_or_else(|| panic!("{message:?} is lost"))
             .record;
-        let Fact::Query(QueryFact::Accepted(accepted)) = &record.fact else {
+        let Some(accepted) = record.accepted() else {
             panic!("{message:?} is not there: {record:?}");
         };
         assert_eq!(accepted.idempotency_key.as_ref(), Some(&message.key));

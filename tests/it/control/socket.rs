@@ -2,6 +2,7 @@
 
 use std::{os::unix::fs::PermissionsExt as _, path::Path};
 
+use futures_util::StreamExt as _;
 use oracle_agent::{
     control::{
         Answer, Client, ClientError, SessionUpdate, Verb, Watching,

@@ -13,10 +13,7 @@ use oracle_agent::{
     journal::{Journal, Memory},
     kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict},
     llm::{Backend, DeltaStream, Request, Scripted, estimate_usage},
-    model::{
-        QueryClassification, QueryType, Seq, SessionName, Submission, Timestamp,
-        record::{Fact, QueryFact},
-    },
+    model::{QueryClassification, QueryType, Seq, SessionName, Submission, Timestamp},
     query::{QueryClassifier, QueryContext},
 };
 
@@ -130,7 +127,7 @@ async fn cloned_builder_continues_over_the_same_journal() {
     let session = second.oracle().session_by_key(name());
     let mut watch = session.watch(answer.query).await.unwrap();
     let mut told = 0;
-    while let Some(progress) = watch.next().await.unwrap() {
+    while let Some(progress) = watch.try_next().await.unwrap() {
         told += u32::from(matches!(progress, Progress::Record(_)));
     }
     assert!(told > 0);
@@ -174,7 +171,7 @@ async fn watch_streams_records_and_the_text_of_the_answer() {
     let Some(Progress::Record(last)) = all.last() else {
         panic!("{all:?}")
     };
-    assert!(matches!(last.fact, Fact::Query(QueryFact::Finished(_))));
+    assert!(last.finished().is_some());
     let error = system.oracle().session("a b").err().unwrap().to_string();
     assert!(
         error.starts_with("the session name `a b` contains the character ` `"),

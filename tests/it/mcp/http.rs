@@ -12,10 +12,11 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::post,
 };
+use oracle_agent::testkit::tool_context;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::{builder, call_in, context, names, tool};
+use super::{builder, call_in, names, tool};
 
 static OPENED: AtomicUsize = AtomicUsize::new(0);
 
@@ -92,7 +93,7 @@ async fn server_over_http_gets_its_headers_and_its_failures_are_clear() {
         ("hang", Err("did not answer within 3s")),
         ("answer", Ok("fine")),
     ] {
-        let got = call_in(&system, &format!("web__{name}"), context()).await;
+        let got = call_in(&system, &format!("web__{name}"), tool_context()).await;
         match (&got, expected) {
             (Ok(output), Ok(text)) => {
                 assert_eq!(output.text, text, "{name}");

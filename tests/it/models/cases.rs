@@ -19,6 +19,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::TryStreamExt as _;
 use oracle_agent::{
     access::Keyring,
     actor::{Clock, Oracle, Progress, System},
@@ -421,7 +422,7 @@ async fn ask(system: &System, question: &str, came: &mut Came) {
     let session = system.oracle().session("s").unwrap();
     let mut watch = session.ask(Submission::new(question)).await.unwrap();
     came.events.clear();
-    while let Some(progress) = watch.next().await.unwrap() {
+    while let Some(progress) = watch.try_next().await.unwrap() {
         if let Progress::Record(record) = progress {
             came.events.push(record.event());
         }

@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::TryStreamExt as _;
 use oracle_agent::{
     actor::{Progress, SessionHandle, Watch},
     kernel::ReturnedResult,
@@ -24,7 +25,7 @@ const QUESTION: &str = r#"mock: {"turns": [
 /// The calls that are handed over, and the text so far.
 async fn follow(watch: &mut Watch) -> (Vec<ToolCall>, String) {
     let mut text = String::new();
-    while let Some(progress) = watch.next().await.unwrap() {
+    while let Some(progress) = watch.try_next().await.unwrap() {
         match progress {
             Progress::Frame(frame) => text.push_str(&frame.text),
             Progress::Record(record) => {

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::{FutureExt, TryStreamExt as _, future::BoxFuture};
 use oracle_agent::{
     actor::{GatewaySettings, Progress, SessionHandle},
     llm::{Dialect, ProviderSettings, Remote, Streaming},
@@ -193,7 +193,7 @@ pub(super) async fn play(name: &str, play: &Play) -> Came {
     let mut shown = Shown::default();
     let mut events = Vec::new();
     let followed = async {
-        while let Some(progress) = watch.next().await.unwrap() {
+        while let Some(progress) = watch.try_next().await.unwrap() {
             match progress {
                 Progress::Frame(frame) => {
                     let turn = frame.turn.0;

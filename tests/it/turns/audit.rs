@@ -97,7 +97,7 @@ impl Audit {
 
     fn number(&mut self, record: &Record, live: &Session) {
         let Some(id) = record.query else { return };
-        if let Fact::Query(QueryFact::Accepted(accepted)) = &record.fact {
+        if let Some(accepted) = record.accepted() {
             let next = self.queries.keys().max().map_or(QueryId(1), |id| id.next());
             assert_eq!(id, next, "queries are numbered without gaps");
             let from = accepted.continues.map(|from| &self.queries[&from]);

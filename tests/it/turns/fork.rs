@@ -7,7 +7,7 @@ use oracle_agent::{
     kernel::{Command, DecisionContext, Phase, Session},
     model::{
         By, Outcome, QueryId, Record, Seq, SessionKey, SessionName, Submission, Timestamp, Turn,
-        record::{Fact, Forked, QueryFact, TurnFact},
+        record::{Fact, Forked, TurnFact},
     },
 };
 
@@ -50,11 +50,11 @@ fn is_whole(session: &Session, log: &[Record], name: &str) {
     let mut tracker = StatusTracker::default();
     log.iter().for_each(|record| tracker.evolve(&record.fact));
     assert_eq!(tracker.status(), SessionStatus::Idle, "{name}");
-    let accepted = log.iter().filter(|record| is_accepted(record));
+    let accepted = log.iter().filter(|record| record.accepted().is_some());
     for query in accepted.map(|record| record.query) {
         let ends = log
             .iter()
-            .filter(|record| record.query == query && is_end(record));
+            .filter(|record| record.query == query && record.finished().is_some());
         assert_eq!(ends.count(), 1, "{name}: {query:?}");
     }
     let rested = session.resting().unwrap().to_bytes().unwrap();
@@ -66,18 +66,10 @@ fn is_whole(session: &Session, log: &[Record], name: &str) {
     );
 }
 
-fn is_accepted(record: &Record) -> bool {
-    matches!(record.fact, Fact::Query(QueryFact::Accepted(_)))
-}
-
-fn is_end(record: &Record) -> bool {
-    matches!(record.fact, Fact::Query(QueryFact::Finished(_)))
-}
-
 fn up_to_end(log: &[Record], query: u32) -> &[Record] {
     let end = log
         .iter()
-        .position(|record| is_end(record) && record.query == Some(QueryId(query)));
+        .position(|record| record.finished().is_some() && record.query == Some(QueryId(query)));
     &log[..=end.unwrap()]
 }
 
@@ -96,7 +88,10 @@ fn fork_cuts_an_unfinished_query_in_every_step() {
         let (session, log) = fork(&play.log, 1, Some(0));
         is_whole(&session, &log, name);
         let last = log.last().unwrap();
-        assert!(is_end(last) && last.query == Some(QueryId(1)), "{name}");
+        assert!(
+            last.finished().is_some() && last.query == Some(QueryId(1)),
+            "{name}"
+        );
         assert_eq!(texts(&session)[0], QUESTION, "{name}");
     }
 }
@@ -151,9 +146,7 @@ fn fork_after_a_turn_keeps_its_messages_and_usage() {
         texts(&session)[1..],
         [format!("Read a. {}", need("more to read"))]
     );
-    let Fact::Query(QueryFact::Finished(end)) = &log.last().unwrap().fact else {
-        panic!("{:?}", log.last());
-    };
+    let end = log.last().unwrap().finished().unwrap();
     assert_eq!((&end.outcome, end.turns), (&Outcome::Cancelled, 1));
     assert_eq!(session.usage_before(), end.usage);
 }

@@ -15,8 +15,8 @@ use oracle_agent::{
         Submission, Timestamp, ToolCall, ToolResult, ToolStatus, Usage,
         record::{
             AgentFact, ApprovalVerdict, ChildEnd, ChildProgress, Fact, FallbackTriggered,
-            LoopDetected, Opened, Quarantined, QueryFact, QueryFinished, RestartCause, SessionFact,
-            ToolFact, TurnFact, TurnMode, TurnStarted,
+            LoopDetected, Opened, Quarantined, QueryFinished, RestartCause, SessionFact, ToolFact,
+            TurnFact, TurnMode, TurnStarted,
         },
     },
 };
@@ -450,13 +450,9 @@ impl Play {
     }
 
     pub(super) fn finishes(&self) -> Vec<(QueryId, &QueryFinished)> {
-        let ends = self.log.iter().filter_map(|record| {
-            let Fact::Query(QueryFact::Finished(finished)) = &record.fact else {
-                return None;
-            };
-            Some((record.query?, finished))
-        });
-        ends.collect()
+        let ends = self.log.iter();
+        ends.filter_map(|record| Some((record.query?, record.finished()?)))
+            .collect()
     }
 
     pub(super) fn finished(&self) -> &QueryFinished {

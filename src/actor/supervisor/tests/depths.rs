@@ -1,6 +1,9 @@
 //! Full mailboxes: which messages are refused, which are not, and that every count returns to zero.
 
-use futures_util::future::{join, join_all};
+use futures_util::{
+    TryStreamExt as _,
+    future::{join, join_all},
+};
 
 use super::*;
 use crate::actor::{
@@ -144,7 +147,7 @@ async fn full_bus_drops_text_but_no_records() {
         let asked = Submission::new("look it up");
         let mut watch = session(&parts, "s").ask(asked).await.unwrap();
         let (mut frames, mut ended) = (0, false);
-        while let Some(progress) = watch.next().await.unwrap() {
+        while let Some(progress) = watch.try_next().await.unwrap() {
             match progress {
                 Progress::Frame(_) => frames += 1,
                 Progress::Record(record) => ended |= record.kind() == "query.finished",

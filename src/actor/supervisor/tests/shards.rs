@@ -48,7 +48,7 @@ async fn outcome(session: &SessionHandle) -> Outcome {
     let ended = async {
         loop {
             for entry in log(session).await {
-                if let Fact::Query(QueryFact::Finished(finished)) = &entry.record.fact {
+                if let Some(finished) = entry.record.finished() {
                     return finished.outcome.clone();
                 }
             }

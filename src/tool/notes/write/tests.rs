@@ -11,9 +11,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    model::{CallId, QueryId, SessionKey, SessionName},
-    testkit::tool_conformance as conformance,
-    tool::{NotesSettings, RootError, Tool as _, ToolContext},
+    testkit::{tool_conformance as conformance, tool_context},
+    tool::{NotesSettings, RootError, Tool as _},
 };
 
 fn folder() -> TempDir {
@@ -43,14 +42,7 @@ fn tool(folder: &TempDir) -> FnTool {
 }
 
 async fn call(tool: &FnTool, arguments: Value) -> Result<String, String> {
-    let context = ToolContext {
-        call: CallId::new("call"),
-        session: SessionKey::local(SessionName::new("s").unwrap()),
-        query: QueryId(1),
-        cancelled: CancellationToken::new(),
-        progress: crate::tool::CallProgress::default(),
-    };
-    let written = tool.call(arguments, context).await;
+    let written = tool.call(arguments, tool_context()).await;
     written
         .map(|output| output.text)
         .map_err(|error| error.to_string())

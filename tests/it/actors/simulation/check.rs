@@ -147,9 +147,8 @@ pub(crate) fn audited(
 }
 
 pub(crate) fn all_ended(known: &Known, log: &[Entry], ended: &[Ended], name: &str) {
-    let is_accepted =
-        |entry: &&Entry| matches!(entry.record.fact, Fact::Query(QueryFact::Accepted(_)));
-    let accepted = log.iter().filter(is_accepted).count();
+    let accepted = log.iter().filter_map(|entry| entry.record.accepted());
+    let accepted = accepted.count();
     let session = &known.key.name;
     assert_eq!(accepted, ended.len(), "{name}: {session} has open queries");
 }

@@ -15,10 +15,7 @@ use std::{
     },
 };
 
-use oracle_agent::{
-    journal::{Entry, Journal, Known, Postgres, postgres::Settings},
-    model::record::{Fact, QueryFact},
-};
+use oracle_agent::journal::{Entry, Journal, Known, Postgres, postgres::Settings};
 use parking_lot::Mutex;
 use tokio::{task::JoinSet, time::sleep};
 
@@ -389,7 +386,7 @@ async fn nothing_is_lost_while_nodes_and_database_fail() {
     for told in chaos.acknowledged.lock().iter() {
         let (_, log) = &logs[&told.session];
         let entry = log.iter().find(|entry| entry.seq.0 == told.seq).unwrap();
-        let Fact::Query(QueryFact::Accepted(accepted)) = &entry.record.fact else {
+        let Some(accepted) = entry.record.accepted() else {
             panic!("{entry:?} is not {}", told.key);
         };
         assert_eq!(accepted.idempotency_key.as_ref(), Some(&told.key));

@@ -13,13 +13,12 @@ use axum::{
 use oracle_agent::{
     actor::{Oracle, System},
     config::Config,
-    model::{CallId, ProfileName, QueryId, SessionKey, SessionName},
-    testkit::local_web_fetch,
-    tool::{CallProgress, Tool, ToolContext, web::FetchSettings},
+    model::ProfileName,
+    testkit::{local_web_fetch, tool_context},
+    tool::{Tool, web::FetchSettings},
 };
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
-use tokio_util::sync::CancellationToken;
 
 use super::*;
 
@@ -38,14 +37,10 @@ async fn served(app: Router) -> (String, JoinSet<()>) {
 }
 
 async fn call(tool: &dyn Tool, arguments: Value) -> Result<String, String> {
-    let context = ToolContext {
-        call: CallId::new("c"),
-        session: SessionKey::local(SessionName::new("s").unwrap()),
-        query: QueryId(1),
-        cancelled: CancellationToken::new(),
-        progress: CallProgress::default(),
-    };
-    let called = tokio::time::timeout(Duration::from_secs(60), tool.call(arguments, context));
+    let called = tokio::time::timeout(
+        Duration::from_secs(60),
+        tool.call(arguments, tool_context()),
+    );
     let done = called.await.unwrap();
     done.map(|output| output.text)
         .map_err(|error| error.to_string())
