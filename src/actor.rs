@@ -19,7 +19,9 @@
 mod approvals;
 mod bus;
 mod call_progress;
+mod classifier;
 mod clock;
+mod composer;
 mod deadline;
 mod error;
 mod gateway;
@@ -32,7 +34,6 @@ mod meter;
 mod outcome;
 mod pool;
 pub mod port;
-mod preparation;
 mod profile;
 mod progress_tracker;
 mod protocol;

@@ -10,7 +10,7 @@ use oracle_agent::{
         CallId, Limits, Part, ProfileName, QueryClassification, QueryType, Reply, SessionKey,
         SessionName, StopReason, Submission, Timestamp, ToolApproval, ToolCall, ToolEffect,
         ToolNeed, ToolRepeat, ToolResult, ToolSpec, ToolStatus, ToolTrust, Usage,
-        record::{Opened, PromptSummary},
+        record::{Classified, Opened, PromptSummary},
     },
 };
 
@@ -111,7 +111,11 @@ pub(crate) fn session_at(turns: u32) -> Option<(Session, CallToken)> {
     let classification = QueryClassification::new(QueryType::Code, 0.9, Vec::new());
     let prepared = Report::Prepared {
         query: session.query()?.id,
-        result: Ok((classification, prompt)),
+        result: Ok(Classified {
+            classification,
+            prompt,
+            fallback: false,
+        }),
     };
     let decision = session.observe(prepared, NOW);
     let mut token = apply(&mut session, decision)?;

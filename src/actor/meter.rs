@@ -138,6 +138,8 @@ pub struct Metrics {
     pub waiting: MetricGauge,
     /// Accepted messages.
     pub accepted: Counter,
+    /// Queries that the built-in classifier classified, because the host's gave no answer.
+    pub unclassified: Counter,
     /// Turns whose reply is durable, after any number of attempts.
     pub turns: Counter,
     /// Finished queries, by outcome.
@@ -212,6 +214,10 @@ impl Default for Metrics {
             ),
             waiting: all.declare("messages_waiting", "Messages queued in sessions in memory"),
             accepted: all.declare("messages_accepted", "Accepted messages"),
+            unclassified: all.declare(
+                "queries_unclassified",
+                "Queries that the host's classifier did not classify in time",
+            ),
             turns: all.declare("turns", "Completed turns"),
             queries: all.tally(
                 "queries",
@@ -318,6 +324,9 @@ impl Meter {
         let (family, kind) = match &record.fact {
             Fact::Session(fact) => (&counts.sessions, fact.kind()),
             Fact::Query(QueryFact::Accepted(_)) => return count(&counts.accepted),
+            Fact::Query(QueryFact::Classified(found)) if found.fallback => {
+                return count(&counts.unclassified);
+            }
             Fact::Query(QueryFact::Finished(end)) => (&counts.queries, end.outcome.name()),
             Fact::Turn(TurnFact::Replied(_)) => return count(&counts.turns),
             Fact::Signal(SignalFact::Emitted(one)) => (&counts.signals, one.kind().as_str()),

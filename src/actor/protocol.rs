@@ -4,6 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ractor::{ActorId, ActorRef, RpcReplyPort};
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::Span;
 
@@ -23,11 +24,13 @@ use super::{
 };
 use crate::{
     journal,
-    kernel::{CallToken, CommandReply, IssuedCommand, Report},
+    kernel::{CallToken, Command, CommandReply, IssuedCommand, Report},
     llm::{RateLimits, Request},
     model::{
-        Fault, FaultClass, FaultCode, QueryId, Reply, SessionKey, Sid, Usage, record::RestartCause,
+        Fault, FaultClass, FaultCode, QueryClassification, QueryId, Reply, SessionKey, Sid, Usage,
+        record::RestartCause,
     },
+    prompt::{ComposeInput, ComposedPrompt, Composer},
 };
 
 /// Why a session is activated, which decides what it records first.
@@ -53,15 +56,16 @@ pub(super) type Acknowledged = Result<CommandReply, AskError>;
 pub(super) type Viewed = Result<Option<SessionView>, AskError>;
 
 pub(super) enum SessionMsg {
-    /// Replay the journal, then resume.
-    Activate(Activation),
-    Command {
-        /// Applies while the session has no records.
-        opening: Box<Opening>,
-        origin: Origin,
-        order: IssuedCommand,
-        reply: RpcReplyPort<Acknowledged>,
+    /// Replay the journal, resume, then handle the first request.
+    Activate {
+        activation: Activation,
+        first: Option<Box<Self>>,
     },
+    Command(CommandRequest),
+    /// What the classifier found; `None` if it gave no answer.
+    Classified(u64, Option<QueryClassification>),
+    /// What the composer made; `None` if it gave no answer.
+    Composed(u64, Option<Result<Arc<ComposedPrompt>, Fault>>),
     Report(Report),
     GetView {
         reply: RpcReplyPort<Viewed>,
@@ -74,6 +78,83 @@ pub(super) enum SessionMsg {
     Fail(journal::Error),
 }
 local_messages!(SessionMsg);
+
+pub(super) struct CommandRequest {
+    /// Applies while the session has no records.
+    pub opening: Box<Opening>,
+    pub origin: Origin,
+    pub order: IssuedCommand,
+    pub reply: RpcReplyPort<Acknowledged>,
+}
+
+impl CommandRequest {
+    /// Whether it may begin a query or a turn.
+    pub(super) const fn is_message(&self) -> bool {
+        matches!(
+            self.order.command,
+            Command::Submit(_) | Command::Steer { .. } | Command::Continue(_)
+        )
+    }
+}
+
+/// The way back to a session that asks a shared actor. Dropped without an answer, it says so.
+pub(super) struct Asker<T> {
+    session: ActorRef<SessionMsg>,
+    token: u64,
+    message: fn(u64, Option<T>) -> SessionMsg,
+    answer: Option<T>,
+}
+
+impl<T> Asker<T> {
+    pub(super) fn new(
+        session: &ActorRef<SessionMsg>,
+        token: u64,
+        message: fn(u64, Option<T>) -> SessionMsg,
+    ) -> Self {
+        Self {
+            session: session.clone(),
+            token,
+            message,
+            answer: None,
+        }
+    }
+
+    pub(super) fn answer(mut self, answer: T) {
+        self.answer = Some(answer);
+    }
+}
+
+impl<T> Drop for Asker<T> {
+    fn drop(&mut self) {
+        let message = (self.message)(self.token, self.answer.take());
+        let _ = self.session.cast(message);
+    }
+}
+
+/// A query to classify.
+pub(super) struct Question {
+    pub text: Arc<str>,
+    /// The question before it.
+    pub previous: Option<Arc<str>>,
+    /// When the session asked.
+    pub since: Instant,
+    pub asker: Asker<QueryClassification>,
+}
+
+pub(super) enum ClassifierMsg {
+    Classify(Question),
+    /// A thread may be free, or a question may have waited for too long.
+    Next,
+}
+local_messages!(ClassifierMsg);
+
+/// A prompt to compose.
+pub(super) struct Compose {
+    pub composer: Arc<Composer>,
+    pub input: ComposeInput,
+    pub asker: Asker<Result<Arc<ComposedPrompt>, Fault>>,
+}
+local_messages!(Compose);
 
 pub(super) enum ShardMsg {
     Ask {

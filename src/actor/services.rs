@@ -7,8 +7,13 @@ use std::{
 };
 
 use super::{
-    clock::Clock, gateway::ProviderStatuses, meter::Meter, pool::Pool, preparation::Preparation,
-    protocol::GatewayMsg, router::SessionRouter, signal_tracker::SignalTracker,
+    clock::Clock,
+    gateway::ProviderStatuses,
+    meter::Meter,
+    pool::Pool,
+    protocol::{ClassifierMsg, Compose, GatewayMsg},
+    router::SessionRouter,
+    signal_tracker::SignalTracker,
     usage_log::UsageLog,
 };
 use crate::access::Tenants;
@@ -20,7 +25,8 @@ pub(super) type Gateways = Arc<HashMap<String, Pool<GatewayMsg>>>;
 
 pub(super) struct All {
     pub clock: Clock,
-    pub preparation: Preparation,
+    pub classifier: Pool<ClassifierMsg>,
+    pub composer: Pool<Compose>,
     pub usage: Arc<UsageLog>,
     pub router: SessionRouter,
     pub gateways: Gateways,
@@ -45,6 +51,10 @@ pub struct QueueDepths {
     pub buses: Vec<usize>,
     /// Depth of each provider's gateway, without the calls in its queue.
     pub gateways: BTreeMap<String, usize>,
+    /// Depth of each classifier, without the queries of its batches.
+    pub classifiers: Vec<usize>,
+    /// Depth of each composer.
+    pub composers: Vec<usize>,
 }
 
 impl All {
@@ -58,6 +68,8 @@ impl All {
             shards: self.router.shards.waiting(),
             buses: self.router.bus.buses.waiting(),
             gateways: gateways.collect(),
+            classifiers: self.classifier.waiting(),
+            composers: self.composer.waiting(),
         }
     }
 }

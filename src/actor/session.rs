@@ -1,7 +1,7 @@
 //! Session actor: the shell around [`crate::kernel::Session`]; one for each live session.
 //!
-//! Supervised by its shard. **Order, always:** decide, append, evolve, publish, perform, answer. A
-//! failed append ends the actor, and the shard restarts it from the journal. Slow work runs in
+//! Supervised by its shard. **Order, always:** decide, append, evolve, publish, perform, answer; a
+//! query that begins is prepared in between (`session/prepare.rs`). A failed append ends the actor, and the shard restarts it from the journal. Slow work runs in
 //! tasks that report by message.
 //!
 //! Checks of JSON by a caller's schema are part of a decision, and the kernel bounds their work
@@ -14,10 +14,10 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tracing::Instrument as _;
 
 use super::protocol::SessionMsg;
-use crate::kernel::Command;
 
 mod activate;
 mod call;
+mod prepare;
 mod standing;
 mod state;
 mod work;
@@ -47,31 +47,27 @@ impl Actor for SessionActor {
         state: &mut SessionShell,
     ) -> impl Future<Output = Result<(), ActorProcessingErr>> + Send {
         let span = match &message {
-            SessionMsg::Command { origin, .. } if !origin.span.is_none() => origin.span.clone(),
+            SessionMsg::Command(request) if !request.origin.span.is_none() => {
+                request.origin.span.clone()
+            }
             _ => state.span(),
         };
         let handled = async move {
-            match message {
-                SessionMsg::Activate(activation) => state.activate(&me, activation).await?,
-                SessionMsg::Command {
-                    opening,
-                    origin,
-                    order,
-                    reply,
-                } => {
-                    state.progress_tracker.take();
-                    // An unacknowledged message must not run after its caller has given up.
-                    let begins = matches!(
-                        order.command,
-                        Command::Submit(_) | Command::Steer { .. } | Command::Continue(_)
-                    );
-                    let given_up = begins && reply.is_closed();
-                    if !given_up {
-                        state.origin = Some(origin);
-                        state.command(&me, *opening, order, reply).await?;
-                        state.origin = None;
+            let message = match message {
+                SessionMsg::Activate { activation, first } => {
+                    state.activate(&me, activation).await?;
+                    match first {
+                        Some(first) => *first,
+                        None => return Ok(()),
                     }
                 }
+                message => message,
+            };
+            match message {
+                SessionMsg::Activate { .. } => {}
+                SessionMsg::Command(request) => state.backlog.push_back(request),
+                SessionMsg::Classified(token, found) => state.classified(&me, token, found).await?,
+                SessionMsg::Composed(token, prompt) => state.composed(&me, token, prompt).await?,
                 SessionMsg::Report(report) => state.report(&me, report).await?,
                 SessionMsg::GetView { reply } => {
                     state.progress_tracker.take();
@@ -81,7 +77,7 @@ impl Actor for SessionActor {
                 SessionMsg::Park => state.park(&me).await?,
                 SessionMsg::Fail(error) => Err(error)?,
             }
-            Ok(())
+            state.work_off(&me).await
         };
         Box::pin(handled.instrument(span))
     }

@@ -183,8 +183,7 @@ impl ShardState {
             Some(Slot::BackingOff { start, .. }) => start.clone(),
             None => Start::new(request.opening(), activation, &self.ledger),
         };
-        self.spawn(key, start).await?.hand(request);
-        Ok(())
+        self.spawn(key, start, Some(request)).await
     }
 
     /// Returns the state without starting a session or shortening its pause.
@@ -216,19 +215,19 @@ impl Live {
 
 impl SessionMsg {
     fn is(&self, which: &Command) -> bool {
-        matches!(self, Self::Command { order, .. } if order.command == *which)
+        matches!(self, Self::Command(request) if request.order.command == *which)
     }
 
     fn opening(&self) -> Opening {
         match self {
-            Self::Command { opening, .. } => (**opening).clone(),
+            Self::Command(request) => (*request.opening).clone(),
             _ => Opening::default(),
         }
     }
 
     fn refuse(self, refusal: Refusal) {
         match self {
-            Self::Command { reply, .. } => drop(reply.send(Err(refusal.into()))),
+            Self::Command(request) => drop(request.reply.send(Err(refusal.into()))),
             Self::GetView { reply } => drop(reply.send(Err(refusal.into()))),
             _ => {}
         }

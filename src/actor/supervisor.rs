@@ -1,9 +1,9 @@
 //! Supervisor: the root. Starts the services and the shards, and replaces those that fail.
 //!
 //! It is linked below no other actor, because ractor ends linked children with their parent,
-//! without a graceful shutdown ([`system`]). A service (gateway, bus) that
-//! fails is replaced in its pool; so is a shard, whose running queries are recovered from the
-//! journal. If one keeps failing within a short time, or the supervisor fails, the system ends.
+//! without a graceful shutdown ([`system`]). A service (classifier,
+//! composer, gateway, bus) that fails is replaced in its pool; so is a shard, whose running queries
+//! are recovered from the journal. If one keeps failing within a short time, or the supervisor fails, the system ends.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -18,7 +18,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     approvals::Approvals,
     bus::{BusActor, BusHandle},
+    classifier::{ClassifierActor, ClassifierArgs},
     clock::Clock,
+    composer::ComposerActor,
     deadline::APPEND_DEADLINE,
     gateway::{GatewayActor, GatewayArgs, SharedStatus},
     handle::{Deletions, Oracle, Servers, Source},
@@ -28,7 +30,6 @@ use super::{
     message::local_messages,
     meter::Meter,
     pool::Pool,
-    preparation::Preparation,
     profile::{ProfileStore, Profiles},
     recovery::{RecoveryScope, RecoveryTask},
     router::SessionRouter,
@@ -88,6 +89,8 @@ local_messages!(SupervisorMsg);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum ChildRole {
     Bus(usize),
+    Classifier,
+    Composer,
     Gateway(String),
     Shard(usize),
 }
@@ -135,7 +138,8 @@ impl SupervisorActor {
         };
         Arc::new(All {
             clock: args.clock.clone(),
-            preparation: Preparation::new(Arc::clone(&args.classifier)),
+            classifier: Pool::new(1, capacity),
+            composer: Pool::new(1, capacity),
             usage: Arc::new(UsageLog { log, _writer }),
             router,
             gateways: Arc::new(providers().map(gateway).collect()),
@@ -233,6 +237,7 @@ impl SupervisorState {
         let services = &self.services;
         let mut places = Vec::new();
         places.extend((0..services.router.bus.buses.size()).map(ChildRole::Bus));
+        places.extend([ChildRole::Classifier, ChildRole::Composer]);
         places.extend(services.gateways.keys().cloned().map(ChildRole::Gateway));
         places.extend((0..services.router.shards.size()).map(ChildRole::Shard));
         places
@@ -245,6 +250,16 @@ impl SupervisorState {
                 let pool = &services.router.bus.buses;
                 put(pool, *index, BusActor, pool.depth(*index), me).await?
             }
+            ChildRole::Classifier => {
+                let pool = &services.classifier;
+                let args = ClassifierArgs {
+                    classifier: Arc::clone(&self.args.classifier),
+                    depth: pool.depth(0),
+                    ledger: services.router.ledger.clone(),
+                };
+                put(pool, 0, ClassifierActor, args, me).await?
+            }
+            ChildRole::Composer => put(&services.composer, 0, ComposerActor, (), me).await?,
             ChildRole::Gateway(provider) => {
                 let (pool, args) = self.gateway(provider)?;
                 put(pool, 0, GatewayActor, args, me).await?

@@ -94,7 +94,12 @@ fn gauges<'a, const N: usize>(
 
 fn depths(registry: &mut Registry, all: &QueueDepths) {
     let mailboxes = Gauges::default();
-    for (actor, waiting) in [("shard", &all.shards), ("bus", &all.buses)] {
+    for (actor, waiting) in [
+        ("shard", &all.shards),
+        ("bus", &all.buses),
+        ("classifier", &all.classifiers),
+        ("composer", &all.composers),
+    ] {
         for (number, waiting) in waiting.iter().enumerate() {
             let labels = vec![("actor", actor.to_owned()), ("number", number.to_string())];
             mailboxes.get_or_create(&labels).set(*waiting as u64);

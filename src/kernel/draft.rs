@@ -190,18 +190,19 @@ impl<'a> Draft<'a> {
         let accepted = |at: InboxPosition| {
             self.records.iter().find_map(|record| {
                 let new = record.accepted()?;
-                (new.place == at).then_some((record.query?, new.text.as_str()))
+                (new.place == at).then_some((record.query?, new))
             })
         };
         let waiting = self.session.inbox.iter();
-        let mut waiting = waiting.map(|queued| (queued.id, queued.accepted.text.as_str()));
-        let (query, text) = accepted(InboxPosition::Front)
+        let mut waiting = waiting.map(|queued| (queued.id, &*queued.accepted));
+        let (query, next) = accepted(InboxPosition::Front)
             .or_else(|| waiting.next())
             .or_else(|| accepted(InboxPosition::Back))?;
         Some(Effect::Prepare(BegunQuery {
             query,
-            text: text.into(),
+            text: next.text.as_str().into(),
             previous: Some(Arc::clone(&self.query.text)),
+            is_task: next.is_task(),
         }))
     }
 

@@ -1,5 +1,5 @@
 //! Effects of a decision, which the shell performs in order once the records are durable.
-//! [`Effect::Prepare`] is the exception: its result is recorded, so it comes before the append.
+//! [`Effect::Prepare`] may come before the append, so that its result is recorded with the acceptance.
 //!
 //! Each is safe to repeat, because `resume` returns those that a crash lost.
 
@@ -30,6 +30,11 @@ pub struct BegunQuery {
     pub text: Arc<str>,
     /// Previous question, for follow-ups.
     pub previous: Option<Arc<str>>,
+    /// Whether it is a client's own task ([`Accepted::is_task`]), which has neither a type nor a
+    /// prompt of ours.
+    ///
+    /// [`Accepted::is_task`]: crate::model::record::Accepted::is_task
+    pub is_task: bool,
 }
 
 /// An action for the shell.

@@ -7,26 +7,20 @@ use super::{
     guidance, spending,
 };
 use crate::model::{
-    Attempt, Fault, FaultCode, ForcedBy, QueryClassification,
+    Attempt, Fault, FaultCode, ForcedBy,
     record::{
         AmountBudget, BudgetFact, Classified, Compacting, IterationExceeded, IterationWarning,
-        PromptSummary, QueryFact, TurnFact, TurnMode, TurnStarted,
+        QueryFact, TurnFact, TurnMode, TurnStarted,
     },
 };
 
 /// Handles the end of classification and composition.
-pub(super) fn prepared(
-    mut draft: Draft<'_>,
-    result: Result<(QueryClassification, PromptSummary), Fault>,
-) -> Decision {
-    let (classification, prompt) = match result {
-        Ok(prepared) => prepared,
+pub(super) fn prepared(mut draft: Draft<'_>, result: Result<Classified, Fault>) -> Decision {
+    let classified = match result {
+        Ok(classified) => classified,
         Err(fault) => return draft.fail(fault.code, fault.detail),
     };
-    draft.emit_query(QueryFact::Classified(Classified {
-        classification,
-        prompt,
-    }));
+    draft.emit_query(QueryFact::Classified(classified));
     match draft.session.paused {
         true => draft.wait(),
         false => begin_turn(draft, Vec::new()),

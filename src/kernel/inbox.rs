@@ -211,6 +211,7 @@ fn accept(session: &Session, accepted: Accepted, now: DecisionContext) -> Decisi
         query,
         text,
         previous: session.last_question.clone(),
+        is_task: accepted.is_task(),
     });
     let at_once = session.query().is_none();
     Decision {

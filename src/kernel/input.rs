@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::effect::CallToken;
 use crate::model::{
     Allowance, AnswerOptions, ApprovalToken, By, CallId, Fault, LimitsRequest, Owner, PeriodBudget,
-    QueryClassification, QueryId, Reply, SessionName, Submission, Timestamp, ToolResult, Turn,
-    Usage,
+    QueryId, Reply, SessionName, Submission, Timestamp, ToolResult, Turn, Usage,
     command::{Author, MAX_IMPORT, MAX_IMPORTED},
-    record::{ApprovalVerdict, ChildEnd, ChildProgress, PromptSummary, RestartCause, Waiting},
+    record::{ApprovalVerdict, ChildEnd, ChildProgress, Classified, RestartCause, Waiting},
 };
 
 /// Time, entropy and observations that the kernel cannot obtain without I/O.
@@ -201,7 +200,7 @@ pub enum Report {
         /// Query id.
         query: QueryId,
         /// Classification and prompt, or the fault.
-        result: Result<(QueryClassification, PromptSummary), Fault>,
+        result: Result<Classified, Fault>,
     },
     /// The model gave a complete reply.
     ModelReplied {

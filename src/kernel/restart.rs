@@ -123,10 +123,12 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         Step::Preparing => {
             let text = draft.query.text.clone();
             let previous = draft.session.last_question.clone();
+            let is_task = draft.query.options().is_task;
             draft.wait_for(Effect::Prepare(BegunQuery {
                 query,
                 text,
                 previous,
+                is_task,
             }))
         }
         Step::Ready if draft.session.paused => draft.wait(),

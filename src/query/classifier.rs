@@ -29,9 +29,10 @@ impl<'a> From<Option<&'a str>> for QueryContext<'a> {
 
 /// Classifies queries; a host can replace [`Classifier`] with its own implementation.
 ///
-/// Each session calls it once per query, within its actor, so it must answer from memory
-/// within microseconds. A replay uses the recorded answer (`query.classified`). Confidence is
-/// clamped to 0..=1, and the needs follow from the type. A panic fails the query.
+/// It is asked once per query, on one of eight threads. Where it gives no answer within two seconds,
+/// or panics, the built-in one stands in, and `query.classified` says `fallback`. A call that never
+/// returns costs its thread; once all eight hang, the built-in one answers at once. A replay uses the
+/// recorded answer. Confidence is clamped to 0..=1, and the needs follow from the type.
 ///
 /// ```
 /// use oracle_agent::{
@@ -51,9 +52,32 @@ impl<'a> From<Option<&'a str>> for QueryContext<'a> {
 pub trait QueryClassifier: Send + Sync + 'static {
     /// Classifies a query.
     fn classify(&self, query: &str, context: QueryContext<'_>) -> QueryClassification;
+
+    /// Classifies the queries that wait while all threads are busy, [`Self::max_batch`] at most: one
+    /// classification for each, in their order.
+    fn classify_batch(&self, queries: &[(&str, QueryContext<'_>)]) -> Vec<QueryClassification> {
+        let queries = queries.iter();
+        let found = queries.map(|(query, context)| self.classify(query, *context));
+        found.collect()
+    }
+
+    /// Most queries that share a call, and its deadline and panics.
+    fn max_batch(&self) -> usize {
+        1
+    }
+
+    /// Whether [`Self::classify`] answers from memory within microseconds, and never blocks. It is
+    /// then called on the classifier actor, which spares a thread and two switches to it.
+    fn is_immediate(&self) -> bool {
+        false
+    }
 }
 
 impl QueryClassifier for Classifier {
+    fn is_immediate(&self) -> bool {
+        true
+    }
+
     fn classify(&self, query: &str, context: QueryContext<'_>) -> QueryClassification {
         Self::classify(self, query, context)
     }

@@ -3,6 +3,7 @@
 
 mod apart;
 mod built;
+mod classifiers;
 mod ports;
 
 fn done(text: &str) -> String {

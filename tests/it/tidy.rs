@@ -53,7 +53,6 @@ const ACTOR_FLOORS: &[&[&str]] = &[
     &[
         "error",
         "pool",
-        "preparation",
         "progress_tracker",
         "replay",
         "settings",
@@ -64,7 +63,7 @@ const ACTOR_FLOORS: &[&[&str]] = &[
     &["system_log", "text_publisher"],
     &["usage_log"],
     &["protocol"],
-    &["gateway", "router"],
+    &["classifier", "composer", "gateway", "router"],
     &["recovery", "services"],
     &["handle"],
     &["port", "session"],

@@ -6,7 +6,7 @@ use crate::{
         bus::{Filter, Subscription},
         mailbox::Admission,
         profile::Opening,
-        protocol::{SessionMsg, ShardMsg},
+        protocol::{CommandRequest, SessionMsg, ShardMsg},
         router::SessionRouter,
         trace::Origin,
     },
@@ -127,12 +127,12 @@ impl SessionHandle {
         let opening = Box::new(opening.clone());
         let message = |reply| ShardMsg::Ask {
             key: key.clone(),
-            request: Box::new(SessionMsg::Command {
+            request: Box::new(SessionMsg::Command(CommandRequest {
                 opening,
                 origin: Origin::current(),
                 order,
                 reply,
-            }),
+            })),
         };
         self.router.ask(key, self.admission(), message).await
     }

@@ -57,6 +57,11 @@ impl SessionShell {
                 claim => self.replay(claim?).await?,
             }
         }
+        if self.last == Seq(0) && !matches!(activation, Activation::Quarantine { .. }) {
+            // Nothing is recorded.
+            self.show(self.services.clock.monotonic_millis());
+            return Ok(());
+        }
         let now = self.moment();
         // The earlier start was recorded; only the journal's answer was lost.
         let activation = match self.last_attempt_seq {
@@ -66,8 +71,6 @@ impl SessionShell {
         // Durable before work resumes, because that work may be the cause of a crash.
         let seen = match activation {
             Activation::Quarantine { reason } => self.opening(self.quarantine(reason, now)),
-            // Nothing is recorded.
-            _ if self.last == Seq(0) => Decision::nothing(),
             Activation::OnDemand => self.session.awake(now),
             // Also tests whether the journal accepts appends, before a model is called.
             Activation::Again => self.session.revived(now),
@@ -79,7 +82,7 @@ impl SessionShell {
                 self.session.observe(violated, now)
             }
         };
-        self.step(me, seen, now).await?;
+        self.step(me, seen).await?;
         if self.is_orphan().await {
             let order = IssuedCommand {
                 by: By::oracle(),
@@ -87,11 +90,11 @@ impl SessionShell {
             };
             let now = self.moment();
             if let Ok(cancelled) = self.session.decide(order, now) {
-                self.step(me, cancelled, now).await?;
+                self.step(me, cancelled).await?;
             }
         }
         let now = self.moment_with_budgets(&self.payer()).await?;
-        self.step(me, self.session.resume(now), now).await
+        self.step(me, self.session.resume(now)).await
     }
 
     /// Whether the query runs for a parent that no longer waits for it: one whose query has ended,
@@ -118,7 +121,7 @@ impl SessionShell {
         }
         // A child that was cancelled may still have to learn of it.
         self.children.retain(|_, task| !task.is_over());
-        if self.session.may_passivate() && self.children.is_empty() {
+        if self.may_passivate() && self.children.is_empty() {
             return self.leave(me).await;
         }
         self.shard.cast(ShardMsg::Stays {
@@ -128,11 +131,16 @@ impl SessionShell {
         Ok(())
     }
 
-    /// Leaves memory at the end of the system; a running query is recorded as passivated.
+    /// Leaves memory at the end of the system: what it holds is recorded, and a running query as
+    /// passivated.
     pub(super) async fn park(
         &mut self,
         me: &ActorRef<SessionMsg>,
     ) -> Result<(), ActorProcessingErr> {
+        if self.holds() {
+            self.hurry(me).await?;
+            self.work_off(me).await?;
+        }
         if self.session.query().is_some() {
             return self.leave(me).await;
         }
@@ -161,12 +169,12 @@ impl SessionShell {
     }
 
     async fn leave(&mut self, me: &ActorRef<SessionMsg>) -> Result<(), ActorProcessingErr> {
-        (self.work, self.prompt) = (None, None);
+        (self.work, self.preparation) = (None, None);
         self.tools.clear();
         self.children.clear();
         if self.last > Seq(0) {
             let now = self.moment();
-            match self.step(me, self.session.leave(now), now).await {
+            match self.step(me, self.session.leave(now)).await {
                 // Only a running query needs the record.
                 Err(error) if is_full(&error) && self.session.query().is_none() => {}
                 left => left?,

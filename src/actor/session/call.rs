@@ -7,7 +7,7 @@ use tokio_util::sync::DropGuard;
 
 use super::{
     state::{OfferedTools, SessionShell},
-    work::Work,
+    work::{ModelCall, Work},
 };
 use crate::{
     actor::{
@@ -20,9 +20,8 @@ use crate::{
     },
     kernel::{self, CallToken, Query, Report, Session},
     llm::{Request, ToolChoice},
-    model::{
-        ClientToolChoice, Fault, FaultCode, Message, QueryType, Reply, Role, record::TurnMode,
-    },
+    model::{ClientToolChoice, Fault, FaultCode, Message, Reply, Role, record::TurnMode},
+    prompt::ComposedPrompt,
 };
 
 /// How long a finished answer waits for its missing signal.
@@ -32,12 +31,10 @@ impl SessionShell {
     pub(super) fn call_model(
         &mut self,
         me: &ActorRef<SessionMsg>,
-        token: CallToken,
-        model: Arc<str>,
-        mode: TurnMode,
+        ModelCall { token, model, mode }: ModelCall,
+        prompt: Result<Arc<ComposedPrompt>, Fault>,
     ) -> Option<Work> {
         let query = self.session.query()?;
-        let query_type = query.query_type.unwrap_or(QueryType::Conversational);
         let (policy, options) = (self.session.policy(), query.shared_options());
         let last = self.offered.take().filter(|last| {
             let is_same = |options| Arc::ptr_eq(&last.options, options);
@@ -93,16 +90,10 @@ impl SessionShell {
                 None => system,
             }
         };
-        // A restart loses the prompt, so it is composed again.
-        let prompt = match &self.prompt {
-            Some(prompt) => Ok(Arc::clone(prompt)),
-            None => self.services.preparation.compose(&self.profile, query_type),
-        };
         match prompt {
             Ok(prompt) => {
                 ticket.request.system = system(&prompt.content);
                 send(ticket, &self.services.gateways);
-                self.prompt = Some(prompt);
             }
             Err(fault) => ticket.refuse(fault),
         }

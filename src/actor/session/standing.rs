@@ -53,6 +53,7 @@ impl ExposedState {
 
 impl SessionShell {
     pub(super) fn show(&mut self, now: u64) {
+        let (holds, rests) = (self.holds(), self.may_passivate());
         let (session, exposed) = (&self.session, &mut self.exposed);
         let query = session.query();
         // It costs nothing until the caller returns, which it may never do.
@@ -64,11 +65,13 @@ impl SessionShell {
         let bytes = (copies * session.bytes(&mut exposed.weighed) / STEP + 1) * STEP;
         exposed.inbox.weighs(bytes);
         self.progress_tracker.weighs(bytes);
-        let activity = activity(session);
+        let activity = match holds {
+            true => Activity::Preparing,
+            false => activity(session),
+        };
         exposed.session_gauge.set_activity(activity);
         exposed.session_gauge.holds(session.waiting());
-        self.progress_tracker
-            .at(activity, session.may_passivate(), now);
+        self.progress_tracker.at(activity, rests, now);
         let running = query.map(|query| (query.id, query.limits.max_turns, query.turns));
         let before = exposed.running.replace(running);
         if before == Some(running) {

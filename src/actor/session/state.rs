@@ -1,8 +1,7 @@
 //! State of a session actor, and the step that every input takes.
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    mem,
+    collections::{BTreeMap, HashMap, VecDeque},
     sync::{Arc, LazyLock},
     thread::available_parallelism,
     time::Duration,
@@ -12,6 +11,7 @@ use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
 
 use super::{
+    prepare::{Head, HeldDecision, Preparation},
     standing::{self, ExposedState},
     work::Work,
 };
@@ -22,7 +22,7 @@ use crate::{
         mailbox::Mailbox,
         profile::{Opening, Profile, Profiles},
         progress_tracker::ProgressTracker,
-        protocol::{Acknowledged, SessionMsg, ShardMsg, Viewed},
+        protocol::{CommandRequest, SessionMsg, ShardMsg, Viewed},
         replay::{Replayed, SHORT},
         services::Services,
         status::SessionView,
@@ -30,16 +30,12 @@ use crate::{
         trace::{Origin, QueryTrace},
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
-    kernel::{
-        BegunQuery, Command, Decision, DecisionContext, IssuedCommand, Query, Refusal, Report,
-        Session,
-    },
+    kernel::{Decision, DecisionContext, Query, Refusal, Report, Session},
     model::{
-        AnswerOptions, By, CallId, Charge, Day, DayUsage, Period, QueryClassification, QueryId,
-        QueryType, Record, Seq, SessionKey, SessionName, ToolSpec, Usage,
+        AnswerOptions, By, CallId, Charge, Day, DayUsage, Period, QueryId, Record, Seq, SessionKey,
+        SessionName, ToolSpec, Usage,
         record::{Fact, QueryFact},
     },
-    prompt::ComposedPrompt,
 };
 
 /// Work of checks that a decision may do here, which takes about two milliseconds.
@@ -71,8 +67,13 @@ pub(in crate::actor) struct SessionShell {
     pub(super) last_attempt_seq: Option<Seq>,
     pub(super) kept: Seq,
     pub(super) keeping: Option<Task>,
-    /// Prompt of the running query; composed again after a restart.
-    pub(super) prompt: Option<Arc<ComposedPrompt>>,
+    pub(super) head: Option<Head>,
+    /// The query that is being prepared.
+    pub(super) preparation: Option<Box<Preparation>>,
+    /// Number of the last question to the classifier or the composer.
+    pub(super) asked: u64,
+    /// Commands that wait for a held decision.
+    pub(super) backlog: VecDeque<CommandRequest>,
     /// The tools that a query with options offered last.
     pub(super) offered: Option<OfferedTools>,
     pub(super) work: Option<Work>,
@@ -127,7 +128,10 @@ impl SessionShell {
             last_attempt_seq,
             kept: Seq(0),
             keeping: None,
-            prompt: None,
+            head: None,
+            preparation: None,
+            asked: 0,
+            backlog: VecDeque::new(),
             offered: None,
             work: None,
             tools: HashMap::new(),
@@ -171,22 +175,51 @@ impl SessionShell {
         Ok(now)
     }
 
-    pub(super) async fn command(
+    /// Handles the commands that arrived, unless a decision is held. A message waits for that one;
+    /// another command does not.
+    pub(super) async fn work_off(
         &mut self,
         me: &ActorRef<SessionMsg>,
-        opening: Opening,
-        order: IssuedCommand,
-        reply: RpcReplyPort<Acknowledged>,
     ) -> Result<(), ActorProcessingErr> {
+        loop {
+            if self.holds() {
+                if self.backlog.iter().all(CommandRequest::is_message) {
+                    return Ok(());
+                }
+                self.hurry(me).await?;
+            }
+            let Some(request) = self.backlog.pop_front() else {
+                return Ok(());
+            };
+            self.progress_tracker.take();
+            // An unacknowledged message must not run after its caller has given up.
+            if !(request.is_message() && request.reply.is_closed()) {
+                self.command(me, request).await?;
+            }
+        }
+    }
+
+    async fn command(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+        request: CommandRequest,
+    ) -> Result<(), ActorProcessingErr> {
+        let is_message = request.is_message();
+        let CommandRequest {
+            opening,
+            origin,
+            order,
+            reply,
+        } = request;
         let unclaimed = self.unclaimed.clone().map(AskError::from);
         if let Some(error) = unclaimed.or_else(|| self.refuses(&opening).map(AskError::from)) {
             let _ = reply.send(Err(error));
             return Ok(());
         }
-        self.renew(opening);
-        let by = match order.command {
-            Command::Submit(_) | Command::Continue(_) | Command::Steer { .. } => order.by.clone(),
-            _ => self.payer(),
+        self.renew(*opening);
+        let by = match is_message {
+            true => order.by.clone(),
+            false => self.payer(),
         };
         let now = match self.moment_with_budgets(&by).await {
             Ok(now) => now,
@@ -195,39 +228,68 @@ impl SessionShell {
                 return Ok(());
             }
         };
-        let answer = match self.session.decide(order, now) {
-            Ok(decision) => {
-                let decision = self.opening(decision);
-                let answer = decision.reply_after(self.last);
-                let before = self.last;
-                if let Err(error) = self.step(me, decision, now).await {
-                    if self.last != before {
-                        // The command is durable; only what follows it is not.
-                        let _ = reply.send(Ok(answer));
-                        return Err(error);
-                    }
-                    // Another process may just have created the session.
-                    if let Some(why @ (journal::Error::Owned { .. } | journal::Error::Full)) =
-                        error.downcast_ref()
-                    {
-                        let _ = reply.send(Err(AskError::from(why.clone())));
-                    }
-                    // Nothing was recorded, so the session has not changed.
-                    if is_full(&error) {
-                        self.services.router.ledger.warn(|more| {
-                            tracing::warn!(session = %self.key, %error, more, "cannot record a message");
-                        });
-                        self.show(self.services.clock.monotonic_millis());
-                        return Ok(());
-                    }
-                    return Err(error);
-                }
-                Ok(answer)
+        let mut decision = match self.session.decide(order, now) {
+            Ok(decision) => self.opening(decision),
+            Err(refusal) => {
+                let _ = reply.send(Err(refusal.into()));
+                return Ok(());
             }
-            Err(refusal) => Err(refusal.into()),
         };
-        // The command is durable, even if the caller has given up.
-        let _ = reply.send(answer);
+        let begins = is_message && self.session.query().is_none();
+        let begun = begins.then(|| decision.take_preparation()).flatten();
+        let held = HeldDecision {
+            decision,
+            now,
+            origin,
+            reply,
+        };
+        match begun {
+            Some(begun) => self.prepare(me, begun, Some(held)),
+            None => self.commit(me, held).await?,
+        }
+        Ok(())
+    }
+
+    /// Carries out the decision about a command, and answers it.
+    pub(super) async fn commit(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+        held: HeldDecision,
+    ) -> Result<(), ActorProcessingErr> {
+        let HeldDecision {
+            decision,
+            origin,
+            reply,
+            ..
+        } = held;
+        let (before, answer) = (self.last, decision.reply_after(self.last));
+        self.origin = Some(origin);
+        let recorded = self.step(me, decision).await;
+        self.origin = None;
+        let Err(error) = recorded else {
+            // The command is durable, even if the caller has given up.
+            let _ = reply.send(Ok(answer));
+            return Ok(());
+        };
+        if self.last != before {
+            // The command is durable; only what follows it is not.
+            let _ = reply.send(Ok(answer));
+            return Err(error);
+        }
+        // Another process may just have created the session.
+        if let Some(why @ (journal::Error::Owned { .. } | journal::Error::Full)) =
+            error.downcast_ref()
+        {
+            let _ = reply.send(Err(AskError::from(why.clone())));
+        }
+        if !is_full(&error) {
+            return Err(error);
+        }
+        // Nothing was recorded, so the session has not changed.
+        self.services.router.ledger.warn(|more| {
+            tracing::warn!(session = %self.key, %error, more, "cannot record a message");
+        });
+        self.show(self.services.clock.monotonic_millis());
         Ok(())
     }
 
@@ -253,7 +315,7 @@ impl SessionShell {
         }
         let now = self.moment_with_budgets(&self.payer()).await?;
         let decision = self.observed(report, now).await?;
-        self.step(me, decision, now).await
+        self.step(me, decision).await
     }
 
     /// Decides about a report. A decision whose checks need more than [`QUICK_WORK`] is made again on
@@ -287,34 +349,6 @@ impl SessionShell {
         decided.unwrap_or(Ok(decision))
     }
 
-    /// Prepares the query that a decision begins, and adds what follows from it.
-    fn prepared(
-        &mut self,
-        decision: Decision,
-        begun: BegunQuery,
-        now: DecisionContext,
-    ) -> Decision {
-        let then = self.session.after(&decision);
-        // A crash from here on counts for the query, once that is recorded.
-        let clock = &self.services.clock;
-        self.progress_tracker.set_busy(clock.monotonic_millis());
-        let is_task = then.query().is_some_and(|query| query.options().is_task);
-        let prepared = if is_task {
-            let kind = QueryClassification::new(QueryType::Conversational, 1.0, Vec::new());
-            Ok((kind, Arc::default()))
-        } else {
-            let preparation = &self.services.preparation;
-            preparation.prepare(&begun.text, begun.previous.as_deref(), &self.profile)
-        };
-        let result = prepared.map(|(classification, prompt)| {
-            let summary = prompt.summary();
-            self.prompt = Some(prompt);
-            (classification, summary)
-        });
-        let query = begun.query;
-        decision.and(then.observe(Report::Prepared { query, result }, now))
-    }
-
     pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
         let view = match &self.unclaimed {
             Some(why) => Err(why.clone().into()),
@@ -341,33 +375,13 @@ impl SessionShell {
             return;
         }
         self.profile = now.of(&self.opening);
+        self.head = None;
         self.session.adopt(Arc::clone(&self.profile.policy));
         self.profiles = now;
     }
 
-    /// Carries out a decision that was made at `now`. The query that it begins is prepared in the
-    /// same step, and recorded with it.
+    /// Carries out a decision.
     pub(super) async fn step(
-        &mut self,
-        me: &ActorRef<SessionMsg>,
-        mut decision: Decision,
-        mut now: DecisionContext,
-    ) -> Result<(), ActorProcessingErr> {
-        while let Some(begun) = decision.take_preparation() {
-            // If another query ends, its end is recorded first: it must not depend on this
-            // preparation, and its usage counts towards the new query's budgets.
-            let unfinished = self.session.unfinished();
-            if unfinished.is_some_and(|query| query.id != begun.query) {
-                let end = mem::replace(&mut decision, Decision::nothing());
-                self.carry_out(me, end).await?;
-                now = self.moment_with_budgets(&self.payer()).await?;
-            }
-            decision = self.prepared(decision, begun, now);
-        }
-        self.carry_out(me, decision).await
-    }
-
-    async fn carry_out(
         &mut self,
         me: &ActorRef<SessionMsg>,
         decision: Decision,
@@ -405,7 +419,7 @@ impl SessionShell {
         // Before the effects: the ledger must know a query before its call is made.
         self.show(now);
         if self.session.query().is_none() {
-            (self.work, self.prompt, self.offered) = (None, None, None);
+            (self.work, self.offered) = (None, None);
             // New ones, because maps that were used keep their memory.
             (self.tools, self.pauses) = (HashMap::new(), HashMap::new());
             if self.traces.is_empty() {

@@ -16,10 +16,10 @@ use crate::{
         protocol::SessionMsg,
         task::Task,
     },
-    kernel::{Command, Effect, Report},
+    kernel::{CallToken, Command, Effect, Report},
     model::{
         Fault, FaultCode, Limits, QueryId, SessionName, ToolCall, ToolResult, ToolStatus, Turn,
-        record::{ChildEnd, ChildStart, Parent},
+        record::{ChildEnd, ChildStart, Parent, TurnMode},
     },
     tool::{CallProgress, MAX_DATA, Registry, ToolContext, ToolError, ToolOutput},
 };
@@ -31,17 +31,31 @@ const CHILD_DEADLINE: Duration = Duration::from_secs(60);
 pub(super) enum Work {
     /// A call of a model.
     Call { _guard: DropGuard },
+    /// A call that waits for the answer of the composer.
+    Prompt { asked: u64, call: ModelCall },
     /// A back-off.
     Pause { _task: Task },
+}
+
+/// A call of a model for the running query.
+pub(super) struct ModelCall {
+    pub token: CallToken,
+    pub model: Arc<str>,
+    pub mode: TurnMode,
+}
+
+impl Work {
+    pub(super) fn awaits(&self, token: u64) -> bool {
+        matches!(self, Self::Prompt { asked, .. } if *asked == token)
+    }
 }
 
 impl SessionShell {
     pub(super) fn perform(&mut self, me: &ActorRef<SessionMsg>, effect: Effect) {
         match effect {
-            // Part of the step, which has taken it.
-            Effect::Prepare(_) => {}
+            Effect::Prepare(begun) => self.prepare(me, begun, None),
             Effect::CallModel { token, model, mode } => {
-                self.work = self.call_model(me, token, model, mode);
+                self.call(me, ModelCall { token, model, mode });
             }
             Effect::Compact {
                 token,

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::ShardState;
+use super::{ShardState, WAITING};
 use crate::{
     actor::{
         call_progress::CallProgress,
@@ -237,7 +237,8 @@ impl ShardState {
         &mut self,
         key: SessionKey,
         mut start: Box<Start>,
-    ) -> Result<&Live, ActorProcessingErr> {
+        first: Option<SessionMsg>,
+    ) -> Result<(), ActorProcessingErr> {
         let call_progress = start.call_progress.take();
         let call_progress = call_progress.unwrap_or_else(|| CallProgress::unknown().into());
         let progress_tracker = Arc::new(ProgressTracker::new(call_progress));
@@ -253,7 +254,13 @@ impl ShardState {
         self.ledger.enter(&key, Arc::clone(&progress_tracker));
         let parent = self.me.actor().get_cell();
         let (actor, _) = Actor::spawn_linked(None, SessionActor, state, parent).await?;
-        actor.cast(SessionMsg::Activate(start.activation.clone()))?;
+        if first.is_some() {
+            progress_tracker.hand(WAITING);
+        }
+        actor.cast(SessionMsg::Activate {
+            activation: start.activation.clone(),
+            first: first.map(Box::new),
+        })?;
         self.by_actor.insert(actor.get_id(), key.clone());
         let live = Slot::Live(Live {
             actor,
@@ -261,8 +268,8 @@ impl ShardState {
             start,
             ending: None,
         });
-        let slot = self.slots.entry(key).insert_entry(live).into_mut();
-        slot.live().ok_or_else(|| "it was just put there".into())
+        self.slots.insert(key, live);
+        Ok(())
     }
 
     pub(super) fn now(&self) -> u64 {
@@ -425,7 +432,7 @@ impl ShardState {
             && self.parked.is_none()
         {
             let start = start.clone();
-            self.spawn(key, start).await?;
+            self.spawn(key, start, None).await?;
         }
         Ok(())
     }

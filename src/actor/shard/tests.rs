@@ -12,7 +12,11 @@ use super::{
     *,
 };
 use crate::{
-    actor::{protocol::Acknowledged, supervisor::SupervisorActor, trace::Origin},
+    actor::{
+        protocol::{Acknowledged, CommandRequest},
+        supervisor::SupervisorActor,
+        trace::Origin,
+    },
     journal::Memory,
     kernel::{Command, CommandReply},
     llm::Scripted,
@@ -147,12 +151,12 @@ impl Bench {
         let (reply, answer) = oneshot::channel();
         let message = ShardMsg::Ask {
             key: key(),
-            request: Box::new(SessionMsg::Command {
+            request: Box::new(SessionMsg::Command(CommandRequest {
                 opening: Box::default(),
                 origin: Origin::current(),
                 order: command.into(),
                 reply: reply.into(),
-            }),
+            })),
         };
         self.say(message).await;
         answer

@@ -330,8 +330,10 @@ async fn quarantine_cancels_the_running_child() {
     );
     let (again, _) = Actor::spawn(None, SessionActor, state).await.unwrap();
     let reason = "it crashed while coming to life".to_owned();
+    let activation = Activation::Quarantine { reason };
+    let first = None;
     again
-        .cast(SessionMsg::Activate(Activation::Quarantine { reason }))
+        .cast(SessionMsg::Activate { activation, first })
         .unwrap();
     assert_eq!(child_end(&parts.oracle).await.0, Outcome::Cancelled);
 }

@@ -40,6 +40,13 @@ pub struct Accepted {
     pub options: Option<Arc<AnswerOptions>>,
 }
 
+impl Accepted {
+    /// Whether it is a client's own task ([`AnswerOptions::is_task`]).
+    pub fn is_task(&self) -> bool {
+        self.options.as_ref().is_some_and(|own| own.is_task)
+    }
+}
+
 /// The position of a message in the inbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -72,6 +79,9 @@ pub struct Classified {
     pub classification: QueryClassification,
     /// The prompt.
     pub prompt: PromptSummary,
+    /// Whether the built-in classifier found the type, because the host's gave no answer in time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fallback: bool,
 }
 
 /// `query.finished`: exactly one for each accepted query.

@@ -223,25 +223,25 @@ async fn retried_for_a_minute(obstacle: Obstacle) -> (TestSystem, ObstructedJour
     let oracle = TestOracle::new(script).journal(Arc::new(journal.clone()));
     let oracle = oracle.settings(|settings| settings.gateway.concurrency = SESSIONS);
     let system = oracle.start().await.unwrap();
-    let sessions = (0..SESSIONS).map(|number| {
-        let session = system.session(&format!("s{number:02}")).unwrap();
-        let journal = journal.clone();
-        async move {
-            let submission = || Submission {
-                idempotency_key: Some("k".to_owned()),
-                ..Submission::new("what is long?")
-            };
-            session.submit(submission()).await.unwrap();
-            journal.set(obstacle);
-            for _ in 0..60 {
-                if let Err(AskError::Refused(refused)) = session.submit(submission()).await {
-                    assert!(!matches!(refused, Refusal::Quarantined(_)), "{refused}");
-                }
-                advance_time(Duration::from_secs(1)).await;
+    let submission = || Submission {
+        idempotency_key: Some("k".to_owned()),
+        ..Submission::new("what is long?")
+    };
+    let sessions = (0..SESSIONS).map(|number| system.session(&format!("s{number:02}")).unwrap());
+    let sessions: Vec<_> = sessions.collect();
+    for submitted in join_all(sessions.iter().map(|one| one.submit(submission()))).await {
+        submitted.unwrap();
+    }
+    journal.set(obstacle);
+    let retried = sessions.iter().map(async |session| {
+        for _ in 0..60 {
+            if let Err(AskError::Refused(refused)) = session.submit(submission()).await {
+                assert!(!matches!(refused, Refusal::Quarantined(_)), "{refused}");
             }
+            advance_time(Duration::from_secs(1)).await;
         }
     });
-    join_all(sessions).await;
+    join_all(retried).await;
     (system, journal)
 }
 

@@ -440,6 +440,7 @@ fn late_steers_become_the_next_query() {
         query: QueryId(3),
         text: "And the tests?\n\nAll of them.".into(),
         previous: Some(QUESTION.into()),
+        is_task: false,
     });
     assert_eq!(play.effects, [prepare], "before those that wait");
     assert_eq!((play.running(), play.session.waiting()), (QueryId(3), 1));

@@ -329,6 +329,7 @@ fn interrupting_message_starts_after_the_child_ended() {
         query: QueryId(2),
         text: "at once".into(),
         previous: Some(QUESTION.into()),
+        is_task: false,
     });
     assert_eq!(play.effects, [prepare]);
     assert_eq!((play.running(), play.session.waiting()), (QueryId(2), 1));

@@ -54,6 +54,7 @@ fn import_and_first_message_are_accepted_together() {
         query: QueryId(1),
         text: QUESTION.into(),
         previous: Some("Where is main?".into()),
+        is_task: false,
     });
     assert_eq!(play.effects, [prepare]);
     let history = [

@@ -42,6 +42,7 @@ fn messages_wait_their_turn_up_to_the_cap() {
         query: QueryId(2),
         text: "second".into(),
         previous: Some(QUESTION.into()),
+        is_task: false,
     });
     assert_eq!(play.effects, [prepare]);
     assert_eq!((play.running(), play.session.waiting()), (QueryId(2), 1));
@@ -80,6 +81,7 @@ fn an_interrupt_cancels_the_query_in_every_step_and_goes_first() {
             query: QueryId(3),
             text: "at once".into(),
             previous: Some(QUESTION.into()),
+            is_task: false,
         });
         assert_eq!(play.effects.last(), Some(&prepare), "{name}");
     }

@@ -14,9 +14,9 @@ use oracle_agent::{
         QueryClassification, QueryId, QueryType, Record, Reply, Role, SessionKey, SessionName,
         Submission, Timestamp, ToolCall, ToolResult, ToolStatus, Usage,
         record::{
-            AgentFact, ApprovalVerdict, ChildEnd, ChildProgress, Fact, FallbackTriggered,
-            LoopDetected, Opened, Quarantined, QueryFinished, RestartCause, SessionFact, ToolFact,
-            TurnFact, TurnMode, TurnStarted,
+            AgentFact, ApprovalVerdict, ChildEnd, ChildProgress, Classified, Fact,
+            FallbackTriggered, LoopDetected, Opened, Quarantined, QueryFinished, RestartCause,
+            SessionFact, ToolFact, TurnFact, TurnMode, TurnStarted,
         },
     },
 };
@@ -262,7 +262,11 @@ impl Play {
     pub(super) fn prepare(&mut self, query_type: QueryType) -> &mut Self {
         let query = self.running();
         let classification = QueryClassification::new(query_type, 0.9, Vec::new());
-        let result = Ok((classification, script::prompt(query_type)));
+        let result = Ok(Classified {
+            classification,
+            prompt: script::prompt(query_type),
+            fallback: false,
+        });
         self.report(Report::Prepared { query, result })
     }
 

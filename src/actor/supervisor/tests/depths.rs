@@ -29,8 +29,11 @@ fn total(depths: &QueueDepths) -> usize {
         shards,
         buses,
         gateways,
+        classifiers,
+        composers,
     } = depths;
-    let numbered = [shards, buses].into_iter().flatten();
+    let numbered = [shards, buses, classifiers, composers];
+    let numbered = numbered.into_iter().flatten();
     numbered.chain(gateways.values()).sum()
 }
 
@@ -93,23 +96,26 @@ async fn mailbox_depths_are_reported_per_actor() {
     let parts = small(Scripted::new().reply(DONE)).await;
     let none = parts.oracle.depths();
     let gateways = [("scripted".to_owned(), 0)].into();
-    let (shards, buses) = (vec![0], vec![0]);
     let empty = QueueDepths {
-        shards,
-        buses,
+        shards: vec![0],
+        buses: vec![0],
         gateways,
+        classifiers: vec![0],
+        composers: vec![0],
     };
     assert_eq!(none, empty);
     let _shard = fill(&parts.services.router.shards.depth(0));
     let _bus = parts.services.router.bus.buses.depth(0).count();
     let _gateway = parts.gateways["scripted"].depth(0).count();
+    let _classifier = parts.services.classifier.depth(0).count();
     let depths = parts.oracle.depths();
     assert_eq!(
         (&*depths.shards, &*depths.buses),
         (&[CAPACITY][..], &[1][..])
     );
     assert_eq!(depths.gateways["scripted"], 1);
-    assert_eq!(total(&depths), CAPACITY + 2);
+    assert_eq!(depths.classifiers, [1]);
+    assert_eq!(total(&depths), CAPACITY + 3);
 }
 
 #[tokio::test(start_paused = true)]

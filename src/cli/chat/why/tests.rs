@@ -66,6 +66,7 @@ fn classified() -> Fact {
             token_estimate: 1_843,
             warnings: vec!["the tool list was cut".to_owned()],
         },
+        fallback: false,
     };
     QueryFact::Classified(classified).into()
 }

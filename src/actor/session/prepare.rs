@@ -1,0 +1,264 @@
+//! Preparation of a query: its type and its prompt, which shared actors find.
+//!
+//! A message that begins a query is prepared before it is recorded, so that its acceptance, its type
+//! and its first turn are one append. Until then the session holds the decision, which nothing
+//! outdates: an idle session decides nothing by itself, and further commands wait. A query from the
+//! inbox is prepared once the query before it has ended.
+
+use std::sync::Arc;
+
+use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
+use tokio::time::Instant;
+
+use super::{
+    state::SessionShell,
+    work::{ModelCall, Work},
+};
+use crate::{
+    actor::{
+        classifier::builtin,
+        composer,
+        protocol::{Acknowledged, Asker, ClassifierMsg, Compose, Question, SessionMsg},
+        trace::Origin,
+    },
+    kernel::{BegunQuery, Decision, DecisionContext, Report},
+    model::{Fault, QueryClassification, QueryType, record::Classified},
+    prompt::{ComposeInput, ComposedPrompt},
+};
+
+/// A query that waits for its type, then for its prompt.
+pub(super) struct Preparation {
+    token: u64,
+    begun: BegunQuery,
+    /// The type, and whether the built-in classifier had to find it.
+    found: Option<(QueryClassification, bool)>,
+    held: Option<HeldDecision>,
+}
+
+/// A decision that is not recorded yet, and the command that it answers.
+pub(super) struct HeldDecision {
+    pub decision: Decision,
+    pub now: DecisionContext,
+    pub origin: Origin,
+    pub reply: RpcReplyPort<Acknowledged>,
+}
+
+/// The last prompt of the session; a query of the same type uses it again.
+pub(super) struct Head {
+    pub query_type: QueryType,
+    pub prompt: Arc<ComposedPrompt>,
+}
+
+type Composed = Result<Arc<ComposedPrompt>, Fault>;
+
+impl SessionShell {
+    pub(super) fn prepare(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+        begun: BegunQuery,
+        held: Option<HeldDecision>,
+    ) {
+        let token = self.next_token();
+        let found = begun.is_task.then(|| {
+            let kind = QueryClassification::new(QueryType::Conversational, 1.0, Vec::new());
+            (kind, false)
+        });
+        match begun.is_task {
+            true => drop(me.cast(SessionMsg::Composed(token, Some(Ok(Arc::default()))))),
+            false => {
+                let asker = Asker::new(me, token, SessionMsg::Classified);
+                let question = Question {
+                    text: Arc::clone(&begun.text),
+                    previous: begun.previous.clone(),
+                    since: Instant::now(),
+                    asker,
+                };
+                self.services
+                    .classifier
+                    .cast(&self.key, ClassifierMsg::Classify(question));
+            }
+        }
+        self.preparation = Some(Box::new(Preparation {
+            token,
+            begun,
+            found,
+            held,
+        }));
+        // A crash from here on counts for the query, once that is recorded.
+        self.show(self.services.clock.monotonic_millis());
+    }
+
+    /// Whether a decision is held, and commands have to wait.
+    pub(super) fn holds(&self) -> bool {
+        self.preparation
+            .as_ref()
+            .is_some_and(|one| one.held.is_some())
+    }
+
+    /// Whether nothing is in flight.
+    pub(super) fn may_passivate(&self) -> bool {
+        !self.holds() && self.session.may_passivate()
+    }
+
+    pub(super) async fn classified(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+        token: u64,
+        found: Option<QueryClassification>,
+    ) -> Result<(), ActorProcessingErr> {
+        let current = self.preparation.as_mut().filter(|one| one.token == token);
+        let Some(preparation) = current else {
+            return Ok(());
+        };
+        let found = preparation.found.insert(match found {
+            Some(found) => (found, false),
+            None => (stand_in(&preparation.begun), true),
+        });
+        let query_type = found.0.query_type;
+        match self.head(query_type) {
+            Some(prompt) => self.composed(me, token, Some(Ok(prompt))).await,
+            None => {
+                let token = self.ask_composer(me, query_type);
+                if let Some(preparation) = &mut self.preparation {
+                    preparation.token = token;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) async fn composed(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+        token: u64,
+        prompt: Option<Composed>,
+    ) -> Result<(), ActorProcessingErr> {
+        if let Some(preparation) = self.preparation.take_if(|one| one.token == token) {
+            return self.begin(me, *preparation, prompt).await;
+        }
+        if let Some(Work::Prompt { call, .. }) = self.work.take_if(|work| work.awaits(token)) {
+            let prompt = prompt.unwrap_or_else(|| self.compose(self.query_type()));
+            self.work = self.call_model(me, call, prompt);
+        }
+        Ok(())
+    }
+
+    /// Calls the model, once the prompt is known: a restart loses it.
+    pub(super) fn call(&mut self, me: &ActorRef<SessionMsg>, call: ModelCall) {
+        let query = self.session.query();
+        let is_task = query.is_some_and(|query| query.options().is_task);
+        let query_type = self.query_type();
+        let prompt = match is_task {
+            true => Some(Arc::default()),
+            false => self.head(query_type),
+        };
+        self.work = match prompt {
+            Some(prompt) => self.call_model(me, call, Ok(prompt)),
+            None => {
+                let asked = self.ask_composer(me, query_type);
+                Some(Work::Prompt { asked, call })
+            }
+        };
+    }
+
+    /// Prepares a held query without the shared actors, because a command must not wait for them.
+    pub(super) async fn hurry(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+    ) -> Result<(), ActorProcessingErr> {
+        match self.preparation.take_if(|one| one.held.is_some()) {
+            Some(preparation) => self.begin(me, *preparation, None).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn begin(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+        preparation: Preparation,
+        prompt: Option<Composed>,
+    ) -> Result<(), ActorProcessingErr> {
+        let Preparation {
+            begun, found, held, ..
+        } = preparation;
+        let found = found.unwrap_or_else(|| (stand_in(&begun), true));
+        let (classification, fallback) = found;
+        let query_type = classification.query_type;
+        let result = prompt.unwrap_or_else(|| self.compose(query_type));
+        let result = result.map(|prompt| {
+            let summary = prompt.summary();
+            if !begun.is_task {
+                self.head = Some(Head { query_type, prompt });
+            }
+            Classified {
+                classification,
+                prompt: summary,
+                fallback,
+            }
+        });
+        let query = begun.query;
+        let report = Report::Prepared { query, result };
+        let Some(mut held) = held else {
+            return self.report(me, report).await;
+        };
+        if held.reply.is_closed() {
+            // An unacknowledged message must not run after its caller has given up.
+            self.show(self.services.clock.monotonic_millis());
+            return Ok(());
+        }
+        let (then, reply) = (self.session.after(&held.decision), held.decision.reply);
+        let decision = held.decision.and(then.observe(report, held.now));
+        held.decision = Decision { reply, ..decision };
+        self.commit(me, held).await
+    }
+
+    fn query_type(&self) -> QueryType {
+        let query = self.session.query();
+        let found = query.and_then(|query| query.query_type);
+        found.unwrap_or(QueryType::Conversational)
+    }
+
+    fn head(&self, query_type: QueryType) -> Option<Arc<ComposedPrompt>> {
+        let head = self.head.as_ref();
+        let head = head.filter(|head| head.query_type == query_type)?;
+        Some(Arc::clone(&head.prompt))
+    }
+
+    fn ask_composer(&mut self, me: &ActorRef<SessionMsg>, query_type: QueryType) -> u64 {
+        let token = self.next_token();
+        self.services.composer.cast(
+            &self.key,
+            Compose {
+                composer: Arc::clone(&self.profile.composer),
+                input: self.compose_input(query_type),
+                asker: Asker::new(me, token, SessionMsg::Composed),
+            },
+        );
+        token
+    }
+
+    /// Composes without the composer, which gave no answer.
+    fn compose(&self, query_type: QueryType) -> Composed {
+        let composed = self
+            .profile
+            .composer
+            .compose(&self.compose_input(query_type));
+        composed
+            .map(Arc::new)
+            .map_err(|error| composer::fault(&error))
+    }
+
+    fn compose_input(&self, query_type: QueryType) -> ComposeInput {
+        ComposeInput::new(Arc::clone(&self.profile.prompt), query_type)
+    }
+
+    const fn next_token(&mut self) -> u64 {
+        self.asked += 1;
+        self.asked
+    }
+}
+
+/// What the built-in classifier finds, in place of a host's.
+fn stand_in(begun: &BegunQuery) -> QueryClassification {
+    builtin(&begun.text, begun.previous.as_deref().into())
+}
