@@ -68,6 +68,7 @@ mod overload;
 mod page;
 mod parts;
 mod problem;
+mod route;
 mod server;
 mod sse;
 mod tenants;
@@ -84,6 +85,8 @@ use utoipa::{
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
+
+use route::{Begins, Route, RouteGroup, RouteKind};
 
 pub use crate::config::{Server as Settings, StreamText};
 pub use accept::{AuthMode, BindError, Listener};
@@ -187,49 +190,21 @@ pub(crate) fn accepts(body: &[u8]) -> [(&'static str, bool); 4] {
 
 fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
     let mut description = Description::openapi();
-    // Grouped by what a request has to pass before its handler: nothing; a key; a key, admission
-    // and early load shedding; a key and admission.
-    let [open, operators, messages, others] = [
-        health::routes(),
-        control::routes()
-            .merge(metrics::routes())
-            .merge(activity::routes()),
-        openai::messages().merge(native::messages()),
-        openai::routes().merge(native::routes()),
-    ]
-    .map(|group| {
-        let (router, of_group) = group.split_for_parts();
-        description.merge(of_group);
-        router.method_not_allowed_fallback(problem::no_such_method)
-    });
-    add_keys_and_refusals(&mut description);
-    let guard = |routes| from_fn_with_state((host.clone(), routes), auth::guard);
-    let admit = from_fn_with_state(host.clone(), overload::admit);
-    let buffer_body = from_fn_with_state(host.clone(), overload::buffer_body);
-    let forward = from_fn_with_state(host.clone(), cluster::forward);
-    let buffered = |router: Router<Host>| router.layer(forward.clone()).layer(buffer_body.clone());
-    let known = from_fn_with_state(host.clone(), auth::origin::admit);
-    let cors = auth::origin::cors(&host.settings);
-    let by_origin = |router: Router<Host>| match cors.clone() {
-        Some(cors) => router.layer(cors).layer(known.clone()),
-        None => router.layer(known.clone()),
-    };
-    let essential = from_fn(overload::refuse_beyond_cap);
-    // The last layer is the first that a request meets.
-    let operators = by_origin(buffered(operators).layer(guard(auth::RouteGroup::Operators)));
-    let admitted = |router| {
-        let router = buffered(router).layer(admit.clone());
-        by_origin(router.layer(guard(auth::RouteGroup::All)))
-    };
-    let messages = admitted(messages)
-        .layer(from_fn_with_state(host.clone(), overload::shed))
-        .layer(essential.clone());
+    let mut router = Router::new();
+    let mut all = described_routes();
     #[cfg(feature = "mcp")]
-    let others = others.merge(mcp::routes(&host));
-    let others = admitted(others.fallback(problem::no_such_route)).layer(essential);
+    all.push(mcp::route(&host));
+    let fallback = Router::new().fallback(problem::no_such_route);
+    all.push(Route::new(RouteGroup::Others, None, fallback));
+    for route in all {
+        let (of_route, described) = route.router.split_for_parts();
+        let of_route = of_route.method_not_allowed_fallback(problem::no_such_method);
+        description.merge(described);
+        router = router.merge(layered(of_route, route.kind, &host));
+    }
+    add_keys_and_refusals(&mut description);
     #[cfg(feature = "page")]
-    let open = open.merge(page::routes());
-    let router = open.merge(operators).merge(messages).merge(others);
+    let router = router.merge(page::routes());
     // The description always serializes.
     let json = serde_json::to_vec(&description).unwrap_or_default();
     let router = router
@@ -238,6 +213,42 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(host, access_log::log_request));
     (router, description)
+}
+
+fn described_routes() -> Vec<Route> {
+    let mut routes = health::routes();
+    routes.extend(control::routes());
+    routes.push(metrics::route());
+    routes.extend(activity::routes());
+    routes.extend(openai::routes());
+    routes.extend(native::routes());
+    routes
+}
+
+/// Adds the layers of a route. The last one is the first that a request meets.
+fn layered(mut router: Router<Host>, kind: RouteKind, host: &Host) -> Router<Host> {
+    use RouteGroup::{Messages, Open, Operators};
+    if kind.group == Open {
+        return router;
+    }
+    let (host, of_route) = (host.clone(), (host.clone(), kind));
+    router = router.layer(from_fn_with_state(of_route.clone(), cluster::forward));
+    router = router.layer(from_fn_with_state(host.clone(), overload::buffer_body));
+    if kind.group != Operators {
+        router = router.layer(from_fn_with_state(host.clone(), overload::admit));
+    }
+    router = router.layer(from_fn_with_state(of_route, auth::guard));
+    if let Some(cors) = auth::origin::cors(&host.settings) {
+        router = router.layer(cors);
+    }
+    router = router.layer(from_fn_with_state(host.clone(), auth::origin::admit));
+    if kind.group == Messages {
+        router = router.layer(from_fn_with_state(host, overload::shed));
+    }
+    if kind.group != Operators {
+        router = router.layer(from_fn(overload::refuse_beyond_cap));
+    }
+    router
 }
 
 /// Adds the security scheme, and the response of a refused request to each operation.
@@ -259,5 +270,37 @@ fn add_keys_and_refusals(description: &mut utoipa::openapi::OpenApi) {
             let responses = &mut operation.responses.responses;
             responses.extend(["4XX", "5XX"].map(|class| (class.to_owned(), refused.clone())));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_route_with_post_says_what_it_begins() {
+        let mut found = Vec::new();
+        for route in described_routes() {
+            let begins = route.kind.begins;
+            let (_, description) = route.router.split_for_parts();
+            for (path, item) in description.paths.paths {
+                assert_eq!(item.post.is_some(), begins.is_some(), "{path}");
+                found.extend(begins.map(|begins| (path, begins)));
+            }
+        }
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let expected = [
+            ("/api/control", Begins::Nothing),
+            ("/api/sessions", Begins::Session),
+            ("/api/sessions/{id}/messages", Begins::Query),
+            ("/api/sessions/{id}/queries/{query}/cancel", Begins::Nothing),
+            ("/v1/chat/completions", Begins::Session),
+            ("/v1/conversations", Begins::Session),
+            ("/v1/responses", Begins::Session),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(path, begins)| (path.to_owned(), begins))
+        );
     }
 }

@@ -7,9 +7,9 @@ use axum::{Json, extract::State};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
-use super::{Caller, Host, Problem, extract::Query};
+use super::{Caller, Host, Problem, Route, RouteGroup, extract::Query};
 use crate::model::{ProfileName, SignalType, TenantId, Timestamp, access::Role};
 
 mod table;
@@ -133,10 +133,10 @@ fn sort(sessions: &mut [&ActiveSession], by: Order) {
 }
 
 /// Routes that the page polls. Those of admins do not count against their tenant's limits.
-pub(super) fn routes() -> OpenApiRouter<Host> {
-    OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(caller))
+pub(super) fn routes() -> Vec<Route> {
+    [routes!(list), routes!(caller)]
+        .map(|methods| Route::read(RouteGroup::Operators, methods))
+        .into()
 }
 
 /// Returns the sessions with the latest records, at most 20,000, as a table for people.

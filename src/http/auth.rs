@@ -12,12 +12,13 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use tokio::time::timeout;
 
 use super::{
-    Host, Problem, access_log::NotLogged, body::with_guard, cluster, connection::Peer,
-    sse::RevocationEvent,
+    Begins, Host, Problem, RouteGroup, RouteKind, access_log::NotLogged, body::with_guard, cluster,
+    connection::Peer, sse,
 };
 use crate::{
     access::{Judgement, KeyId, RequestPermit},
@@ -36,20 +37,13 @@ const CANCEL_DEADLINE: Duration = Duration::from_secs(5);
 /// The header in which Anthropic's clients send their keys.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RouteGroup {
-    All,
-    /// Routes by which an operator diagnoses and repairs: exempt from the tenant's limits.
-    Operators,
-}
-
 /// Authenticates a request and counts it for its tenant until its response is sent.
 pub(super) async fn guard(
-    State((host, routes)): State<(Host, RouteGroup)>,
+    State((host, route)): State<(Host, RouteKind)>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let (principal, pass, at_work) = match authenticate(&host, routes, &mut request) {
+    let (principal, pass, at_work) = match authenticate(&host, route, &mut request) {
         Ok(guest) => guest,
         Err(problem) => {
             // Counted, but attempts to guess keys must not fill the log.
@@ -63,10 +57,10 @@ pub(super) async fn guard(
     let mut response = next.run(request).await;
     forwarded.map(|it| response.extensions_mut().insert(it));
     response.extensions_mut().insert(principal);
-    let revocation = response.extensions_mut().remove::<RevocationEvent>();
+    let pass = pass.filter(|_| sse::is_stream(&response));
     response.map(|body| {
-        let body = match revocation.zip(pass) {
-            Some((revocation, pass)) => until_revoked(body, pass, revocation),
+        let body = match pass {
+            Some(pass) => until_revoked(body, pass, route.revocation),
             None => body,
         };
         with_guard(body, at_work)
@@ -76,11 +70,7 @@ pub(super) async fn guard(
 /// The caller, their pass (none for the process's owner), and the guard that counts the request.
 type Admitted = (Principal, Option<KeyGrant>, Option<RequestPermit>);
 
-fn authenticate(
-    host: &Host,
-    routes: RouteGroup,
-    request: &mut Request,
-) -> Result<Admitted, Problem> {
+fn authenticate(host: &Host, route: RouteKind, request: &mut Request) -> Result<Admitted, Problem> {
     let peer = request.extensions().get::<Peer>().copied();
     let from = peer.and_then(Peer::address).map(|address| address.ip());
     let at = host.oracle.clock().now();
@@ -102,13 +92,13 @@ fn authenticate(
         headers.remove(header);
     }
     let (principal, key) = match judged {
-        Judgement::Open { is_admin } => (principal_without_key(request, is_admin)?, None),
+        Judgement::Open { is_admin } => (principal_without_key(request, route, is_admin)?, None),
         Judgement::Known { principal, key } => (principal, Some(key)),
         Judgement::MissingKey => return Err(Problem::no_key()),
         Judgement::InvalidKey => return Err(attempts.count_failure(from, Problem::no_key())),
         Judgement::Unavailable => return Err(Problem::keys_unavailable()),
     };
-    let operates = principal.role == Role::Admin && routes == RouteGroup::Operators;
+    let operates = principal.role == Role::Admin && route.group == RouteGroup::Operators;
     let account = host.oracle.tenants().account(&principal.tenant);
     let at_work = (!operates).then(|| account.request()).transpose()?;
     let host = host.clone();
@@ -121,7 +111,11 @@ fn authenticate(
 
 /// A server without keys trusts local callers with messages and metrics only: a browser's page or a
 /// proxy may speak through them.
-fn principal_without_key(request: &Request, is_admin: bool) -> Result<Principal, Problem> {
+fn principal_without_key(
+    request: &Request,
+    route: RouteKind,
+    is_admin: bool,
+) -> Result<Principal, Problem> {
     let extensions = request.extensions();
     // Set by the host of a nested router.
     if let Some(known) = extensions.get::<Principal>() {
@@ -141,7 +135,7 @@ fn principal_without_key(request: &Request, is_admin: bool) -> Result<Principal,
         Some(header) => Err(Problem::proxied_without_keys(header)),
         None if is_admin || request.uri().path() == "/metrics" => Ok(Principal::local()),
         // MCP clients end a session with DELETE; the route's 405 tells them that there are no sessions.
-        None if request.method() == Method::DELETE && request.uri().path() != "/mcp" => {
+        None if request.method() == Method::DELETE && route.begins != Some(Begins::ToolCall) => {
             Err(Problem::admin_only())
         }
         None => Ok(Principal {
@@ -179,14 +173,14 @@ impl KeyGrant {
 }
 
 /// Checks the key at each chunk of a stream, so an idle stream ends at its next keep-alive.
-fn until_revoked(body: Body, pass: KeyGrant, RevocationEvent(revocation): RevocationEvent) -> Body {
-    let rest = Some((body.into_data_stream(), pass, revocation));
-    Body::from_stream(stream::unfold(rest, async |rest| {
-        let (mut pieces, pass, revocation) = rest?;
+fn until_revoked(body: Body, pass: KeyGrant, revocation: fn() -> Bytes) -> Body {
+    let rest = Some((body.into_data_stream(), pass));
+    Body::from_stream(stream::unfold(rest, move |rest| async move {
+        let (mut pieces, pass) = rest?;
         let piece = pieces.next().await?;
         Some(match pass.is_valid() {
-            true => (piece, Some((pieces, pass, revocation))),
-            false => (Ok(revocation), None),
+            true => (piece, Some((pieces, pass))),
+            false => (Ok(revocation()), None),
         })
     }))
 }

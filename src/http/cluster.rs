@@ -36,7 +36,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::{Problem, body::with_guard, sse};
+use super::{Problem, body::with_guard};
 use crate::{
     actor::Clock,
     journal::{Node, Nodes},
@@ -252,12 +252,7 @@ impl Cluster {
             headers.remove(own);
         }
         let body = with_guard(Body::from_stream(response.bytes_stream()), in_flight);
-        let mut response = (status, headers, body).into_response();
-        if sse::is_stream(&response) {
-            let end = last_event(parts.uri.path());
-            response.extensions_mut().insert(end);
-        }
-        Ok(response)
+        Ok((status, headers, body).into_response())
     }
 }
 
@@ -267,14 +262,4 @@ fn url_at(node: &str, uri: &Uri) -> String {
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let url = format!("{}{path}", node.trim_end_matches('/'));
     Url::parse(&url).map_or(url, String::from)
-}
-
-/// The end of a stream whose key is revoked.
-fn last_event(path: &str) -> sse::RevocationEvent {
-    let name = match path {
-        "/v1/responses" => Some("error"),
-        path if path.starts_with("/api/") => Some("end"),
-        _ => None,
-    };
-    sse::RevocationEvent::new(name, &Problem::no_key().body())
 }

@@ -11,24 +11,29 @@ use axum::{
 };
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
-    Admin, Host, Problem,
+    Admin, Begins, Host, Problem, Route, RouteGroup,
     cluster::OtherNodes,
     extract::{self, Query},
     problem::ProblemBody,
-    sse::{self, RevocationEvent},
+    sse,
 };
 use crate::{
     control::{Answer, Code, Controller, Follow, Refused, Verb, Watching, WireUpdate},
     model::By,
 };
 
-pub(super) fn routes() -> OpenApiRouter<Host> {
-    OpenApiRouter::new()
-        .routes(routes!(carry_out))
-        .routes(routes!(watch))
+pub(super) fn routes() -> Vec<Route> {
+    let revocation = || {
+        let why = Problem::no_key().body().message().to_owned();
+        sse::last_event(Some("end"), &WireUpdate::End { why })
+    };
+    vec![
+        Route::post(RouteGroup::Operators, Begins::Nothing, routes!(carry_out)),
+        Route::read(RouteGroup::Operators, routes!(watch)).revocation(revocation),
+    ]
 }
 
 /// Executes a verb of the control channel.
@@ -104,9 +109,7 @@ async fn watch(
         let is_end = matches!(seen, WireUpdate::End { .. });
         Some((event(&seen), (!is_end).then_some((follow, others, host))))
     });
-    let why = Problem::no_key().body().message().to_owned();
-    let revocation = RevocationEvent::new(Some("end"), &WireUpdate::End { why });
-    Ok(sse::response(shown, revocation))
+    Ok(sse::response(shown))
 }
 
 async fn next(follow: &mut Follow, others: Option<&mut OtherNodes>, host: &Host) -> WireUpdate {

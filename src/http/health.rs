@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 use axum::{Json, extract::State, http::StatusCode};
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
-use super::Host;
+use super::{Host, Route, RouteGroup};
 use crate::{
     actor::{CircuitState, ModelState, ProviderState},
     model::{SessionKey, SessionName},
@@ -17,10 +17,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// For how long a reply shows that its provider is available.
 const RECENT: Duration = Duration::from_secs(30);
 
-pub(super) fn routes() -> OpenApiRouter<Host> {
-    OpenApiRouter::new()
-        .routes(routes!(healthz))
-        .routes(routes!(readyz))
+pub(super) fn routes() -> Vec<Route> {
+    [routes!(healthz), routes!(readyz)]
+        .map(|methods| Route::read(RouteGroup::Open, methods))
+        .into()
 }
 
 /// Reports whether the process is alive.

@@ -29,7 +29,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Caller, Host, Problem, cluster::MCP_SESSION, extract::read, problem, sse};
+use super::{
+    Begins, Caller, Host, Problem, Route, RouteGroup, cluster::MCP_SESSION, extract::read,
+};
 use crate::{
     actor::SessionHandle,
     control::question::QueryHandle,
@@ -46,7 +48,7 @@ type Key = (TenantId, Arc<str>, HeaderValue, Value);
 /// Calls in progress.
 type Calls = Arc<DashMap<Key, CancellationToken>>;
 
-pub(super) fn routes(host: &Host) -> Router<Host> {
+pub(super) fn route(host: &Host) -> Route {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_max_request_body_bytes(host.settings.max_body)
@@ -60,7 +62,8 @@ pub(super) fn routes(host: &Host) -> Router<Host> {
     let handle = move |caller: Caller, parts: Parts, body: Bytes| {
         serve(service.clone(), calls.clone(), caller, parts, body)
     };
-    Router::new().route("/mcp", post(handle).fallback(problem::no_such_method))
+    let router = Router::new().route("/mcp", post(handle));
+    Route::new(RouteGroup::Others, Some(Begins::ToolCall), router)
 }
 
 async fn serve(
@@ -100,10 +103,6 @@ async fn serve(
         let id = HeaderValue::try_from(Uuid::now_v7().to_string());
         let named = id.map(|id| (MCP_SESSION, id));
         response.headers_mut().extend(named);
-    }
-    if sse::is_stream(&response) {
-        let revocation = sse::RevocationEvent::new(None, &Problem::no_key().body());
-        response.extensions_mut().insert(revocation);
     }
     Ok(response)
 }

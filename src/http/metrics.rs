@@ -17,17 +17,17 @@ use prometheus_client::{
     registry::Registry,
 };
 use tokio::runtime::Handle;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
-use super::{Admin, Host, Problem};
+use super::{Admin, Host, Problem, Route, RouteGroup};
 use crate::actor::{ProcessUsage, ProviderState, QueueDepths};
 
 type Gauges = Family<Vec<(&'static str, String)>, Gauge<u64, AtomicU64>>;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-pub(super) fn routes() -> OpenApiRouter<Host> {
-    OpenApiRouter::new().routes(routes!(metrics))
+pub(super) fn route() -> Route {
+    Route::read(RouteGroup::Operators, routes!(metrics))
 }
 
 /// Returns metrics since the start of the process, in the OpenMetrics text format.

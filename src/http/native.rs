@@ -19,20 +19,25 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
-use super::Host;
+use super::{Begins, Problem, Route, RouteGroup, sse};
 
-pub(super) fn routes() -> OpenApiRouter<Host> {
-    OpenApiRouter::new()
-        .routes(routes!(sessions::create, sessions::list))
-        .routes(routes!(sessions::show, sessions::delete))
-        .routes(routes!(events::list))
-        .routes(routes!(events::body))
-        .routes(routes!(queries::list))
-        .routes(routes!(queries::show))
-        .routes(routes!(queries::cancel))
-        .routes(routes!(show))
+pub(super) fn routes() -> Vec<Route> {
+    use RouteGroup::{Messages, Others};
+    let revocation = || sse::last_event(Some("end"), &Problem::no_key().body());
+    let sessions = routes!(sessions::create, sessions::list);
+    vec![
+        Route::post(Messages, Begins::Query, routes!(messages::submit)),
+        Route::post(Others, Begins::Session, sessions),
+        Route::read(Others, routes!(sessions::show, sessions::delete)),
+        Route::read(Others, routes!(events::list)).revocation(revocation),
+        Route::read(Others, routes!(events::body)),
+        Route::read(Others, routes!(queries::list)),
+        Route::read(Others, routes!(queries::show)),
+        Route::post(Others, Begins::Nothing, routes!(queries::cancel)),
+        Route::read(Others, routes!(show)),
+    ]
 }
 
 #[cfg(any(test, feature = "testkit"))]
@@ -40,10 +45,6 @@ pub(super) fn accepts(body: &[u8]) -> [bool; 2] {
     let session = super::extract::read::<sessions::NewSession>(body);
     let message = super::extract::read::<messages::NewMessage>(body);
     [session.is_ok(), message.is_ok()]
-}
-
-pub(super) fn messages() -> OpenApiRouter<Host> {
-    OpenApiRouter::new().routes(routes!(messages::submit))
 }
 
 #[derive(Debug, Clone)]

@@ -20,26 +20,22 @@ mod responses;
 mod shapes;
 mod stream;
 
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
-use super::Host;
+use super::{Begins, Route, RouteGroup};
 pub(super) use continuations::Continuations;
 pub(super) use responses::sweep as delete_old_responses;
 
-pub(super) fn routes() -> OpenApiRouter<Host> {
-    OpenApiRouter::new()
-        .routes(routes!(models::list))
-        .routes(routes!(models::show))
-        .merge(responses::routes())
+pub(super) fn routes() -> Vec<Route> {
+    let chat = routes!(completions::create);
+    let mut routes = responses::routes();
+    routes.push(Route::post(RouteGroup::Messages, Begins::Session, chat));
+    let read = [routes!(models::list), routes!(models::show)];
+    routes.extend(read.map(|methods| Route::read(RouteGroup::Others, methods)));
+    routes
 }
 
 #[cfg(any(test, feature = "testkit"))]
 pub(super) fn accepts(body: &[u8]) -> bool {
     request::ParsedChat::read(body).is_ok() || responses::accepts(body)
-}
-
-pub(super) fn messages() -> OpenApiRouter<Host> {
-    OpenApiRouter::new()
-        .routes(routes!(completions::create))
-        .merge(responses::messages())
 }

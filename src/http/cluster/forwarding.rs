@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use super::{Cluster, Forwarded, LOOK, MCP_SESSION, NOTICED, SESSION, signature};
 use crate::{
-    http::{Caller, Host, Problem, problem::OWNER},
+    http::{Begins, Caller, Host, Problem, RouteKind, problem::OWNER},
     model::{SessionKey, SessionName},
 };
 
@@ -30,24 +30,19 @@ const LOAD_MARGIN: u64 = 64;
 impl Cluster {
     /// Where a message goes instead, because this node is ending, or because it is much busier and the
     /// message begins a session.
-    fn elsewhere(&self, host: &Host, parts: &Parts) -> Option<String> {
-        let path = parts.uri.path();
-        let begins = matches!(
-            path,
-            "/api/sessions" | "/v1/chat/completions" | "/v1/responses"
-        ) && !parts.headers.contains_key(SESSION);
-        // A tool call over MCP may begin one too.
-        let moves = begins || path.ends_with("/messages") || path == "/mcp";
-        if parts.method != Method::POST || !moves {
-            return None;
-        }
+    fn elsewhere(&self, host: &Host, begins: Option<Begins>, parts: &Parts) -> Option<String> {
+        let is_new = match begins.filter(|_| parts.method == Method::POST)? {
+            Begins::Session if !parts.headers.contains_key(SESSION) => true,
+            Begins::Query | Begins::ToolCall => false,
+            Begins::Session | Begins::Nothing => return None,
+        };
         let others = self.others();
         let fit = others
             .iter()
             .filter(|node| !node.is_draining && node.url.is_some());
         let other = fit.min_by_key(|node| node.queries)?;
         let is_fuller = is_much_fuller(host.oracle.busy() as u64, other.queries);
-        let leaves = host.is_draining() || begins && is_fuller;
+        let leaves = host.is_draining() || is_new && is_fuller;
         other.url.clone().filter(|_| leaves)
     }
 }
@@ -69,7 +64,7 @@ const fn is_much_fuller(own: u64, other: u64) -> bool {
 ///
 /// A cancellation over MCP does not say which session its call is for, and goes to all nodes.
 pub(crate) async fn forward(
-    State(host): State<Host>,
+    State((host, route)): State<(Host, RouteKind)>,
     Caller(caller): Caller,
     parameters: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
@@ -91,7 +86,7 @@ pub(crate) async fn forward(
             false => Problem::invalid_signature(signature::WRONG).into_response(),
         };
     }
-    let message = mcp_message(&parts, &body);
+    let message = mcp_message(route.begins, &body);
     if parts.headers.contains_key(MCP_SESSION) && message["method"] == "notifications/cancelled" {
         let request = Request::from_parts(parts.clone(), body.clone().into());
         let everywhere = join(next.run(request), cluster.tell_all(&parts, &body, &caller));
@@ -106,7 +101,7 @@ pub(crate) async fn forward(
     });
     let tenant = caller.tenant.clone();
     let key = name.map(|name| SessionKey { tenant, name });
-    let mut first = cluster.elsewhere(&host, &parts);
+    let mut first = cluster.elsewhere(&host, route.begins, &parts);
     if !looks_first {
         first = first.or_else(|| cluster.last_owner(key.as_ref()?));
     }
@@ -145,9 +140,9 @@ pub(crate) async fn forward(
         .into_response()
 }
 
-/// The message of a request to `/mcp`; null for others.
-fn mcp_message(parts: &Parts, body: &[u8]) -> Value {
-    let is_mcp = parts.uri.path() == "/mcp";
+/// The message of a request over MCP; null for others.
+fn mcp_message(begins: Option<Begins>, body: &[u8]) -> Value {
+    let is_mcp = begins == Some(Begins::ToolCall);
     let message = is_mcp.then(|| serde_json::from_slice(body).ok());
     message.flatten().unwrap_or_default()
 }
@@ -203,17 +198,17 @@ mod tests {
 
     #[test]
     fn tool_calls_are_recognized() {
-        let parts = |uri: &str| Request::get(uri).body(()).unwrap().into_parts().0;
         let call = br#"{"method":"tools/call","params":{"arguments":{"session":"talk"}}}"#;
-        let session = |path, body| session_of_tool_call(&mcp_message(&parts(path), body));
-        assert_eq!(session("/mcp", call), SessionName::new("talk").ok());
-        for (path, body) in [
-            ("/api/sessions", &call[..]),
-            ("/mcp", b"{"),
-            ("/mcp", br#"{"params":{"arguments":{"session":7}}}"#),
-            ("/mcp", br#"{"params":{"arguments":{"session":"no name"}}}"#),
+        let session = |begins, body| session_of_tool_call(&mcp_message(Some(begins), body));
+        let mcp = Begins::ToolCall;
+        assert_eq!(session(mcp, call), SessionName::new("talk").ok());
+        for (begins, body) in [
+            (Begins::Session, &call[..]),
+            (mcp, b"{"),
+            (mcp, br#"{"params":{"arguments":{"session":7}}}"#),
+            (mcp, br#"{"params":{"arguments":{"session":"no name"}}}"#),
         ] {
-            assert_eq!(session(path, body), None, "{path}");
+            assert_eq!(session(begins, body), None, "{begins:?}");
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::{
     http::{
         Host, Problem,
         extract::{self, Path, Query},
-        sse::{RevocationEvent, named, response, with},
+        sse::{named, response, with},
     },
     model::{Event, Seq, SessionName, Severity},
 };
@@ -132,8 +132,7 @@ pub(super) async fn list(
     };
     let retry = sse::Event::default().retry(RETRY);
     let events = stream::once(async { retry }).chain(stream::unfold(body, EventBody::next));
-    let revocation = RevocationEvent::new(Some("end"), &Problem::no_key().body());
-    Ok(response(events, revocation))
+    Ok(response(events))
 }
 
 /// Returns the number after which to begin, and the parameter or header that gave it.

@@ -98,10 +98,9 @@ pub(super) async fn create(
         return Ok((told, whole).into_response());
     }
     let kind = [(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")];
-    let revocation = sse::RevocationEvent::new(None, &Problem::no_key().body());
     let text = streams(text, begun.is_text, begun.enforces_schemas);
     let events = ChunkWriter::begin(head, chat.include_usage, text, &begun).events(begun);
-    Ok((told, kind, sse::response(events, revocation)).into_response())
+    Ok((told, kind, sse::response(events)).into_response())
 }
 
 fn whole(head: Head, key: &SessionKey, end: &End) -> Response {

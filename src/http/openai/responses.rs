@@ -19,7 +19,7 @@ use axum::{
 };
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use self::{
@@ -37,7 +37,7 @@ use super::{
 use crate::{
     actor::{Answer, AskError, Detail, Progress, SessionHandle, Watch},
     control::{Code, check_session},
-    http::{Caller, Host, Problem, StreamText, extract::Path, sse},
+    http::{Begins, Caller, Host, Problem, Route, RouteGroup, StreamText, extract::Path, sse},
     journal::{Entry, Only},
     kernel::Refusal,
     model::{
@@ -48,16 +48,16 @@ use crate::{
 
 pub(crate) use retention::sweep;
 
-pub(super) fn routes() -> OpenApiRouter<Host> {
-    OpenApiRouter::new()
-        .routes(routes!(show))
-        .routes(routes!(conversations::show, conversations::delete))
-}
-
-pub(super) fn messages() -> OpenApiRouter<Host> {
-    OpenApiRouter::new()
-        .routes(routes!(create))
-        .routes(routes!(conversations::create))
+pub(super) fn routes() -> Vec<Route> {
+    use RouteGroup::{Messages, Others};
+    let revocation = || sse::last_event(Some("error"), &Problem::no_key().body());
+    let conversation = routes!(conversations::show, conversations::delete);
+    vec![
+        Route::post(Messages, Begins::Session, routes!(create)).revocation(revocation),
+        Route::post(Messages, Begins::Session, routes!(conversations::create)),
+        Route::read(Others, routes!(show)),
+        Route::read(Others, conversation),
+    ]
 }
 
 #[cfg(any(test, feature = "testkit"))]
@@ -123,9 +123,8 @@ async fn create(
         // Some clients refuse events that OpenAI does not have.
         let has_progress = request.stream_text.is_some();
         let text = streams(text, begun.is_text, begun.enforces_schemas);
-        let revocation = sse::RevocationEvent::new(Some("error"), &Problem::no_key().body());
         let events = EventWriter::begin(response, text, has_progress, &begun).events(begun);
-        return Ok(sse::response(events, revocation));
+        return Ok(sse::response(events));
     }
     let end = begun.end().await?;
     if let Some(problem) = end.failure() {
