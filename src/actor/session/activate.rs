@@ -93,7 +93,10 @@ impl SessionShell {
                 self.step(me, cancelled).await?;
             }
         }
-        let now = self.moment_with_budgets(&self.payer()).await?;
+        let now = match self.session.query() {
+            Some(_) => self.moment_with_budgets(&self.payer()).await?,
+            None => self.moment(),
+        };
         self.step(me, self.session.resume(now)).await
     }
 

@@ -313,7 +313,10 @@ impl SessionShell {
         if let Report::ToolEnded { result, .. } = &report {
             self.tools.remove(&result.call);
         }
-        let now = self.moment_with_budgets(&self.payer()).await?;
+        let now = match self.session.may_begin(&report) {
+            true => self.moment_with_budgets(&self.payer()).await?,
+            false => self.moment(),
+        };
         let decision = self.observed(report, now).await?;
         self.step(me, decision).await
     }

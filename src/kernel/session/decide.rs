@@ -8,7 +8,7 @@ use crate::{
         effect::Decision,
         guard, import, inbox,
         input::{Command, DecisionContext, IssuedCommand, Refusal, Report},
-        phase::Step,
+        phase::{CallState, Step},
         reply, restart, retry,
     },
     model::{
@@ -164,6 +164,24 @@ impl Session {
             }
             Report::Restarted { cause, detail } => restart::restarted(draft, cause, detail),
             _ => Decision::nothing(),
+        }
+    }
+
+    /// Whether a report may begin a query or a turn, so that its decision depends on what the budgets
+    /// of the tenant and the key allow.
+    pub fn may_begin(&self, report: &Report) -> bool {
+        match report {
+            Report::CallWaits { .. }
+            | Report::CallAdmitted { .. }
+            | Report::ChildProgressed { .. } => false,
+            Report::ToolEnded { result, .. } => self.query().is_some_and(|query| {
+                let mut others = query.step.slots().iter();
+                let is_awaited = |state: &CallState| {
+                    matches!(state, CallState::Running | CallState::AwaitingApproval)
+                };
+                !others.any(|slot| slot.call.id != result.call && is_awaited(&slot.state))
+            }),
+            _ => self.query().is_some(),
         }
     }
 

@@ -125,7 +125,15 @@ impl Play {
     pub(super) fn report(&mut self, report: Report) -> &mut Self {
         self.now += 1_000;
         let recovers = matches!(report, Report::Restarted { .. });
-        let decision = self.session.observe(report, self.now());
+        let decision = self.session.observe(report.clone(), self.now());
+        if !self.session.may_begin(&report) {
+            let now = DecisionContext {
+                allowance: script::nothing_left(),
+                ..self.now()
+            };
+            let without_budget = self.session.observe(report.clone(), now);
+            assert_eq!(without_budget, decision, "the budgets count: {report:?}");
+        }
         self.apply(decision);
         // A recovery continues what ran when the pause began.
         if self.session.is_paused() && !recovers {

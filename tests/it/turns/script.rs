@@ -5,9 +5,10 @@ use std::sync::Arc;
 use oracle_agent::{
     kernel::{ModelChoice, OnMissingSignal, Policy},
     model::{
-        CallId, ImportedMessage, Limits, NanoUsd, Part, Price, QueryType, Reply, Speaker,
-        StopReason, ToolApproval, ToolCall, ToolEffect, ToolNeed, ToolRepeat, ToolSpec, ToolTrust,
-        Usage, record::PromptSummary,
+        Allowance, BudgetUnit, CallId, ImportedMessage, Limits, NanoUsd, Part, Period,
+        PeriodBudget, Price, QueryType, Reply, Speaker, StopReason, Timestamp, ToolApproval,
+        ToolCall, ToolEffect, ToolNeed, ToolRepeat, ToolSpec, ToolTrust, Usage,
+        record::PromptSummary,
     },
 };
 
@@ -20,6 +21,22 @@ pub(super) fn free(name: &str) -> ModelChoice {
     ModelChoice {
         price: Some(Price::FREE),
         ..ModelChoice::new(name)
+    }
+}
+
+/// The allowance of a tenant that has spent its budgets.
+pub(super) fn nothing_left() -> Allowance {
+    let budget = |unit| PeriodBudget {
+        unit,
+        limit: 1,
+        used: 1,
+        of_key: false,
+        period: Period::Day,
+        renewed: Timestamp::from_millis(0),
+    };
+    Allowance {
+        tokens: Some(budget(BudgetUnit::Tokens)),
+        cost: Some(budget(BudgetUnit::NanoUsd)),
     }
 }
 

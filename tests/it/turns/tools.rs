@@ -1,9 +1,11 @@
 //! Tool calls: which run, which never do, and the order of results.
 
+use std::time::Duration;
+
 use oracle_agent::{
-    kernel::{Command, Effect, Policy, Refusal},
+    kernel::{CallToken, Command, Effect, Policy, Refusal, Report},
     model::{
-        ApprovalToken, CallId, ToolCall, ToolStatus,
+        ApprovalToken, CallId, ToolCall, ToolResult, ToolStatus,
         record::{ApprovalFact, ApprovalVerdict, Fact, RefusedWhy, ToolFact},
     },
 };
@@ -333,4 +335,36 @@ fn paused_query_shows_approval_only_if_a_call_waits_for_it() {
     let step = &ended.session.query().unwrap().step;
     assert_eq!(step.name(), "tools", "the end of its turn is put off");
     assert!(ended.session.may_passivate());
+}
+
+#[test]
+fn only_the_last_of_the_results_may_begin_a_turn() {
+    let mut play = Play::asked(Policy {
+        parallel_calls: 2,
+        ..policy()
+    });
+    let calls = [("a", "search"), ("b", "search"), ("c", "deploy")];
+    let calls = calls.map(|(id, name)| call(id, name));
+    play.calls("", calls.to_vec());
+    let may_begin = |play: &Play, call: &str| {
+        let CallToken { query, turn, .. } = play.token();
+        let result = ToolResult::new(CallId::new(call), ToolStatus::Ok, "");
+        play.session.may_begin(&Report::ToolEnded {
+            query,
+            turn,
+            result,
+        })
+    };
+    assert!(!may_begin(&play, "a"), "`b` runs");
+    play.ok("a", "A");
+    assert!(!may_begin(&play, "b"), "`c` waits for approval");
+    answer(&mut play, "c", ApprovalVerdict::Approved).unwrap();
+    assert!(!may_begin(&play, "b"), "`c` runs");
+    play.ok("b", "B");
+    assert!(may_begin(&play, "c"));
+    let waiting = Report::CallAdmitted {
+        token: play.token(),
+        waited: Duration::ZERO,
+    };
+    assert!(!play.session.may_begin(&waiting));
 }
