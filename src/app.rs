@@ -1,5 +1,5 @@
-//! The composition root: builds a running system from a configuration and a project. The only
-//! module that names concrete back ends, tools and journals; a host can replace each of them.
+//! Builds a running system from a configuration and a project. The only module that names concrete
+//! back ends and tools; a host can replace each of them.
 
 use std::{
     fs::{self, File},
@@ -15,8 +15,6 @@ use crate::{
 };
 
 mod builder;
-#[cfg(feature = "cli")]
-pub mod command;
 mod error;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -34,9 +32,10 @@ pub use error::BuildError;
 #[cfg(feature = "project")]
 pub use project::project_variables;
 pub use providers::ProviderError;
+pub(crate) use providers::Providers;
 pub use threads::JournalThreads;
 
-fn variables(
+pub(crate) fn variables(
     config: &Config,
     project_name: String,
     tools: impl Iterator<Item = ToolLine>,
@@ -51,7 +50,7 @@ fn variables(
 }
 
 /// The text about the project that goes into every prompt.
-fn project_context(config: &Config) -> Result<String, BuildError> {
+pub(crate) fn project_context(config: &Config) -> Result<String, BuildError> {
     let Some(path) = &config.prompt.context else {
         return Ok(String::new());
     };
@@ -59,7 +58,7 @@ fn project_context(config: &Config) -> Result<String, BuildError> {
     fs::read_to_string(path).map_err(unreadable)
 }
 
-fn project_name(folder: &Path) -> String {
+pub(crate) fn project_name(folder: &Path) -> String {
     let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
     let name = real.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
@@ -67,7 +66,7 @@ fn project_name(folder: &Path) -> String {
 
 /// The configured price list, completed by the table in the data directory, if it is newer, and by
 /// the built-in one.
-fn prices(config: &Config, environment: &Environment) -> Result<Prices, BuildError> {
+pub(crate) fn prices(config: &Config, environment: &Environment) -> Result<Prices, BuildError> {
     let folder = data_directory(config, environment).ok();
     let stored = folder.and_then(|folder| fs::read_to_string(folder.join(TABLE)).ok());
     let tables = Prices::builtin().updated(stored.unwrap_or_default());
@@ -80,9 +79,12 @@ fn prices(config: &Config, environment: &Environment) -> Result<Prices, BuildErr
 }
 
 /// The file in the data directory that `oracle models update` stores.
-const TABLE: &str = "models.toml";
+pub(crate) const TABLE: &str = "models.toml";
 
-fn data_directory(config: &Config, environment: &Environment) -> Result<PathBuf, NoDataDirectory> {
+pub(crate) fn data_directory(
+    config: &Config,
+    environment: &Environment,
+) -> Result<PathBuf, NoDataDirectory> {
     let [xdg, home] = ["XDG_DATA_HOME", "HOME"].map(|name| environment.get(name));
     config.data.directory(xdg, home)
 }
@@ -119,7 +121,7 @@ fn lexicon(path: &Path) -> Result<Lexicon, BuildError> {
 }
 
 /// Reads a text of at most `most` bytes.
-fn text_of(path: &Path, most: usize) -> io::Result<String> {
+pub(crate) fn text_of(path: &Path, most: usize) -> io::Result<String> {
     let bytes = bytes_of(path, most)?;
     if bytes.len() > most {
         let why = format!("it is larger than {most} bytes");

@@ -1,8 +1,7 @@
-//! The command line: what may be typed, and how each command turns it into a call and the
-//! result into text.
+//! The command line: what may be typed, what each command builds and does, and the text that becomes
+//! of the result. A command is one file: its arguments, its behaviour and its output.
 //!
-//! It builds nothing: a command is handed what it needs (classifier, composer, system) by the
-//! composition root. It reads no environment, only the arguments and streams that it is given.
+//! It reads no environment, only the arguments and streams that it is given.
 //!
 //! **Invariants:** results go to standard output, everything else to standard error. Every end has
 //! its exit code from [`exit`]. No input and no closed stream makes it panic.
@@ -21,45 +20,58 @@ use clap::{
 use clap_complete::Shell;
 
 mod arguments;
-pub mod ask;
+mod ask;
 #[cfg(feature = "bench")]
-pub mod bench;
-pub mod chat;
-pub mod classify;
-pub mod config;
+mod bench;
+mod chat;
+mod classify;
+mod config;
+mod context;
 #[cfg(feature = "server")]
-pub mod ctl;
-pub mod doctor;
+mod ctl;
+mod doctor;
 mod error;
 pub mod exit;
 mod failure;
 mod help;
-pub mod input;
+mod input;
 mod interrupts;
-pub mod journal;
+mod journal;
 #[cfg(feature = "server")]
-pub mod keys;
+mod keys;
 mod markdown;
+#[cfg(feature = "mcp")]
+mod mcp;
 #[cfg(feature = "mock")]
-pub mod mock_model;
-pub mod models;
+mod mock_model;
+mod models;
 mod multiline;
+mod ollama;
 mod progress;
-pub mod prompt;
-pub mod replay;
+mod prompt;
+mod replay;
 #[cfg(feature = "server")]
-pub mod serve;
-pub mod sessions;
-pub mod signal;
+mod rlimits;
+mod runtime;
+#[cfg(feature = "server")]
+mod serve;
+mod sessions;
+mod signal;
+mod storage;
+mod system;
 pub mod terminal;
 mod text;
 #[cfg(feature = "tui")]
-pub mod top;
-pub mod usage;
+mod top;
+mod usage;
 mod user;
 
+use crate::config::near_misses;
+use context::CommandContext;
+use terminal::Terminal;
+
 pub use crate::config::Environment;
-pub use arguments::{AskArgs, ChatArgs, Options};
+pub use arguments::Options;
 pub use error::{CliError, CliResult};
 pub use interrupts::{Interrupts, Signals};
 
@@ -80,10 +92,10 @@ pub struct Args {
 pub enum Command {
     /// Ask one question and print the answer
     #[command(after_long_help = help::ASK)]
-    Ask(AskArgs),
+    Ask(ask::AskArgs),
     /// Start or continue a conversation
     #[command(after_long_help = help::CHAT)]
-    Chat(ChatArgs),
+    Chat(chat::ChatArgs),
     /// Serve the project's tools and conversations to another agent over MCP
     #[cfg(feature = "mcp")]
     #[command(after_long_help = help::MCP)]
@@ -268,8 +280,63 @@ fn not_understood(
     CliError::CommandLine(error)
 }
 
+/// Runs a command and returns its exit code.
+///
+/// # Errors
+/// [`CliError`], with the message and exit code of a failed command.
+pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> CliResult<u8> {
+    terminal.json = args.options.json;
+    for (name, near) in near_misses(environment.pairs()) {
+        let why = format!("`{name}` is not a setting and is ignored: did you mean `{near}`?");
+        match args.command {
+            #[cfg(feature = "server")]
+            Command::Serve(_) => tracing::warn!("{why}"),
+            Command::Completions { .. } => {}
+            _ => terminal.err.say(format_args!("warning: {why}")),
+        }
+    }
+    let context = CommandContext {
+        options: &args.options,
+        environment,
+        terminal,
+    };
+    let done = match &args.command {
+        Command::Ask(args) => return ask::run(args, context),
+        Command::Chat(args) => return chat::run(args, context),
+        #[cfg(feature = "mcp")]
+        Command::Mcp => mcp::run(context),
+        #[cfg(feature = "server")]
+        Command::Serve(args) => serve::run(args, context),
+        #[cfg(feature = "server")]
+        Command::Keys(command) => keys::run(command, context),
+        #[cfg(feature = "server")]
+        Command::Ctl(args) => ctl::run(args, context),
+        #[cfg(feature = "tui")]
+        Command::Top(args) => top::run(args, context),
+        Command::Sessions(command) => sessions::run(command, context),
+        Command::Usage { by } => usage::run(*by, context),
+        Command::Journal(command) => return journal::run(command, context),
+        #[cfg(feature = "bench")]
+        Command::Bench(args) => bench::run(args, context),
+        Command::Models { command } => models::run(command.as_ref(), context),
+        Command::Doctor => return doctor::run(context),
+        Command::Config(command) => return config::run(*command, context),
+        Command::Completions { shell } => completions(*shell, context.terminal),
+        Command::Dev(command) | Command::Bare(command) => match command {
+            DevCommand::Classify(args) => classify::run(args, context),
+            DevCommand::Signal(args) => signal::run(args, context.terminal),
+            DevCommand::Prompt(subject) => prompt::run(subject, context),
+            DevCommand::Replay { scenario } => return replay::run(scenario, context),
+            #[cfg(feature = "mock")]
+            DevCommand::MockModel(args) => mock_model::run(args, context.terminal),
+            DevCommand::Man { folder } => manual(folder),
+        },
+    };
+    done.map(|()| exit::DONE)
+}
+
 /// Writes the manual pages.
-pub(crate) fn manual(folder: &Path) -> CliResult {
+fn manual(folder: &Path) -> CliResult {
     let written =
         fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command(), folder));
     written.map_err(|error| {
@@ -281,7 +348,7 @@ pub(crate) fn manual(folder: &Path) -> CliResult {
 }
 
 /// Prints what a shell needs to complete command lines.
-pub(crate) fn completions(shell: Shell, terminal: &mut terminal::Terminal) -> CliResult {
+fn completions(shell: Shell, terminal: &mut Terminal) -> CliResult {
     // Into memory first: the generator panics where it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command(), "oracle", &mut script);

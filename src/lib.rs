@@ -56,8 +56,8 @@
 //! | 4 | [`actor`]: scheduling, ownership and failure; [`mock`]: a model server for tests |
 //! | 5 | [`control`]: commands of operators, in process and over a local socket |
 //! | 6 | [`mcp`]: the tools and conversations for other agents, over the Model Context Protocol |
-//! | 7 | `cli`, [`http`]: the command line and the server; `telemetry`: the log |
-//! | 8 | `app`: the composition root |
+//! | 7 | `app`: builds a system from a configuration; [`http`]: the server; `telemetry`: the log |
+//! | 8 | `cli`: the command line |
 //! | 9 | [`prelude`]: what most programs import |
 //!
 //! The feature `testkit` builds whole systems for tests; `cluster` is for hosts that use ractor's

@@ -3,8 +3,7 @@
 use std::{env, io::Write, process::ExitCode};
 
 use oracle_agent::{
-    app::command,
-    cli::{Args, CliError, Environment, terminal::Terminal},
+    cli::{self, Args, CliError, Environment, terminal::Terminal},
     telemetry::{self, LogWriter},
 };
 
@@ -47,7 +46,7 @@ fn run(environment: &Environment, terminal: &mut Terminal) -> Result<u8, CliErro
         _ => LogWriter::Blocking,
     };
     let _log = telemetry::start(args.options.verbose, environment.get("RUST_LOG"), writer);
-    let code = command::run(&args, environment, terminal)?;
+    let code = cli::run(&args, environment, terminal)?;
     terminal.out.flush()?;
     Ok(code)
 }

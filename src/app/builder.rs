@@ -84,7 +84,7 @@ pub struct Builder {
     pub(super) mcp_pins: Option<PathBuf>,
     #[cfg(feature = "mcp")]
     pub(super) mcp_guard: Option<PathBuf>,
-    pub(super) journal: Arc<dyn Journal>,
+    pub(crate) journal: Arc<dyn Journal>,
     clock: Clock,
     classifier: Option<Arc<dyn QueryClassifier>>,
     pub(super) fallback: Option<Arc<dyn FallbackClassifier>>,
@@ -416,7 +416,7 @@ impl Builder {
     }
 
     /// Checks the settings of MCP servers.
-    pub(super) fn check_mcp(&self) -> Result<(), BuildError> {
+    pub(crate) fn check_mcp(&self) -> Result<(), BuildError> {
         #[cfg(feature = "mcp")]
         return super::mcp::settings(self).map(drop);
         #[cfg(not(feature = "mcp"))]
@@ -430,7 +430,7 @@ impl Builder {
     }
 
     /// The built-in tools, and the host's own.
-    pub(super) fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, BuildError> {
+    pub(crate) fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, BuildError> {
         let mut built_in = Vec::new();
         #[cfg(feature = "project")]
         if let Some(folder) = &self.project {

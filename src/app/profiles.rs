@@ -77,7 +77,7 @@ impl Builder {
     }
 
     /// All problems that a start would find.
-    pub(super) fn problems(&self) -> Vec<String> {
+    pub(crate) fn problems(&self) -> Vec<String> {
         let (tools, error) = match self.tools().and_then(|tools| Ok(Registry::new(tools)?)) {
             Ok(tools) => (tools, None),
             // Profiles name tools, which cannot be checked without them.

@@ -20,14 +20,14 @@ use crate::{
 #[error("{0}")]
 pub struct ProviderError(String);
 
-pub(super) struct Providers<'a> {
+pub(crate) struct Providers<'a> {
     config: &'a Config,
     environment: &'a Environment,
     facts: &'a Prices,
 }
 
 impl<'a> Providers<'a> {
-    pub(super) const fn new(
+    pub(crate) const fn new(
         config: &'a Config,
         environment: &'a Environment,
         facts: &'a Prices,
@@ -39,21 +39,21 @@ impl<'a> Providers<'a> {
         }
     }
 
-    pub(super) fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let configured = self.config.providers.iter().map(|one| &*one.name);
         let presets = PRESETS.iter().map(|preset| preset.name);
         let presets = presets.filter(|name| !self.is_configured(name));
         configured.chain(presets).map(str::to_owned).collect()
     }
 
-    pub(super) fn is_configured(&self, name: &str) -> bool {
+    pub(crate) fn is_configured(&self, name: &str) -> bool {
         let mut configured = self.config.providers.iter();
         configured.any(|provider| provider.name == name)
     }
 
     /// The provider with its address from the environment. A preset at another address needs no
     /// key: it may be a server on this machine.
-    pub(super) fn find(&self, name: &str) -> Result<Option<Provider>, ProviderError> {
+    pub(crate) fn find(&self, name: &str) -> Result<Option<Provider>, ProviderError> {
         let Some(mut provider) = self.config.provider(name) else {
             return Ok(None);
         };
@@ -75,21 +75,21 @@ impl<'a> Providers<'a> {
         Ok(Some(provider))
     }
 
-    pub(super) fn has_key(&self, name: &str) -> bool {
+    pub(crate) fn has_key(&self, name: &str) -> bool {
         let provider = self.config.provider(name);
         let variable = provider.and_then(|provider| provider.key_env);
         variable.is_some_and(|variable| self.environment.text(&variable).is_some())
     }
 
     /// Whether the configuration or the environment sets the provider's address.
-    pub(super) fn is_addressed(&self, name: &str) -> bool {
+    pub(crate) fn is_addressed(&self, name: &str) -> bool {
         let variable = Preset::named(name).and_then(|preset| preset.url_variable);
         let is_set = |variable| self.environment.text(variable).is_some();
         self.is_configured(name) || variable.is_some_and(is_set)
     }
 
     /// Adds the preset's key variable if there is none.
-    pub(super) fn with_usual_key(&self, provider: Provider) -> Provider {
+    pub(crate) fn with_usual_key(&self, provider: Provider) -> Provider {
         let usual = self.config.provider(&provider.name);
         let usual = usual.and_then(|usual| usual.key_env);
         Provider {
@@ -98,11 +98,11 @@ impl<'a> Providers<'a> {
         }
     }
 
-    pub(super) fn configured_window(&self, provider: &str, model: &str) -> Option<u64> {
+    pub(crate) fn configured_window(&self, provider: &str, model: &str) -> Option<u64> {
         self.config.provider(provider)?.model(model)?.context_window
     }
 
-    pub(super) fn settings(
+    pub(crate) fn settings(
         &self,
         provider: &Provider,
         models: &[&str],
@@ -143,7 +143,7 @@ impl<'a> Providers<'a> {
         configured.into_iter().chain(listed).collect()
     }
 
-    pub(super) fn choice(&self, provider: &str, model: &str) -> ModelChoice {
+    pub(crate) fn choice(&self, provider: &str, model: &str) -> ModelChoice {
         let known = self.known(provider, model);
         let sizes = settings(model, &known);
         let is_free = [OFFLINE, Scripts::PROVIDER].contains(&provider);

@@ -74,3 +74,40 @@ pub(super) fn web_tools(
     }
     Ok(tools)
 }
+
+#[cfg(all(test, feature = "web"))]
+mod tests {
+    use super::*;
+    use crate::actor::Oracle;
+
+    #[test]
+    fn a_search_service_without_its_key_is_a_problem_that_names_the_variable() {
+        for (text, environment, variable) in [
+            (
+                "search = 'tavily'",
+                [("BRAVE_API_KEY", "k")],
+                "TAVILY_API_KEY",
+            ),
+            (
+                "search = 'brave'",
+                [("BRAVE_API_KEY", " ")],
+                "BRAVE_API_KEY",
+            ),
+            (
+                "search = 'brave'\nkey_env = 'K'",
+                [("BRAVE_API_KEY", "k")],
+                "K",
+            ),
+            ("search = 'brave'\nkey_env = 'K'", [("K", "a\nb")], "K"),
+        ] {
+            let config: Config = toml::from_str(&format!("[web]\n{text}")).unwrap();
+            let pairs = Environment::from(environment).pairs().to_vec();
+            let builder = Oracle::builder().config(config).environment(pairs);
+            let expected = format!(
+                "`web.search` has no valid key: set the environment variable {variable} to it, or name \
+                 another one with `web.key_env`"
+            );
+            assert_eq!(builder.problems(), [expected]);
+        }
+    }
+}

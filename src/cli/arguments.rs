@@ -1,4 +1,4 @@
-//! Common options, and the arguments of the commands that run queries.
+//! The options that several commands take, and which command takes which.
 //!
 //! Values that set a configuration key stay text here, so that the configuration reports all
 //! invalid ones together.
@@ -12,40 +12,7 @@ use clap::{
 };
 
 use super::{CliError, CliResult};
-use crate::{
-    config::Setting,
-    model::{BusyPolicy, ProfileName, SessionName},
-};
-
-/// `oracle ask`.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub struct AskArgs {
-    /// Question to ask, best in quotes; read from standard input if it is `-`, or omitted and piped
-    /// in
-    pub question: Vec<String>,
-    /// Print the events of the query as they occur, one JSON object per line
-    #[arg(long)]
-    pub events: bool,
-    /// Continue the session used last in this project
-    #[arg(long, conflicts_with = "session")]
-    pub last: bool,
-    /// Key that makes a retry safe: within a session, the same question is asked only once
-    #[arg(long, value_name = "KEY")]
-    pub idempotency_key: Option<String>,
-    /// What to do if the session is busy with another question
-    #[arg(long, value_name = "POLICY", default_value = "queue", value_parser = one_of(BusyPolicy::ALL, BusyPolicy::as_str))]
-    pub busy: BusyPolicy,
-    /// Profile for a new session [default: oracle]
-    #[arg(long, value_name = "NAME")]
-    pub profile: Option<ProfileName>,
-}
-
-impl AskArgs {
-    /// The question, whose words may be several arguments.
-    pub fn question(&self) -> Option<String> {
-        (!self.question.is_empty()).then(|| self.question.join(" "))
-    }
-}
+use crate::{config::Setting, model::SessionName};
 
 /// Parses one of these values by its name.
 pub(super) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
@@ -57,20 +24,6 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
         one.ok_or("no such value")
     };
     PossibleValuesParser::new(all.map(name)).try_map(find)
-}
-
-/// `oracle chat`.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub struct ChatArgs {
-    /// Print the events of the queries as they occur, one JSON object per line
-    #[arg(long)]
-    pub events: bool,
-    /// Continue the session used last in this project
-    #[arg(long, conflicts_with = "session")]
-    pub last: bool,
-    /// Profile for a new session [default: oracle]
-    #[arg(long, value_name = "NAME")]
-    pub profile: Option<ProfileName>,
 }
 
 /// The options that several commands take, before the command's name or after it.

@@ -5,15 +5,27 @@
 //! when it has its answer (closed loop).
 
 use std::{
+    fs,
     num::NonZeroU32,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use clap::ValueEnum;
 use jiff::fmt::friendly::SpanParser;
 
-use super::{CliError, CliResult, Options, interrupts::Interrupts, terminal::Terminal};
+use super::{
+    CliError, CliResult, Options,
+    context::CommandContext,
+    ctl,
+    interrupts::Interrupts,
+    runtime::on_runtime,
+    storage::{self, Storage},
+    system::with_system,
+    terminal::Terminal,
+};
+use crate::control::Client;
 
 mod load;
 mod model;
@@ -21,8 +33,8 @@ mod observer;
 mod report;
 mod tally;
 
-pub use load::Target;
-pub use model::SimulatedModel;
+use load::Target;
+use model::SimulatedModel;
 
 /// `oracle bench`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
@@ -69,10 +81,7 @@ const TURNS: NonZeroU32 = NonZeroU32::new(3).unwrap();
 
 impl BenchArgs {
     /// Refuses options that have no effect together.
-    ///
-    /// # Errors
-    /// If there is one.
-    pub fn refuse_idle_options(&self, common: &Options) -> CliResult {
+    fn refuse_idle_options(&self, common: &Options) -> CliResult {
         let (with, idle) = if self.url.is_some() {
             let (model, turns) = (common.model.is_some(), common.max_turns.is_some());
             ("--url", [("--model", model), ("--max-turns", turns)])
@@ -93,7 +102,7 @@ impl BenchArgs {
     }
 
     /// The model that answers unless `--model` names another one.
-    pub fn simulated_model(&self) -> SimulatedModel {
+    fn simulated_model(&self) -> SimulatedModel {
         SimulatedModel {
             turns: self.turns.unwrap_or(TURNS),
             latency: self.latency.unwrap_or_default(),
@@ -123,13 +132,54 @@ fn duration(text: &str) -> Result<Duration, &'static str> {
     time.ok_or("a duration from 1s to 24h, such as 10s or 30m")
 }
 
+pub(super) fn run(args: &BenchArgs, context: CommandContext<'_>) -> CliResult {
+    let (options, environment) = (context.options, context.environment);
+    args.refuse_idle_options(options)?;
+    if let Some(url) = &args.url {
+        let key = ctl::key(args.key_file.as_deref(), environment)?;
+        let server = Target::Server(Arc::new(Client::http(url, key)?));
+        return on_runtime(Box::pin(measure(args, server, None, context.terminal)));
+    }
+    let config = context.load()?.config;
+    let is_simulated = options.model.is_none();
+    let model = is_simulated.then(|| args.simulated_model());
+    let builder = context.builder(&config);
+    let builder = match model {
+        Some(model) => builder.backend(model).model(SimulatedModel::NAME),
+        None => builder,
+    };
+    let (folder, storage) = match args.journal {
+        BenchJournal::Memory => (None, None),
+        BenchJournal::Sqlite => {
+            let data = storage::directory(&config, environment)?;
+            let folder = fs::create_dir_all(&data)
+                .and_then(|()| tempfile::Builder::new().prefix("bench-").tempdir_in(&data));
+            let folder = folder.map_err(|error| {
+                CliError::failed(format_args!(
+                    "cannot create a folder in `{}`: {error}; choose another one with --data-dir",
+                    data.display()
+                ))
+            })?;
+            let storage = Storage::within(folder.path().to_owned());
+            (Some(folder), Some(storage))
+        }
+        BenchJournal::Postgres if config.journal.url.is_none() => {
+            let why = "`--journal postgres` needs a database: set `journal.url`";
+            return Err(CliError::usage(why));
+        }
+        BenchJournal::Postgres => (None, Some(Storage::of(&config, environment)?)),
+    };
+    with_system(builder, storage, async |oracle, _| {
+        let oracle = oracle.clone();
+        let system = Target::System { oracle, model };
+        let directory = folder.as_ref().map(|folder| folder.path());
+        measure(args, system, directory, context.terminal).await
+    })
+}
+
 /// Loads the target, measures and prints the report. `directory` is the journal's, whose disk is
 /// measured too.
-///
-/// # Errors
-/// If the server cannot be reached, if no query ended, on Ctrl-C, or if standard output cannot be
-/// written.
-pub async fn run(
+async fn measure(
     args: &BenchArgs,
     target: Target,
     directory: Option<&Path>,

@@ -13,20 +13,25 @@ use parking_lot::Mutex;
 use super::{
     CliError, CliResult, Options,
     ask::{self, Format},
+    context::CommandContext,
     exit,
     interrupts::{self, Interrupts, Signals},
+    models,
     progress::Follower,
     sessions,
+    system::with_system,
     terminal::Terminal,
     user::{self, TerminalModeGuard},
 };
 use crate::{
     actor::{Answer, Oracle, SessionHandle},
+    app::BuildError,
     config::ModelChain,
     control::{Code, Refused, question::QueryHandle},
     journal::{Journal, Known},
     model::{
-        AnswerOptions, LimitsRequest, PartialLimits, ProfileName, SessionName, Submission, visible,
+        AnswerOptions, LimitsRequest, PartialLimits, ProfileName, SessionKey, SessionName,
+        Submission, visible,
     },
     tool::ProjectRoot,
 };
@@ -43,82 +48,106 @@ mod why;
 use command::ChatInput;
 use reader::{Reader, ReaderEvent};
 
-/// A session and the format of its answers.
-#[derive(Debug, Clone)]
-pub struct ChatRequest {
-    /// The session, existing or new.
-    pub session: SessionName,
-    /// The stored session; `None` if it is new.
-    pub known: Option<Known>,
-    /// The format of the answers.
-    pub format: Format,
-    /// The project against which citations are checked.
-    pub root: ProjectRoot,
-    /// The user's home folder, for paths that are shown.
-    pub home: Option<PathBuf>,
-    /// The profile of a new session.
-    pub profile: ProfileName,
-    /// Models that are known without a request, as `provider/model`.
-    pub models: Vec<String>,
-    /// The user's choice of models, which the next [reload](Oracle::reload) applies.
-    pub chain: Arc<Mutex<Option<ModelChain>>>,
-    /// The file of the input history.
-    pub history: Option<PathBuf>,
-    /// The options with which a session is resumed.
-    pub options: Options,
+const HISTORY: &str = "chat_history";
+
+/// `oracle chat`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct ChatArgs {
+    /// Print the events of the queries as they occur, one JSON object per line
+    #[arg(long)]
+    pub events: bool,
+    /// Continue the session used last in this project
+    #[arg(long, conflicts_with = "session")]
+    pub last: bool,
+    /// Profile for a new session [default: oracle]
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<ProfileName>,
 }
 
 /// Runs the conversation until the input ends. Returns [`exit::DONE`] on a terminal, else the exit
 /// code of the last query.
-pub async fn run(
-    oracle: &Oracle,
-    journal: &dyn Journal,
-    request: ChatRequest,
-    terminal: &mut Terminal,
-) -> CliResult<u8> {
-    let mode_guard = TerminalModeGuard::now();
-    let interrupts = Interrupts::listen_and(mode_guard.restorer());
-    let user = terminal.input.is_terminal();
-    let mut termination = user.then(Signals::terminations);
-    let reader = Reader::new(&request, terminal);
-    let mut chat = Chat {
-        oracle,
-        journal,
-        session: session(oracle, &request, &request.session),
-        begun: request.known.is_some(),
-        before: None,
-        limits: None,
-        compacts: false,
-        listed: Vec::new(),
-        request,
-        terminal,
-        reader,
-        interrupts,
-        leaves: false,
-        code: exit::DONE,
-    };
-    let done = tokio::select! {
-        done = chat.talk(user) => done,
-        // A termination signal must still restore the terminal from raw mode.
-        Some(()) = OptionFuture::from(termination.as_mut().map(Signals::come)) => Ok(()),
-    };
-    drop(mode_guard);
-    if user {
-        chat.print_resume_hint();
-    }
-    done?;
-    Ok(if user { exit::DONE } else { chat.code })
-}
-
-fn session(oracle: &Oracle, request: &ChatRequest, name: &SessionName) -> SessionHandle {
-    let session = oracle.session_by_key(name.clone());
-    session.profile(request.profile.clone())
+pub(super) fn run(args: &ChatArgs, mut context: CommandContext<'_>) -> CliResult<u8> {
+    let config = context.load_with_local_model()?.config;
+    let (options, environment) = (context.options, context.environment);
+    let format = Format::of(options, args.events);
+    let root = ProjectRoot::open(&options.project).map_err(BuildError::from)?;
+    let profile = ask::profile(&config, args.profile.as_ref())?;
+    let (builder, storage) = context.prepare(&config)?;
+    let history = storage.folder.join(HISTORY);
+    let models = models::known(&config, environment)?;
+    let chain = Arc::new(Mutex::new(None));
+    let chosen = Arc::clone(&chain);
+    let builder = builder.standby().reads(move || {
+        let mut config = config.clone();
+        if let chain @ Some(_) = &*chosen.lock() {
+            let profiles = config.profiles.iter_mut();
+            profiles.for_each(|profile| profile.chain.clone_from(chain));
+            config.model.chain.clone_from(chain);
+        }
+        Ok(config)
+    });
+    let home = environment.get("HOME").map(PathBuf::from);
+    with_system(builder, Some(storage), async |oracle, journal| {
+        let name = ask::session_name(options, args.last, journal, &root).await?;
+        let known = journal.find(SessionKey::local(name.clone())).await?;
+        let mode_guard = TerminalModeGuard::now();
+        let interrupts = Interrupts::listen_and(mode_guard.restorer());
+        let terminal = context.terminal;
+        let user = terminal.input.is_terminal();
+        let mut termination = user.then(Signals::terminations);
+        let mut chat = Chat {
+            oracle,
+            journal,
+            session: oracle.session_by_key(name).profile(profile.clone()),
+            begun: known.is_some(),
+            before: None,
+            limits: None,
+            compacts: false,
+            listed: Vec::new(),
+            format,
+            root,
+            home: home.and_then(|home| home.canonicalize().ok()),
+            profile,
+            models,
+            chain,
+            options: options.clone(),
+            reader: Reader::new(history, terminal),
+            terminal,
+            interrupts,
+            leaves: false,
+            code: exit::DONE,
+        };
+        let done = tokio::select! {
+            done = chat.talk(user, known) => done,
+            // A termination signal must still restore the terminal from raw mode.
+            Some(()) = OptionFuture::from(termination.as_mut().map(Signals::come)) => Ok(()),
+        };
+        drop(mode_guard);
+        if user {
+            chat.print_resume_hint();
+        }
+        done?;
+        Ok(if user { exit::DONE } else { chat.code })
+    })
 }
 
 struct Chat<'a> {
     oracle: &'a Oracle,
     journal: &'a dyn Journal,
-    request: ChatRequest,
+    /// The format of the answers.
+    format: Format,
+    /// The project against which citations are checked.
+    root: ProjectRoot,
+    /// The user's home folder, for paths that are shown.
+    home: Option<PathBuf>,
+    /// The profile of a new session.
+    profile: ProfileName,
+    /// Models that are known without a request, as `provider/model`.
+    models: Vec<String>,
+    /// The user's choice of models, which the next [reload](Oracle::reload) applies.
+    chain: Arc<Mutex<Option<ModelChain>>>,
+    /// The options with which a session is resumed.
+    options: Options,
     session: SessionHandle,
     begun: bool,
     /// The last session before this one that has messages.
@@ -142,10 +171,10 @@ enum QueryToFollow {
 }
 
 impl Chat<'_> {
-    async fn talk(&mut self, user: bool) -> CliResult {
+    async fn talk(&mut self, user: bool, known: Option<Known>) -> CliResult {
         if user && self.terminal.err_is_terminal() {
             self.introduce().await?;
-            self.greet(self.request.known.clone().as_ref()).await?;
+            self.greet(known.as_ref()).await?;
         }
         while !self.leaves {
             self.reader.prompt(self.terminal);
@@ -197,9 +226,9 @@ impl Chat<'_> {
     }
 
     async fn follow(&mut self, asked: QueryToFollow) -> CliResult {
-        let (format, terminal) = (self.request.format, &mut *self.terminal);
+        let (format, terminal) = (self.format, &mut *self.terminal);
         let mut user = self.reader.user(format, terminal);
-        let (shown, interrupts) = ((format, &self.request.root), &mut self.interrupts);
+        let (shown, interrupts) = ((format, &self.root), &mut self.interrupts);
         let mut follower = Follower::new(&self.session, shown, &mut user, terminal, interrupts);
         let followed = match asked {
             QueryToFollow::Now(question) => {
@@ -238,7 +267,7 @@ impl Chat<'_> {
         self.begun |= !matches!(followed, Err(CliError::Refused(_)));
         match followed {
             Ok(answer) => {
-                let (root, format) = (&self.request.root, self.request.format);
+                let (root, format) = (&self.root, self.format);
                 ask::show_object(&self.session, root, &answer, format, self.terminal).await?;
                 self.code = exit::of_outcome(&answer.outcome);
                 Ok(())
@@ -261,7 +290,7 @@ impl Chat<'_> {
         if let Some(name) = this.or(self.before.as_ref())
             && self.terminal.err_is_terminal()
         {
-            let (how, name) = (resume_command(&self.request.options), sessions::short(name));
+            let (how, name) = (resume_command(&self.options), sessions::short(name));
             self.terminal.note(&format!("to resume: {how} {name}"));
         }
     }

@@ -10,10 +10,14 @@ use serde::Deserialize;
 
 use super::{
     CliError, CliResult,
+    context::CommandContext,
     input::Source,
     terminal::{Terminal, harmless},
 };
-use crate::query::{Classifier, Evaluation, LabelledQuery, QueryContext};
+use crate::{
+    app,
+    query::{Classifier, Evaluation, LabelledQuery, QueryContext},
+};
 
 const SHOWN: usize = 40;
 
@@ -50,7 +54,9 @@ impl From<String> for QueryLine {
 }
 
 /// Classifies the query, or each line of standard input as it arrives.
-pub fn run(args: &ClassifyArgs, classifier: &Classifier, terminal: &mut Terminal) -> CliResult {
+pub(super) fn run(args: &ClassifyArgs, context: CommandContext<'_>) -> CliResult {
+    let classifier = &app::classifier(&context.load()?.config)?;
+    let terminal = context.terminal;
     if let Some(path) = &args.evaluate {
         return evaluate(path, classifier, terminal);
     }

@@ -10,8 +10,13 @@ use std::{
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
-use super::{CliError, CliResult, exit, terminal::Terminal};
-use crate::config::Loaded;
+use super::{
+    CliError, CliResult,
+    context::{CommandContext, find, usual_file},
+    exit,
+    terminal::Terminal,
+};
+use crate::config::{Loaded, Problem};
 
 /// A subcommand of `oracle config`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
@@ -31,8 +36,34 @@ pub enum ConfigCommand {
 /// The file that `oracle config init` writes.
 const STARTER: &str = include_str!("../../config/starter.toml");
 
+/// Runs a subcommand and returns the exit code.
+pub(super) fn run(command: ConfigCommand, context: CommandContext<'_>) -> CliResult<u8> {
+    match command {
+        ConfigCommand::Init => {
+            let named = context.options.config.clone();
+            let file = named.or_else(|| usual_file(context.environment));
+            let file = file.ok_or_else(|| {
+                CliError::usage("no home directory for the file; name one with --config FILE")
+            })?;
+            init(&file, context.terminal)?;
+        }
+        ConfigCommand::Show { all } => show(&context.load()?, all, context.terminal)?,
+        ConfigCommand::Check => return check(context),
+    }
+    Ok(exit::DONE)
+}
+
+fn check(context: CommandContext<'_>) -> CliResult<u8> {
+    let (file, loaded) = find(context.options, context.environment, [&[], &[]]);
+    let problems: Vec<String> = match loaded {
+        Err(problems) => problems.iter().map(Problem::to_string).collect(),
+        Ok(loaded) => context.builder(&loaded.config).problems(),
+    };
+    report(file.as_deref(), &problems, context.terminal)
+}
+
 /// Writes a short configuration file; one that exists stays as it is.
-pub fn init(file: &Path, terminal: &mut Terminal) -> CliResult {
+fn init(file: &Path, terminal: &mut Terminal) -> CliResult {
     let failed = |error: io::Error| {
         let reason = match error.kind() {
             io::ErrorKind::AlreadyExists => {
@@ -52,7 +83,7 @@ pub fn init(file: &Path, terminal: &mut Terminal) -> CliResult {
 }
 
 /// Prints the settings with their sources: those that are set, or all; as JSON always all.
-pub fn show(loaded: &Loaded, all: bool, terminal: &mut Terminal) -> CliResult {
+fn show(loaded: &Loaded, all: bool, terminal: &mut Terminal) -> CliResult {
     if terminal.json {
         return terminal.out.json(&sourced(loaded)?);
     }
@@ -104,7 +135,7 @@ fn source(loaded: &Loaded, place: &str) -> String {
 }
 
 /// Prints the result of the check and returns the exit code.
-pub fn report(file: Option<&Path>, problems: &[String], terminal: &mut Terminal) -> CliResult<u8> {
+fn report(file: Option<&Path>, problems: &[String], terminal: &mut Terminal) -> CliResult<u8> {
     if terminal.json {
         let report = json!({ "file": file, "problems": problems });
         terminal.out.json(&report)?;

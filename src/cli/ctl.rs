@@ -2,18 +2,31 @@
 //!
 //! A command line becomes a verb, and its answer text; the server decides what is allowed.
 
-use std::path::PathBuf;
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use futures_util::TryStreamExt as _;
+use secrecy::SecretString;
 
-use super::{CliError, CliResult, interrupts::Interrupts, terminal::Terminal};
-use crate::control::{Client, ClientError, Subject, Watching, WireUpdate};
+use super::{
+    CliError, CliResult, context::CommandContext, interrupts::Interrupts, runtime::on_runtime,
+    terminal::Terminal,
+};
+use crate::{
+    config::Environment,
+    control::{Client, ClientError, Subject, Watching, WireUpdate, socket},
+    journal::sqlite::{Inspection, processes},
+    model::{Owner, SessionKey, TenantId},
+};
 
 mod command;
 pub(super) mod output;
 
-pub use command::CtlCommand;
-use command::Step;
+use command::{CtlCommand, Step};
+
+const KEY: &str = "ORACLE_API_KEY";
 
 /// The server to control.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
@@ -40,21 +53,108 @@ pub struct CtlArgs {
     pub command: CtlCommand,
 }
 
-/// Executes a command on the server that `connect` finds for its session, if it names one.
-///
-/// # Errors
-/// If the verb is refused, the server cannot be reached, or standard output cannot be written.
-pub async fn run(
-    command: &CtlCommand,
-    connect: impl AsyncFnOnce(Option<&Subject>) -> CliResult<Client>,
-    terminal: &mut Terminal,
-) -> CliResult {
-    let step = command.step().map_err(CliError::no_json)?;
-    let client = connect(step.session()).await?;
-    match step {
-        Step::Do(verb) => output::answer(&client.carry_out(&verb).await?, terminal),
-        Step::Watch(wanted) => watch(&client, &wanted, terminal).await,
+pub(super) fn run(args: &CtlArgs, context: CommandContext<'_>) -> CliResult {
+    let folder = context.directory()?;
+    on_runtime(Box::pin(async {
+        let step = args.command.step().map_err(CliError::no_json)?;
+        let client = connect(&args.server, step.session(), &folder, context.environment).await?;
+        match step {
+            Step::Do(verb) => output::answer(&client.carry_out(&verb).await?, context.terminal),
+            Step::Watch(wanted) => watch(&client, &wanted, context.terminal).await,
+        }
+    }))
+}
+
+/// Connects to the server at the URL, or to one that uses the data directory: of several, to the owner
+/// of the session, or to the first if it has none. Without a session, several are an error.
+pub(super) async fn connect(
+    args: &ServerArgs,
+    session: Option<&Subject>,
+    folder: &Path,
+    environment: &Environment,
+) -> CliResult<Client> {
+    if let Some(url) = &args.url {
+        let key = key(args.key_file.as_deref(), environment)?;
+        return Ok(Client::http(url, key)?);
     }
+    let mut servers = servers(folder, args.pid).await?;
+    if servers.len() > 1 {
+        let Some(session) = session else {
+            let pids = servers.iter().filter_map(|(pid, _)| *pid);
+            let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
+            return Err(CliError::usage(format_args!(
+                "several servers use this data directory (process ids {}): choose one with --pid",
+                pids.join(", ")
+            )));
+        };
+        let owner = owner(folder, &session.of(&TenantId::local())).and_then(|owner| owner.pid);
+        servers.sort_by_key(|(pid, _)| *pid != owner);
+    }
+    let first = servers.into_iter().next();
+    first.map(|(_, client)| client).ok_or_else(|| {
+        let which = args.pid.map(|pid| format!(" with the process id {pid}"));
+        CliError::failed(format_args!(
+            "no server{} uses the data directory {}: start one with `oracle serve`, or give its \
+             address with --url",
+            which.unwrap_or_default(),
+            folder.display()
+        ))
+    })
+}
+
+fn owner(folder: &Path, session: &SessionKey) -> Option<Owner> {
+    Inspection::open(folder).ok()?.owner(session).ok()?
+}
+
+/// Connects to the servers that use the data directory, in the order of their process ids.
+async fn servers(folder: &Path, pid: Option<u32>) -> CliResult<Vec<(Option<u32>, Client)>> {
+    let unusable = |path: &Path, error: io::Error| {
+        CliError::failed(format_args!(
+            "cannot use `{}`: {error}; check its owner and permissions",
+            path.display()
+        ))
+    };
+    let mut there = processes(folder).map_err(|error| unusable(folder, error))?;
+    there.retain(|owner| owner.socket.is_some() && (pid.is_none() || owner.pid == pid));
+    if there.is_empty() && pid.is_none() {
+        // A server that is starting has not announced its socket yet.
+        let socket = Some(folder.join(socket::NAME));
+        there.push(Owner {
+            pid,
+            socket,
+            url: None,
+        });
+    }
+    let mut servers = Vec::new();
+    for Owner { pid, socket, .. } in there {
+        let path = socket.unwrap_or_default();
+        match Client::unix(&path).await {
+            Ok(client) => servers.push((pid, client)),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {}
+                _ => return Err(unusable(&path, error)),
+            },
+        }
+    }
+    servers.sort_by_key(|(pid, _)| *pid);
+    Ok(servers)
+}
+
+pub(super) fn key(
+    file: Option<&Path>,
+    environment: &Environment,
+) -> CliResult<Option<SecretString>> {
+    let Some(path) = file else {
+        let key = environment.get(KEY).and_then(|key| key.to_str());
+        return Ok(key.map(|key| key.trim().into()));
+    };
+    let key = fs::read_to_string(path).map_err(|error| {
+        let path = path.display();
+        CliError::usage(format_args!(
+            "cannot read the key file `{path}`: {error}; name a readable one with --key-file"
+        ))
+    })?;
+    Ok(Some(key.trim().into()))
 }
 
 /// Prints records until Ctrl-C, or until the server has ended.

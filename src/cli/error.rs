@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{exit, terminal::Terminal};
-use crate::{actor::AskError, control::Refused};
+use crate::{actor::AskError, app::BuildError, control::Refused};
 
 /// The result of a command.
 pub type CliResult<T = ()> = Result<T, CliError>;
@@ -121,6 +121,16 @@ impl From<io::Error> for CliError {
             return Self::Closed;
         }
         Self::failed(format_args!("cannot write to standard output: {error}"))
+    }
+}
+
+/// Every build error is a configuration error, except that of starting actors.
+impl From<BuildError> for CliError {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Start(_) => Self::failed(error),
+            _ => Self::usage(error),
+        }
     }
 }
 

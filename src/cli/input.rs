@@ -26,7 +26,7 @@ const STANDARD: &str = "standard input";
 const LINE_END: u64 = 2;
 
 /// An input and its name for messages.
-pub struct Source<'a> {
+pub(super) struct Source<'a> {
     name: String,
     reader: Box<dyn BufRead + 'a>,
     /// Number of lines read.
@@ -35,7 +35,7 @@ pub struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// Opens a file, or standard input if the file is `-` or missing.
-    pub fn open(file: Option<&Path>, input: &'a mut Input) -> CliResult<Self> {
+    pub(super) fn open(file: Option<&Path>, input: &'a mut Input) -> CliResult<Self> {
         let Some(path) = file.filter(|path| path.as_os_str() != "-") else {
             return Ok(Self::standard(input));
         };
@@ -45,7 +45,7 @@ impl<'a> Source<'a> {
     }
 
     /// Reads standard input.
-    pub fn standard(input: &'a mut Input) -> Self {
+    pub(super) fn standard(input: &'a mut Input) -> Self {
         Self::new(STANDARD.to_owned(), &mut input.reader)
     }
 
@@ -58,7 +58,7 @@ impl<'a> Source<'a> {
     }
 
     /// Reads the whole text.
-    pub fn whole(mut self) -> CliResult<String> {
+    pub(super) fn whole(mut self) -> CliResult<String> {
         let mut bytes = Vec::new();
         let read = self.reader.read_to_end(&mut bytes);
         read.map_err(|error| unreadable(&self.name, &error))?;
@@ -66,7 +66,7 @@ impl<'a> Source<'a> {
     }
 
     /// Reads the next line, without its end.
-    pub fn line(&mut self) -> CliResult<Option<String>> {
+    pub(super) fn line(&mut self) -> CliResult<Option<String>> {
         let Some(bytes) = self.bytes()? else {
             return Ok(None);
         };
@@ -75,7 +75,7 @@ impl<'a> Source<'a> {
     }
 
     /// Reads the next line, replacing bytes that are not UTF-8.
-    pub fn any_line(&mut self) -> CliResult<Option<String>> {
+    pub(super) fn any_line(&mut self) -> CliResult<Option<String>> {
         let bytes = self.bytes()?;
         let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         Ok(text.map(|text| self.line_of(text)))
@@ -103,13 +103,15 @@ impl<'a> Source<'a> {
 
     /// Reads the next line as JSON: an object, or a string for its required field. A blank line
     /// counts as an empty string.
-    pub fn record<T: DeserializeOwned + From<String>>(&mut self) -> CliResult<Option<T>> {
+    pub(super) fn record<T: DeserializeOwned + From<String>>(&mut self) -> CliResult<Option<T>> {
         let line = self.line()?;
         line.map(|line| self.parsed(&line)).transpose()
     }
 
     /// Reads the next line as JSON if it is an object or a string, else as text.
-    pub fn record_or_text<T: DeserializeOwned + From<String>>(&mut self) -> CliResult<Option<T>> {
+    pub(super) fn record_or_text<T: DeserializeOwned + From<String>>(
+        &mut self,
+    ) -> CliResult<Option<T>> {
         let line = self.any_line()?;
         let record = line.map(|line| match line.trim_start().starts_with(['{', '"']) {
             true => self.parsed(&line),
@@ -164,7 +166,7 @@ fn unreadable(name: &str, error: &std::io::Error) -> CliError {
 
 /// The question of `oracle ask`: the argument, or standard input if it is `-` or missing. Reads
 /// little more than a question's maximum.
-pub fn question(argument: Option<&str>, input: &mut Input) -> CliResult<String> {
+pub(super) fn question(argument: Option<&str>, input: &mut Input) -> CliResult<String> {
     let question = match argument {
         Some(question) if question != "-" => question.to_owned(),
         None if input.is_terminal() => {

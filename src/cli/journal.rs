@@ -5,8 +5,14 @@ use std::io::Write as _;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::{CliResult, exit, terminal::Terminal};
-use crate::journal::{Problem, Stats, copy::Copied};
+use super::{
+    CliError, CliResult, context::CommandContext, exit, runtime::on_runtime, storage::Storage,
+    terminal::Terminal,
+};
+use crate::journal::{
+    Problem, Stats,
+    copy::{self, Copied},
+};
 
 /// A subcommand of `oracle journal`.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
@@ -28,8 +34,37 @@ pub enum JournalCommand {
     Migrate,
 }
 
+/// Runs a subcommand and returns the exit code.
+pub(super) fn run(command: &JournalCommand, context: CommandContext<'_>) -> CliResult<u8> {
+    let config = context.load()?.config;
+    let storage = || Storage::of(&config, context.environment);
+    let terminal = context.terminal;
+    match command {
+        JournalCommand::Verify => return verified(&storage()?.verify()?, terminal),
+        JournalCommand::Stats => counted(&storage()?.stats()?, terminal)?,
+        JournalCommand::Copy { from, to } => {
+            let place = |place: &str| Storage::at(place, &config, context.environment);
+            let absent = || CliError::failed(format_args!("there is no journal at `{from}`"));
+            let (source, target) = (place(from)?.existing().ok_or_else(absent)?, place(to)?);
+            source.must_be_unused(from)?;
+            target.must_be_unused(to)?;
+            copied(&on_runtime(copy(source, target))?, terminal)?;
+        }
+        JournalCommand::Migrate => migrated(storage()?.migrate()?, terminal)?,
+    }
+    Ok(exit::DONE)
+}
+
+async fn copy(from: Storage, to: Storage) -> CliResult<Copied> {
+    let (from, to) = (from.open().await?, to.open().await?);
+    let copied = copy::copy(from.usages(), to.usages()).await;
+    from.close().await;
+    to.close().await;
+    copied.map_err(CliError::failed)
+}
+
 /// Prints the problems found and returns the exit code.
-pub fn verified(problems: &[Problem], terminal: &mut Terminal) -> CliResult<u8> {
+fn verified(problems: &[Problem], terminal: &mut Terminal) -> CliResult<u8> {
     if terminal.json {
         terminal.out.json(&json!({ "problems": problems }))?;
     } else if problems.is_empty() {
@@ -47,7 +82,7 @@ pub fn verified(problems: &[Problem], terminal: &mut Terminal) -> CliResult<u8> 
 }
 
 /// Prints the figures.
-pub fn counted(stats: &Stats, terminal: &mut Terminal) -> CliResult {
+fn counted(stats: &Stats, terminal: &mut Terminal) -> CliResult {
     if terminal.json {
         return terminal.out.json(stats);
     }
@@ -70,7 +105,7 @@ pub fn counted(stats: &Stats, terminal: &mut Terminal) -> CliResult {
 }
 
 /// Prints what a copy has.
-pub fn copied(copied: &Copied, terminal: &mut Terminal) -> CliResult {
+fn copied(copied: &Copied, terminal: &mut Terminal) -> CliResult {
     let (sessions, records, written) = (copied.sessions, copied.records, copied.written);
     let text = format!(
         "sessions   {sessions}\nrecords    {records}, {written} of them written now\n\
@@ -81,7 +116,7 @@ pub fn copied(copied: &Copied, terminal: &mut Terminal) -> CliResult {
 }
 
 /// Prints which steps of the layout were applied.
-pub fn migrated((before, after): (i32, i32), terminal: &mut Terminal) -> CliResult {
+fn migrated((before, after): (i32, i32), terminal: &mut Terminal) -> CliResult {
     let text = match before == after {
         true => format!("the layout is up to date: {after}"),
         false => format!("migrated the layout from {before} to {after}"),

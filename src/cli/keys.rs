@@ -9,9 +9,10 @@ use clap::Subcommand;
 use jiff::{SpanRelativeTo, fmt::friendly::SpanParser};
 use serde_json::{Value, json};
 
-use super::{CliError, CliResult, arguments::one_of, terminal::Terminal};
+use super::{CliError, CliResult, arguments::one_of, context::CommandContext, terminal::Terminal};
 use crate::{
     access::{FileError, Key, KeyFile, KeyName, KeySetError, NewKey, StoredKey},
+    actor::Clock,
     model::{ProfileName, TenantId, Timestamp, access::Role},
 };
 
@@ -78,13 +79,9 @@ fn public_properties(entry: &StoredKey, now: Timestamp) -> Value {
     })
 }
 
-/// Executes a subcommand.
-pub fn run(
-    command: &KeysCommand,
-    file: &KeyFile,
-    now: Timestamp,
-    terminal: &mut Terminal,
-) -> CliResult {
+pub(super) fn run(command: &KeysCommand, context: CommandContext<'_>) -> CliResult {
+    let file = &KeyFile::within(&context.directory()?);
+    let (now, terminal) = (Clock::system().now(), context.terminal);
     match command {
         KeysCommand::Create(args) => create(args, file, now, terminal),
         KeysCommand::List => list(file, now, terminal),

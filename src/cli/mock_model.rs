@@ -6,7 +6,9 @@ use std::{
     num::NonZeroU16,
 };
 
-use super::{CliError, CliResult, interrupts::Interrupts, terminal::Terminal};
+use tokio::runtime::Builder;
+
+use super::{CliError, CliResult, interrupts::Interrupts, runtime::on, terminal::Terminal};
 use crate::mock::{FaultKind, Mock, Settings};
 
 /// `oracle dev mock-model`.
@@ -29,8 +31,21 @@ pub struct MockModelArgs {
     pub settings: Settings,
 }
 
+/// Serves until Ctrl-C, or lists the faults.
+pub(super) fn run(args: &MockModelArgs, terminal: &mut Terminal) -> CliResult {
+    if args.list_faults {
+        return list_faults(terminal);
+    }
+    let mut runtime = match args.threads.get() {
+        1 => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    };
+    runtime.worker_threads(args.threads.get().into());
+    on(runtime, serve(args, terminal))
+}
+
 /// Prints the names and effects of all faults.
-pub fn list_faults(terminal: &mut Terminal) -> CliResult {
+fn list_faults(terminal: &mut Terminal) -> CliResult {
     let width = FaultKind::ALL.iter().map(|kind| kind.name().len()).max();
     let width = width.unwrap_or_default() + "=N".len();
     let mut text = String::new();
@@ -44,14 +59,16 @@ pub fn list_faults(terminal: &mut Terminal) -> CliResult {
     Ok(terminal.write(&text)?)
 }
 
-/// Serves until Ctrl-C.
-pub async fn run(address: SocketAddr, settings: Settings, terminal: &mut Terminal) -> CliResult {
+async fn serve(args: &MockModelArgs, terminal: &mut Terminal) -> CliResult {
     let mut interrupts = Interrupts::listen();
-    let mock = Mock::at(address, settings).await.map_err(|error| {
-        CliError::failed(format_args!(
-            "cannot listen on {address} ({error}): choose a free port, or 0 for any"
-        ))
-    })?;
+    let address = SocketAddr::from((args.host, args.port));
+    let mock = Mock::at(address, args.settings.clone())
+        .await
+        .map_err(|error| {
+            CliError::failed(format_args!(
+                "cannot listen on {address} ({error}): choose a free port, or 0 for any"
+            ))
+        })?;
     terminal.line(mock.url())?;
     interrupts.pressed().await;
     mock.shut_down().await;

@@ -2,15 +2,20 @@
 //!
 //! The scenario provides the replies of the model and its tools; everything else is real.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::Path};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{CliResult, exit, signal::without_time, terminal::Terminal, text::event_line};
+use super::{
+    CliError, CliResult, context::CommandContext, exit, input, signal::without_time,
+    system::with_system, text::event_line,
+};
 use crate::{
     actor::Oracle,
+    app::Builder,
     journal::Entry,
+    llm::Scripted,
     model::{
         Event, Seq, SessionKey, SessionName, Submission,
         record::{
@@ -23,34 +28,43 @@ use crate::{
 
 mod scenario;
 
-pub use scenario::{Scenario, ScenarioError};
+use scenario::Scenario;
 
 /// Plays a scenario on a system built for it and returns the exit code.
-pub async fn run(
-    oracle: &Oracle,
-    scenario: &Scenario,
-    session: SessionName,
-    terminal: &mut Terminal,
-) -> CliResult<u8> {
-    let session = oracle.session_by_key(SessionKey::local(session));
-    let submission = Submission::new(scenario.query.clone());
-    let answer = session.answer(submission).await?;
-    let log = session.records(Seq(0)).await?;
-    let name = &session.key().name;
-    let events = log.iter().map(|entry| entry.event(name));
-    let report = ScenarioReport {
-        outcome: answer.outcome.name(),
-        reason: answer.outcome.reason(),
-        answer: &answer.text,
-        turns: turns(&log),
-        events: events.collect(),
-    };
-    if terminal.json {
-        terminal.out.json(&report)?;
-    } else {
-        terminal.write(&terminal.shown(&report.to_text()))?;
-    }
-    Ok(exit::of_outcome(&answer.outcome))
+pub(super) fn run(file: &Path, context: CommandContext<'_>) -> CliResult<u8> {
+    let text = input::Source::open(Some(file), &mut context.terminal.input)?.whole()?;
+    let scenario = Scenario::parse(&text).map_err(CliError::usage)?;
+    let before = scenario.settings().map_err(CliError::usage)?;
+    let loaded = context.load_with([&before, &Scenario::fixed_settings()])?;
+    let builder = Oracle::builder()
+        .config(loaded.config)
+        .backend(Scripted::of_turns(&scenario.turns));
+    let builder = scenario.tools().into_iter().fold(builder, Builder::tool);
+    let named = context.options.session.clone();
+    let session = named.map_or_else(|| SessionName::new("replay"), Ok);
+    let session = SessionKey::local(session.map_err(CliError::usage)?);
+    let terminal = context.terminal;
+    with_system(builder, None, async |oracle, _| {
+        let session = oracle.session_by_key(session);
+        let submission = Submission::new(scenario.query.clone());
+        let answer = session.answer(submission).await?;
+        let log = session.records(Seq(0)).await?;
+        let name = &session.key().name;
+        let events = log.iter().map(|entry| entry.event(name));
+        let report = ScenarioReport {
+            outcome: answer.outcome.name(),
+            reason: answer.outcome.reason(),
+            answer: &answer.text,
+            turns: turns(&log),
+            events: events.collect(),
+        };
+        if terminal.json {
+            terminal.out.json(&report)?;
+        } else {
+            terminal.write(&terminal.shown(&report.to_text()))?;
+        }
+        Ok(exit::of_outcome(&answer.outcome))
+    })
 }
 
 /// The result of a scenario.

@@ -13,6 +13,9 @@ use uuid::Uuid;
 
 use super::{
     CliError, CliResult,
+    context::CommandContext,
+    storage::Storage,
+    system::{with_journal, with_system},
     terminal::{Terminal, harmless},
     text::{ago, columns, cut},
 };
@@ -29,8 +32,8 @@ use crate::{
 mod delete;
 mod show;
 
-pub use delete::{DeleteArgs, delete};
-pub use show::show;
+use delete::{DeleteArgs, delete};
+use show::show;
 
 const PAGE: usize = 1_024;
 const RECORDS: usize = 256;
@@ -114,6 +117,46 @@ pub struct SessionArg {
     pub id: SessionName,
 }
 
+pub(super) fn run(command: &SessionsCommand, context: CommandContext<'_>) -> CliResult {
+    let config = context.load()?.config;
+    let stored = Storage::of(&config, context.environment)?.existing();
+    let terminal = &mut *context.terminal;
+    match command {
+        // Showing a session needs no models or tools.
+        #[cfg(feature = "page")]
+        SessionsCommand::Show(ShowArgs {
+            session,
+            html: Some(file),
+        }) => with_journal(stored, async |journal| report(journal, session, file).await),
+        SessionsCommand::Show(args) => {
+            with_system(Oracle::builder(), stored, async |oracle, journal| {
+                show(oracle, journal, &args.session, terminal).await
+            })
+        }
+        SessionsCommand::Release(one) => {
+            let (builder, _) = context.prepare(&config)?;
+            with_system(builder, stored, async |oracle, journal| {
+                release(oracle, journal, one, context.terminal).await
+            })
+        }
+        SessionsCommand::List { limit } => with_journal(stored, async |journal| {
+            list(journal, *limit, terminal).await
+        }),
+        SessionsCommand::Events(args) => with_journal(stored, async |journal| {
+            events(journal, args, terminal).await
+        }),
+        SessionsCommand::Export(one) => {
+            with_journal(stored, async |journal| export(journal, one, terminal).await)
+        }
+        SessionsCommand::Delete(args) => with_journal(stored, async |journal| {
+            delete(journal, args, terminal).await
+        }),
+        SessionsCommand::Search(args) => with_journal(stored, async |journal| {
+            search(journal, args, terminal).await
+        }),
+    }
+}
+
 async fn known(journal: &dyn Journal, name: &SessionName) -> CliResult<Known> {
     let found = find(journal, name).await?;
     found.ok_or_else(|| AskError::NoSession(name.clone()).into())
@@ -121,7 +164,7 @@ async fn known(journal: &dyn Journal, name: &SessionName) -> CliResult<Known> {
 
 /// Finds a session by its name. A UUID may be shortened, as Git shortens hashes, to at least six
 /// characters at its beginning or end that no other UUID has there.
-pub async fn find(journal: &dyn Journal, name: &SessionName) -> CliResult<Option<Known>> {
+pub(super) async fn find(journal: &dyn Journal, name: &SessionName) -> CliResult<Option<Known>> {
     let found = journal.find(SessionKey::local(name.clone())).await?;
     let part = name.as_str().to_ascii_lowercase();
     let is_part = part.bytes().all(|c| c == b'-' || c.is_ascii_hexdigit());
@@ -252,7 +295,7 @@ pub(super) fn lines(
 }
 
 /// Lists the sessions used last.
-pub async fn list(journal: &dyn Journal, limit: usize, terminal: &mut Terminal) -> CliResult {
+async fn list(journal: &dyn Journal, limit: usize, terminal: &mut Terminal) -> CliResult {
     // One more than asked for shows whether there are others.
     let mut sessions = described(journal, limit.saturating_add(1)).await?;
     let (is_none, has_more) = (sessions.is_empty(), sessions.len() > limit);
@@ -287,7 +330,7 @@ pub async fn list(journal: &dyn Journal, limit: usize, terminal: &mut Terminal) 
 }
 
 /// The conversation used last in this project, without those of sub-agents.
-pub async fn last(journal: &dyn Journal, project: &str) -> CliResult<SessionName> {
+pub(super) async fn last(journal: &dyn Journal, project: &str) -> CliResult<SessionName> {
     let (mut looked_through, mut wanted) = (0, PAGE);
     loop {
         let sessions = journal.newest(TenantId::local(), wanted).await?;
@@ -310,11 +353,7 @@ pub async fn last(journal: &dyn Journal, project: &str) -> CliResult<SessionName
 }
 
 /// Prints events in the format of `ask --events`.
-pub async fn events(
-    journal: &dyn Journal,
-    args: &EventsArgs,
-    terminal: &mut Terminal,
-) -> CliResult {
+async fn events(journal: &dyn Journal, args: &EventsArgs, terminal: &mut Terminal) -> CliResult {
     let known = known(journal, &args.id).await?;
     let print = |entry: &Entry| match entry.record.fact.kind().starts_with(&args.kind) {
         true => terminal.out.json(&entry.event(&known.key.name)),
@@ -324,7 +363,7 @@ pub async fn events(
 }
 
 /// Prints all events with whole texts, so that an export needs no journal.
-pub async fn export(
+async fn export(
     journal: &dyn Journal,
     SessionArg { id }: &SessionArg,
     terminal: &mut Terminal,
@@ -337,14 +376,9 @@ pub async fn export(
     each_record(journal, &known, Seq(0), print).await
 }
 
-/// Writes a session as one page, which `render` makes of its name and events.
+/// Writes a session as one page.
 #[cfg(feature = "page")]
-pub async fn report(
-    journal: &dyn Journal,
-    id: &SessionName,
-    file: &Path,
-    render: impl FnOnce(&SessionName, &[Event]) -> serde_json::Result<String>,
-) -> CliResult {
+async fn report(journal: &dyn Journal, SessionArg { id }: &SessionArg, file: &Path) -> CliResult {
     let known = known(journal, id).await?;
     let mut events = Vec::new();
     let add = |entry: &Entry| {
@@ -353,7 +387,7 @@ pub async fn report(
         Ok(())
     };
     each_record(journal, &known, Seq(0), add).await?;
-    let page = render(&known.key.name, &events).map_err(CliError::failed)?;
+    let page = crate::http::report(&known.key.name, &events).map_err(CliError::failed)?;
     let failed = |error| CliError::failed(format_args!("cannot write {}: {error}", file.display()));
     tokio::fs::write(file, page).await.map_err(failed)
 }
@@ -376,11 +410,7 @@ pub(super) async fn each_record(
 }
 
 /// Prints the places where words occur.
-pub async fn search(
-    journal: &dyn Journal,
-    args: &SearchArgs,
-    terminal: &mut Terminal,
-) -> CliResult {
+async fn search(journal: &dyn Journal, args: &SearchArgs, terminal: &mut Terminal) -> CliResult {
     let (tenant, words) = (TenantId::local(), args.words.join(" "));
     let hits = journal.search(tenant, words, args.limit).await?;
     for hit in &hits {
@@ -401,7 +431,7 @@ pub async fn search(
 }
 
 /// Releases a session from quarantine; has no effect on others.
-pub async fn release(
+async fn release(
     oracle: &Oracle,
     journal: &dyn Journal,
     SessionArg { id }: &SessionArg,

@@ -43,7 +43,7 @@ struct SignalReport {
 }
 
 /// Reads the reply, or each line of replies as it arrives.
-pub fn run(args: &SignalArgs, terminal: &mut Terminal) -> CliResult {
+pub(super) fn run(args: &SignalArgs, terminal: &mut Terminal) -> CliResult {
     let Terminal { input, out, .. } = terminal;
     let mut source = Source::open(args.file.as_deref(), input)?;
     if !args.jsonl {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::*;
+use super::{ask::AskArgs, chat::ChatArgs, *};
 use crate::{
     config::Setting,
     model::{BusyPolicy, SessionName},

@@ -17,8 +17,10 @@ use ratatui::DefaultTerminal;
 
 use super::{
     CliError, CliResult,
-    ctl::ServerArgs,
+    context::CommandContext,
+    ctl::{ServerArgs, connect},
     interrupts::{Interrupts, Signals, suspended},
+    runtime::on_runtime,
     terminal::{Style, Terminal},
 };
 use crate::{actor::Clock, control::Client, model::TenantId};
@@ -48,12 +50,15 @@ pub struct TopArgs {
     pub tenant: Option<TenantId>,
 }
 
-/// Shows the table until the user leaves it. `connect` finds the server.
-///
-/// # Errors
-/// If there is no terminal that can show it, no server can be reached at the start, or the terminal
-/// cannot be written.
-pub async fn run(
+pub(super) fn run(args: &TopArgs, context: CommandContext<'_>) -> CliResult {
+    let (folder, environment) = (context.directory()?, context.environment);
+    let find = async || connect(&args.server, None, &folder, environment).await;
+    on_runtime(Box::pin(show(args, find, context.terminal)))
+}
+
+/// Shows the table until the user leaves it. `connect` finds the server, again whenever the
+/// connection is lost.
+async fn show(
     args: &TopArgs,
     connect: impl AsyncFn() -> CliResult<Client>,
     terminal: &Terminal,

@@ -10,7 +10,10 @@ use std::collections::BTreeMap;
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::{CliResult, sessions::each_record, terminal::Terminal};
+use super::{
+    CliResult, context::CommandContext, sessions::each_record, storage::Storage,
+    system::with_journal, terminal::Terminal,
+};
 use crate::{
     journal::{self, Entry, Journal, Known},
     model::{
@@ -65,8 +68,15 @@ struct GroupTotals<'a> {
     sum: UsageTotals,
 }
 
+pub(super) fn run(by: By, context: CommandContext<'_>) -> CliResult {
+    let stored = Storage::of(&context.load()?.config, context.environment)?.existing();
+    with_journal(stored, async |journal| {
+        usage(journal, by, context.terminal).await
+    })
+}
+
 /// Prints the sums.
-pub async fn usage(journal: &dyn Journal, by: By, terminal: &mut Terminal) -> CliResult {
+async fn usage(journal: &dyn Journal, by: By, terminal: &mut Terminal) -> CliResult {
     let mut sums = TotalsByGroup::new();
     let mut tenant = None;
     while let Some(next) = next_tenant(journal, by, tenant).await? {

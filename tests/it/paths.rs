@@ -41,8 +41,8 @@ mod app_2 {
     use oracle_agent::app::project_variables;
 }
 #[cfg(feature = "cli")]
-mod app_command {
-    use oracle_agent::app::command::run;
+mod cli {
+    use oracle_agent::cli::run;
 }
 mod config {
     use oracle_agent::config::{

@@ -26,10 +26,10 @@ const LAYERS: &[(&str, u8)] = &[
     ("mock", 4),
     ("control", 5),
     ("mcp", 6),
-    ("cli", 7),
+    ("app", 7),
     ("http", 7),
     ("telemetry", 7),
-    ("app", 8),
+    ("cli", 8),
     ("prelude", 9),
 ];
 

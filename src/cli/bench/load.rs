@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// What is measured.
 #[derive(Clone)]
-pub enum Target {
+pub(super) enum Target {
     /// A system of this process.
     System {
         /// The system.

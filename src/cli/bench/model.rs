@@ -12,7 +12,7 @@ use crate::{
 /// Asks for another turn until the last one of each query, and then answers. Each reply arrives whole,
 /// after a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SimulatedModel {
+pub(super) struct SimulatedModel {
     /// Turns of each query.
     pub turns: NonZeroU32,
     /// The pause before each reply.
@@ -21,7 +21,7 @@ pub struct SimulatedModel {
 
 impl SimulatedModel {
     /// The name under which it is configured.
-    pub const NAME: &str = "simulated/model";
+    pub(super) const NAME: &str = "simulated/model";
     const TEXT: &str =
         "The handler checks the session token, loads the row and returns it to the caller. ";
     /// Repetitions of the text in a reply: 400 characters, as the mock model server sends.

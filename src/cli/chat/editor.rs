@@ -38,9 +38,9 @@ pub(super) struct Editor {
 }
 
 impl Editor {
-    /// Opens the terminal and loads the history file, if there is one; new messages are appended to
+    /// Opens the terminal and loads the history file; new messages are appended to
     /// it.
-    pub(super) fn new(history: Option<PathBuf>) -> rustyline::Result<Self> {
+    pub(super) fn new(history: PathBuf) -> rustyline::Result<Self> {
         let suspended = Suspended::default();
         let mut editor = rustyline(&suspended)?;
         let printer = editor.create_external_printer().ok();

@@ -58,8 +58,8 @@ impl Chat<'_> {
 
     /// The project's folder, from `~` on if it is in the user's home folder.
     fn folder(&self) -> String {
-        let root = self.request.root.path();
-        let home = self.request.home.as_deref();
+        let root = self.root.path();
+        let home = self.home.as_deref();
         match home.and_then(|home| root.strip_prefix(home).ok()) {
             Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
             Some(below) => format!("~/{}", below.display()),

@@ -29,13 +29,12 @@ pub(super) struct History {
 
 impl History {
     /// Loads the history. A file that cannot be read is left unchanged.
-    pub(super) fn open(file: Option<PathBuf>, kept: &mut FileHistory) -> Self {
+    pub(super) fn open(file: PathBuf, kept: &mut FileHistory) -> Self {
         let mut history = Self {
-            file,
+            // `/dev/null` as the history file disables it.
+            file: (!is_null(&file)).then_some(file),
             warning: None,
         };
-        // `/dev/null` as the history file disables it.
-        history.file.take_if(|file| is_null(file));
         history.update_file(|file| match fs::metadata(file) {
             Ok(is) if !is.is_file() => Err("it is not a regular file: remove it".to_owned()),
             Ok(is) if is.len() > LARGEST => Err(format!("it exceeds {LARGEST} bytes: shorten it")),
@@ -140,7 +139,7 @@ mod tests {
             (vec!["one", "three"], 4),
         ] {
             let mut there = kept();
-            let mut history = History::open(Some(file.clone()), &mut there);
+            let mut history = History::open(file.clone(), &mut there);
             for message in typed {
                 history.add(&mut there, message);
             }
@@ -148,7 +147,7 @@ mod tests {
             assert_eq!(there.len(), want);
         }
         let mut there = kept();
-        let mut history = History::open(Some(file.clone()), &mut there);
+        let mut history = History::open(file.clone(), &mut there);
         assert_eq!(all(&there), ["one", "two\nlines \\n é", "one", "three"]);
         assert_eq!(history.warning(), None);
         {
@@ -165,12 +164,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history");
         let mut there = kept();
-        let mut history = History::open(Some(file.clone()), &mut there);
+        let mut history = History::open(file.clone(), &mut there);
         for number in 0..MOST + 3 {
             history.add(&mut there, &number.to_string());
         }
         let mut there = kept();
-        History::open(Some(file), &mut there);
+        History::open(file, &mut there);
         assert_eq!((there.len(), all(&there)[0]), (MOST, "3"));
     }
 
@@ -189,7 +188,7 @@ mod tests {
         ];
         for (name, file, why) in cases {
             let mut there = kept();
-            let mut history = History::open(Some(file), &mut there);
+            let mut history = History::open(file, &mut there);
             let said = history.warning().unwrap();
             assert!(said.contains(why), "{name}: {said}");
             history.add(&mut there, "hi");
@@ -210,14 +209,14 @@ mod tests {
         let locked = File::open(&file).unwrap();
         locked.lock().unwrap();
         let mut there = kept();
-        let mut history = History::open(Some(file.clone()), &mut there);
+        let mut history = History::open(file.clone(), &mut there);
         let said = history.warning().unwrap();
         assert!(said.ends_with("another program has locked it"), "{said}");
         history.add(&mut there, "hi");
         assert_eq!((history.warning(), all(&there)), (None, vec!["hi"]));
         drop(locked);
         let mut there = kept();
-        History::open(Some(file), &mut there);
+        History::open(file, &mut there);
         assert_eq!(all(&there), ["before"]);
     }
 
@@ -227,7 +226,7 @@ mod tests {
         let file = folder.path().join("history");
         std::os::unix::fs::symlink("/dev/null", &file).unwrap();
         let mut there = kept();
-        let mut history = History::open(Some(file), &mut there);
+        let mut history = History::open(file, &mut there);
         history.add(&mut there, "hi");
         assert_eq!((history.warning(), all(&there)), (None, vec!["hi"]));
     }

@@ -7,7 +7,6 @@ use uuid::Uuid;
 use super::{
     Chat,
     command::{COMMANDS, ChatCommand, KEYS, rows_of},
-    session,
     why::{Rows, why},
 };
 use crate::{
@@ -106,7 +105,7 @@ impl Chat<'_> {
     async fn sessions(&mut self) -> CliResult {
         let mut found = sessions::described(self.journal, SCANNED).await?;
         found.retain(|(_, about)| !about.is_sub_agent);
-        let here = self.request.root.path().to_string_lossy();
+        let here = self.root.path().to_string_lossy();
         found.sort_by_key(|(_, about)| !about.is_of(&here));
         found.truncate(LISTED);
         if found.is_empty() {
@@ -153,7 +152,8 @@ impl Chat<'_> {
         if self.begun {
             self.before = Some(self.session.key().name.clone());
         }
-        self.session = session(self.oracle, &self.request, name);
+        let session = self.oracle.session_by_key(name.clone());
+        self.session = session.profile(self.profile.clone());
         (self.begun, self.compacts) = (begun, false);
     }
 

@@ -1,8 +1,8 @@
 //! The source of messages: an editor on a capable terminal, else lines of standard input.
 
-use std::io;
+use std::{io, path::PathBuf};
 
-use super::{ChatRequest, editor::Editor};
+use super::editor::Editor;
 use crate::cli::{
     ask::Format,
     multiline::{Enter, enter},
@@ -27,10 +27,10 @@ pub(super) enum Reader {
 }
 
 impl Reader {
-    pub(super) fn new(request: &ChatRequest, terminal: &mut Terminal) -> Self {
+    pub(super) fn new(history: PathBuf, terminal: &mut Terminal) -> Self {
         // The editor draws on the terminal even if other streams are redirected.
         if let Some(Style::Coloured | Style::Plain) = terminal.input.style() {
-            match Editor::new(request.history.clone()) {
+            match Editor::new(history) {
                 Ok(editor) => return Self::Editor(editor),
                 Err(error) => {
                     terminal.note(&format!("oracle: line editing is unavailable: {error}"));

@@ -41,7 +41,7 @@ impl Chat<'_> {
         self.requires_own("chooses its model").await?;
         let (mut rows, model) = (Rows::default(), self.models().await?);
         rows.push(0, "model", &model);
-        rows.push(0, "known", self.request.models.join(", "));
+        rows.push(0, "known", self.models.join(", "));
         rows.push(0, "more", "`oracle models` asks the providers");
         if model == OFFLINE {
             rows.push(0, OFFLINE, HINT);
@@ -55,7 +55,7 @@ impl Chat<'_> {
             CliError::usage(format_args!("`{wanted}` is not a model: use {allowed}"))
         })?;
         self.requires_own("chooses its model").await?;
-        let chosen = &self.request.chain;
+        let chosen = &self.chain;
         let before = chosen.lock().replace(chain);
         let problems = match self.oracle.reload().await {
             Ok(changes) if changes.waiting.is_empty() => Vec::new(),
@@ -69,7 +69,7 @@ impl Chat<'_> {
             *chosen.lock() = before;
             return Err(CliError::all(problems));
         }
-        self.request.options.model = Some(wanted.to_owned());
+        self.options.model = Some(wanted.to_owned());
         let model = self.models().await?;
         self.note(&format!("the next question goes to {model}"))
     }

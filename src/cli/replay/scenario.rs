@@ -22,7 +22,7 @@ const UNSCRIPTED: &str = "the script has no result for this call";
 /// A scripted conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scenario {
+pub(super) struct Scenario {
     /// A name for people; unused.
     pub name: Option<String>,
     /// A description for people; unused.
@@ -38,7 +38,7 @@ pub struct Scenario {
 
 /// Why a scenario cannot be played.
 #[derive(Debug, thiserror::Error)]
-pub enum ScenarioError {
+pub(super) enum ScenarioError {
     /// Not the JSON of a scenario.
     #[error("invalid scenario: {0}; it needs `query` and `turns`, see `oracle dev replay --help`")]
     Json(#[from] serde_json::Error),
@@ -54,12 +54,12 @@ pub enum ScenarioError {
 
 impl Scenario {
     /// Parses a scenario.
-    pub fn parse(json: &str) -> Result<Self, ScenarioError> {
+    pub(super) fn parse(json: &str) -> Result<Self, ScenarioError> {
         Ok(serde_json::from_str(json)?)
     }
 
     /// The scenario's configuration, which overrides the system's.
-    pub fn settings(&self) -> Result<Vec<Setting>, ScenarioError> {
+    pub(super) fn settings(&self) -> Result<Vec<Setting>, ScenarioError> {
         // The reference behaviour, which the scenario can override.
         let mut settings = vec![Setting::new(REPLAY, "turn.on_missing_signal", "remind")];
         for (key, value) in self.config.iter().flatten() {
@@ -84,7 +84,7 @@ impl Scenario {
 
     /// Settings that no scenario overrides: the scripted model is the chain, and there are no
     /// sub-agents, which have no script.
-    pub fn fixed_settings() -> Vec<Setting> {
+    pub(super) fn fixed_settings() -> Vec<Setting> {
         vec![
             Setting::new(REPLAY, "model.chain", "scripted/scripted"),
             Setting::new(REPLAY, "delegation.max_depth", "0"),
@@ -92,7 +92,7 @@ impl Scenario {
     }
 
     /// The scripted tools.
-    pub fn tools(&self) -> Vec<FnTool> {
+    pub(super) fn tools(&self) -> Vec<FnTool> {
         let (mut answers, mut names) = (BTreeMap::new(), BTreeSet::new());
         for (step, turn) in self.turns.iter().enumerate() {
             for (n, call) in turn.tool_calls().iter().enumerate() {

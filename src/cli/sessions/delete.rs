@@ -29,7 +29,7 @@ pub struct DeleteArgs {
 }
 
 /// Deletes a session.
-pub async fn delete(
+pub(super) async fn delete(
     journal: &dyn Journal,
     args: &DeleteArgs,
     terminal: &mut Terminal,

@@ -48,7 +48,7 @@ struct End {
 }
 
 /// Prints a session without reactivating it.
-pub async fn show(
+pub(super) async fn show(
     oracle: &Oracle,
     journal: &dyn Journal,
     SessionArg { id }: &SessionArg,

@@ -8,26 +8,24 @@ use std::{
     process,
 };
 
-use super::super::{builder, stored};
+use super::report::{Finding, Report};
 use crate::{
-    app,
-    cli::{
-        Args, CliError, Environment,
-        doctor::{Finding, Report},
-    },
-    config::Loaded,
+    app::{self, Builder},
+    cli::{CliResult, Options, storage},
+    config::{Environment, Loaded},
     journal::sqlite::{Inspection, OpenError},
 };
 
 const OTHER_DIRECTORY: &str = "or choose another directory with --data-dir";
 
 pub(super) fn check(
-    args: &Args,
+    options: &Options,
     loaded: &Loaded,
     file: Option<&Path>,
     environment: &Environment,
+    builder: &Builder,
     report: &mut Report<'_>,
-) -> Result<(), CliError> {
+) -> CliResult {
     let config = &loaded.config;
     let file = file.map_or("no file".into(), |file| {
         format!("file `{}`", file.display())
@@ -36,7 +34,6 @@ pub(super) fn check(
     let why = loaded.model_choice_reason();
     let seen = format!("{file}; using {chain}, {why}");
     report.add(Finding::ok("config", seen))?;
-    let builder = builder(config, args, environment);
     let parts = [
         builder.tools().map(drop),
         builder.check_mcp(),
@@ -44,7 +41,7 @@ pub(super) fn check(
         app::composer(config).map(drop),
         app::project_context(config).map(drop),
         app::prices(config, environment).map(drop),
-        super::prompt(args, config).map(drop),
+        super::prompt(options, config).map(drop),
     ];
     let problems = parts.into_iter().filter_map(Result::err);
     let mut problems: Vec<String> = problems.map(|problem| problem.to_string()).collect();
@@ -59,8 +56,8 @@ pub(super) fn check(
         let mend = "run `oracle config check` for all problems";
         report.add(Finding::fail("parts", problem, mend))?;
     }
-    report.add(history(&args.options.project))?;
-    let folder = match stored::directory(config, environment) {
+    report.add(history(&options.project))?;
+    let folder = match storage::directory(config, environment) {
         Ok(folder) => folder,
         Err(stop) => {
             return report.add(Finding::fail("data", stop.to_string(), OTHER_DIRECTORY));

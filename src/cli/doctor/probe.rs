@@ -6,8 +6,8 @@ use futures_util::StreamExt;
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
+use super::report::Finding;
 use crate::{
-    cli::doctor::Finding,
     config::Provider,
     llm::{Backend, Delta, Request, Streaming, ToolChoice, estimate_usage},
     model::{

@@ -1,30 +1,25 @@
-//! Where the journal is, and the commands that work on its contents.
+//! Where the journal is: the data directory, or a database.
 
 #[cfg(feature = "postgres")]
 use std::path::Path;
 use std::{path::PathBuf, sync::Arc};
 
-use super::{
-    CommandContext,
-    run::{on_runtime, with_system},
-};
+#[cfg(feature = "postgres")]
+use secrecy::{ExposeSecret as _, SecretString};
+
+#[cfg(feature = "postgres")]
+use super::runtime::on_runtime;
+use super::{CliError, CliResult, exit};
 #[cfg(feature = "server")]
 use crate::http::Cluster;
 #[cfg(all(feature = "postgres", feature = "server"))]
 use crate::http::ClusterKey;
 use crate::{
-    actor::Oracle,
     app,
-    cli::{
-        self, CliError, Environment, exit,
-        journal::JournalCommand,
-        sessions::{self, SessionsCommand},
-        usage::By,
-    },
-    config::Config,
+    config::{Config, Environment},
     journal::{
-        self, Journal, Memory, Problem, Sqlite, Stats,
-        copy::{Copied, Usages},
+        self, Journal, Problem, Sqlite, Stats,
+        copy::Usages,
         sqlite::{self, Inspection, OpenError},
     },
     telemetry,
@@ -35,8 +30,6 @@ use crate::{
     journal::{Postgres, postgres},
     llm,
 };
-#[cfg(feature = "postgres")]
-use secrecy::{ExposeSecret as _, SecretString};
 
 /// An interrupted command waits no longer for the database.
 #[cfg(feature = "postgres")]
@@ -46,108 +39,7 @@ const SIGN_OFF: std::time::Duration = std::time::Duration::from_secs(1);
 #[cfg(all(feature = "postgres", feature = "server"))]
 const SHORTEST_KEY: usize = 32;
 
-pub(super) fn sessions(
-    command: &SessionsCommand,
-    context: CommandContext<'_>,
-) -> Result<(), CliError> {
-    let config = context.load()?.config;
-    let stored = Storage::of(&config, context.environment)?.existing();
-    let terminal = &mut *context.terminal;
-    match command {
-        // Showing a session needs no models or tools.
-        #[cfg(feature = "page")]
-        SessionsCommand::Show(sessions::ShowArgs {
-            session,
-            html: Some(file),
-        }) => with_journal(stored, async |journal| {
-            sessions::report(journal, &session.id, file, crate::http::report).await
-        }),
-        SessionsCommand::Show(show) => {
-            with_system(Oracle::builder(), stored, async |oracle, journal| {
-                sessions::show(oracle, journal, &show.session, terminal).await
-            })
-        }
-        SessionsCommand::Release(one) => {
-            let (builder, _) = context.prepare(&config)?;
-            with_system(builder, stored, async |oracle, journal| {
-                sessions::release(oracle, journal, one, context.terminal).await
-            })
-        }
-        SessionsCommand::List { limit } => with_journal(stored, async |journal| {
-            sessions::list(journal, *limit, terminal).await
-        }),
-        SessionsCommand::Events(events) => with_journal(stored, async |journal| {
-            sessions::events(journal, events, terminal).await
-        }),
-        SessionsCommand::Export(one) => with_journal(stored, async |journal| {
-            sessions::export(journal, one, terminal).await
-        }),
-        SessionsCommand::Delete(delete) => with_journal(stored, async |journal| {
-            sessions::delete(journal, delete, terminal).await
-        }),
-        SessionsCommand::Search(search) => with_journal(stored, async |journal| {
-            sessions::search(journal, search, terminal).await
-        }),
-    }
-}
-
-pub(super) fn usage(by: By, context: CommandContext<'_>) -> Result<(), CliError> {
-    let stored = Storage::of(&context.load()?.config, context.environment)?.existing();
-    with_journal(stored, async |journal| {
-        cli::usage::usage(journal, by, context.terminal).await
-    })
-}
-
-/// Without storage, the journal is empty.
-fn with_journal(
-    storage: Option<Storage>,
-    work: impl AsyncFnOnce(&dyn Journal) -> Result<(), CliError>,
-) -> Result<(), CliError> {
-    on_runtime(Box::pin(async {
-        let Some(storage) = storage else {
-            return work(&Memory::new()).await;
-        };
-        let stored = storage.open().await?;
-        let done = work(&*stored.journal()).await;
-        stored.close().await;
-        done
-    }))
-}
-
-pub(super) fn journal(
-    command: &JournalCommand,
-    context: CommandContext<'_>,
-) -> Result<u8, CliError> {
-    let config = context.load()?.config;
-    let storage = || Storage::of(&config, context.environment);
-    let terminal = context.terminal;
-    match command {
-        JournalCommand::Verify => {
-            return cli::journal::verified(&storage()?.verify()?, terminal);
-        }
-        JournalCommand::Stats => cli::journal::counted(&storage()?.stats()?, terminal)?,
-        JournalCommand::Copy { from, to } => {
-            let place = |place: &str| Storage::at(place, &config, context.environment);
-            let absent = || CliError::failed(format_args!("there is no journal at `{from}`"));
-            let (source, target) = (place(from)?.existing().ok_or_else(absent)?, place(to)?);
-            source.must_be_unused(from)?;
-            target.must_be_unused(to)?;
-            cli::journal::copied(&on_runtime(copy(source, target))?, terminal)?;
-        }
-        JournalCommand::Migrate => cli::journal::migrated(storage()?.migrate()?, terminal)?,
-    }
-    Ok(exit::DONE)
-}
-
-async fn copy(from: Storage, to: Storage) -> Result<Copied, CliError> {
-    let (from, to) = (from.open().await?, to.open().await?);
-    let copied = journal::copy::copy(from.usages(), to.usages()).await;
-    from.close().await;
-    to.close().await;
-    copied.map_err(CliError::failed)
-}
-
-pub(super) fn directory(config: &Config, environment: &Environment) -> Result<PathBuf, CliError> {
+pub(super) fn directory(config: &Config, environment: &Environment) -> CliResult<PathBuf> {
     app::data_directory(config, environment).map_err(CliError::usage)
 }
 
@@ -160,7 +52,7 @@ pub(super) struct Storage {
 }
 
 impl Storage {
-    pub(super) fn of(config: &Config, environment: &Environment) -> Result<Self, CliError> {
+    pub(super) fn of(config: &Config, environment: &Environment) -> CliResult<Self> {
         let folder = directory(config, environment)?;
         #[cfg(not(feature = "postgres"))]
         if config.journal.url.is_some() {
@@ -184,14 +76,14 @@ impl Storage {
     }
 
     /// A data directory, or the database at a URL.
-    fn at(place: &str, config: &Config, environment: &Environment) -> Result<Self, CliError> {
+    pub(super) fn at(place: &str, config: &Config, environment: &Environment) -> CliResult<Self> {
         let mut config = config.clone();
         config.journal.url = place.contains("://").then(|| place.to_owned());
         config.data.dir = Some(place.into());
         Self::of(&config, environment)
     }
 
-    fn verify(&self) -> Result<Vec<Problem>, CliError> {
+    pub(super) fn verify(&self) -> CliResult<Vec<Problem>> {
         #[cfg(feature = "postgres")]
         if let Some(settings) = &self.database {
             return on_runtime(async { Ok(Postgres::verify(settings).await?) });
@@ -199,7 +91,7 @@ impl Storage {
         Ok(Inspection::open(&self.folder)?.verify()?)
     }
 
-    fn stats(&self) -> Result<Stats, CliError> {
+    pub(super) fn stats(&self) -> CliResult<Stats> {
         #[cfg(feature = "postgres")]
         if let Some(settings) = &self.database {
             return on_runtime(async { Ok(Postgres::stats(settings).await?) });
@@ -208,7 +100,7 @@ impl Storage {
     }
 
     /// Returns the layout before and after.
-    fn migrate(&self) -> Result<(i32, i32), CliError> {
+    pub(super) fn migrate(&self) -> CliResult<(i32, i32)> {
         #[cfg(feature = "postgres")]
         if let Some(settings) = &self.database {
             return on_runtime(async { Ok(Postgres::migrate(settings).await?) });
@@ -219,7 +111,7 @@ impl Storage {
     }
 
     /// What a process writes meanwhile would not be copied.
-    fn must_be_unused(&self, place: &str) -> Result<(), CliError> {
+    pub(super) fn must_be_unused(&self, place: &str) -> CliResult {
         let users = sqlite::processes(&self.folder).unwrap_or_default();
         let Some(by) = users.first() else {
             return Ok(());
@@ -231,7 +123,7 @@ impl Storage {
     }
 
     /// `None` without a journal: commands that only read must not create one.
-    fn existing(self) -> Option<Self> {
+    pub(super) fn existing(self) -> Option<Self> {
         #[cfg(feature = "postgres")]
         if self.database.is_some() {
             return Some(self);
@@ -247,7 +139,7 @@ impl Storage {
         &self,
         config: &Config,
         environment: &Environment,
-    ) -> Result<(Stored, Option<Cluster>), CliError> {
+    ) -> CliResult<(Stored, Option<Cluster>)> {
         #[cfg(feature = "postgres")]
         if let Some(settings) = &self.database {
             let url = config.cluster.url.as_deref();
@@ -269,7 +161,7 @@ impl Storage {
     }
 
     /// Opens the journal for a command.
-    pub(super) async fn open(&self) -> Result<Stored, CliError> {
+    pub(super) async fn open(&self) -> CliResult<Stored> {
         #[cfg(feature = "postgres")]
         if let Some(settings) = &self.database {
             return Ok(Stored::Postgres(Postgres::open(settings).await?));
@@ -296,7 +188,7 @@ impl Stored {
         }
     }
 
-    fn usages(&self) -> &dyn Usages {
+    pub(super) fn usages(&self) -> &dyn Usages {
         match self {
             Self::Sqlite(journal) => journal,
             #[cfg(feature = "postgres")]
@@ -332,10 +224,7 @@ impl Stored {
 }
 
 #[cfg(feature = "postgres")]
-fn database(
-    config: &Database,
-    environment: &Environment,
-) -> Result<Option<postgres::Settings>, CliError> {
+fn database(config: &Database, environment: &Environment) -> CliResult<Option<postgres::Settings>> {
     let Some(url) = &config.url else {
         return Ok(None);
     };
@@ -366,7 +255,7 @@ fn broken(why: &str) {
 }
 
 #[cfg(feature = "postgres")]
-fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+fn read(path: &Path) -> CliResult<Vec<u8>> {
     std::fs::read(path).map_err(|error| {
         let path = path.display();
         CliError::usage(format_args!(
@@ -381,7 +270,7 @@ fn secret(
     what: &str,
     (variable, file): (&Option<String>, &Option<PathBuf>),
     environment: &Environment,
-) -> Result<Option<SecretString>, CliError> {
+) -> CliResult<Option<SecretString>> {
     if let Some(variable) = variable {
         match environment.get(variable).and_then(|value| value.to_str()) {
             Some(value) => return Ok(Some(value.trim().into())),
@@ -399,11 +288,7 @@ fn secret(
 
 /// The key of the cluster, for the node at a URL.
 #[cfg(all(feature = "postgres", feature = "server"))]
-fn cluster_key(
-    url: &str,
-    config: &Config,
-    environment: &Environment,
-) -> Result<ClusterKey, CliError> {
+fn cluster_key(url: &str, config: &Config, environment: &Environment) -> CliResult<ClusterKey> {
     let place = (&config.cluster.key_env, &config.cluster.key_file);
     let missing = || {
         let why = "the cluster has no key: set `cluster.key_env` or `cluster.key_file`";

@@ -10,11 +10,10 @@ use std::{net::TcpStream, time::Duration};
 use reqwest::Url;
 use tokio::time::timeout;
 
-use super::run::on_runtime;
+use super::{runtime::on_runtime, terminal::Terminal};
 use crate::{
-    app::{self, providers::Providers},
-    cli::{Environment, terminal::Terminal},
-    config::{ChainReason, Config, Loaded, ModelChain, ModelChoice},
+    app::{self, Providers},
+    config::{ChainReason, Config, Environment, Loaded, ModelChain, ModelChoice},
     llm::{OFFLINE, Remote},
 };
 
