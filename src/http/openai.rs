@@ -37,5 +37,5 @@ pub(super) fn routes() -> Vec<Route> {
 
 #[cfg(any(test, feature = "testkit"))]
 pub(super) fn accepts(body: &[u8]) -> bool {
-    request::ParsedChat::read(body).is_ok() || responses::accepts(body)
+    asked::Asked::of_chat(body).is_ok() || responses::accepts(body)
 }

@@ -1,9 +1,9 @@
 //! What a request asks, whatever the shape of its endpoint: a conversation, and options of the
 //! answer. Messages are checked here, and refused by the name that their field has in the request.
 
-use super::super::Problem;
 use crate::{
     actor::AskError,
+    http::{Problem, StreamText},
     kernel::{Refusal, ReturnedResult},
     model::{
         AnswerOptions, CallId, ClientToolChoice, Image, Import, ImportedMessage, Speaker,
@@ -18,13 +18,23 @@ const MAX_CALLS: usize = 128;
 const TASK: &str = "### Task:";
 
 /// A request for an answer.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
+    /// The model's name, as given.
+    pub model: String,
     /// Instructions for the whole conversation.
     pub instructions: Option<String>,
     pub conversation: Conversation,
     /// Without what belongs to the question.
     pub options: AnswerOptions,
+    /// Whether to keep the session.
+    pub store: bool,
+    /// Whether to stream the answer.
+    pub stream: bool,
+    /// Which text a stream has; `None` means the server's setting.
+    pub stream_text: Option<StreamText>,
+    /// Whether the last chunk of a stream has the usage.
+    pub include_usage: bool,
 }
 
 impl Asked {
@@ -48,6 +58,7 @@ impl Asked {
             instructions: Some(instructions.join("\n\n")).filter(|text| !text.is_empty()),
             conversation,
             options,
+            ..Self::default()
         }
     }
 

@@ -17,9 +17,10 @@ use uuid::Uuid;
 
 use super::{
     answering::{End, Wanted, streams},
+    asked::Asked,
     headers::{AnswerHeaders, SESSION},
     models,
-    request::{ChatRequest, ParsedChat},
+    request::ChatRequest,
     shapes::{AnswerDetails, Chunk, Completion, FinishReason, Head, choice, tool_call, usage},
     stream::{ChunkWriter, Writer},
 };
@@ -59,25 +60,25 @@ pub(super) async fn create(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let chat = ParsedChat::read(&body)?;
+    let asked = Asked::of_chat(&body)?;
     drop(body);
-    let chosen = models::find(&host, &caller.0, &chat.model)?;
+    let chosen = models::find(&host, &caller.0, &asked.model)?;
     let headers = AnswerHeaders::read(&headers)?;
     // Before any lookup; the message is counted on submission.
     drop(host.reserve_query()?);
-    let options = &chat.asked.options;
-    let may_hand_over = !options.tools.is_empty() || !chat.asked.conversation.results.is_empty();
-    let text = chat.stream_text.unwrap_or(host.settings.stream);
-    let own = headers.own_session(chat.store || chosen.asks_people);
+    let options = &asked.options;
+    let may_hand_over = !options.tools.is_empty() || !asked.conversation.results.is_empty();
+    let text = asked.stream_text.unwrap_or(host.settings.stream);
+    let own = headers.own_session(asked.store || chosen.asks_people);
     let own = own.map(SessionName::from_uuid);
     let wanted = Wanted {
         host: &host,
         caller: &caller,
-        asked: &chat.asked,
+        asked: &asked,
         chosen,
         headers,
         own,
-        detail: match (chat.stream, text) {
+        detail: match (asked.stream, text) {
             (true, StreamText::Turns) => Detail::Text,
             (true, StreamText::Answer) => Detail::Events,
             (false, _) if may_hand_over => Detail::Events,
@@ -91,15 +92,15 @@ pub(super) async fn create(
         (SESSION, begun.session.handle.key().name.to_string()),
         (QUERY, begun.watch.query().0.to_string()),
     ];
-    let head = Head::new(Uuid::now_v7(), chat.model);
-    if !chat.stream {
+    let head = Head::new(Uuid::now_v7(), asked.model);
+    if !asked.stream {
         let key = begun.session.handle.key().clone();
         let whole = begun.end().await.map(|end| whole(head, &key, &end));
         return Ok((told, whole).into_response());
     }
     let kind = [(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")];
     let text = streams(text, begun.is_text, begun.enforces_schemas);
-    let events = ChunkWriter::begin(head, chat.include_usage, text, &begun).events(begun);
+    let events = ChunkWriter::begin(head, asked.include_usage, text, &begun).events(begun);
     Ok((told, kind, sse::response(events)).into_response())
 }
 

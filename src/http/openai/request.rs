@@ -129,23 +129,9 @@ struct StreamOptions {
     oracle: Option<StreamText>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct ParsedChat {
-    /// The model's name, as given.
-    pub model: String,
-    pub asked: Asked,
-    /// Whether to keep the session.
-    pub store: bool,
-    /// Whether to stream the answer.
-    pub stream: bool,
-    /// Whether the last chunk has the usage.
-    pub include_usage: bool,
-    /// Which text a stream has; `None` means the server's setting.
-    pub stream_text: Option<StreamText>,
-}
-
-impl ParsedChat {
-    pub(super) fn read(body: &[u8]) -> Result<Self, Problem> {
+impl Asked {
+    /// Reads a chat request.
+    pub(super) fn of_chat(body: &[u8]) -> Result<Self, Problem> {
         let mut request: ChatRequest = extract::read(body)?;
         request.check()?;
         let options = request.options()?;
@@ -160,11 +146,11 @@ impl ParsedChat {
         let conversation = Conversation::of(said)?;
         Ok(Self {
             model: request.model,
-            asked: Asked::new(&instructions, conversation, options),
             store: request.store == Some(true),
             stream: request.stream == Some(true),
-            include_usage,
             stream_text,
+            include_usage,
+            ..Self::new(&instructions, conversation, options)
         })
     }
 }

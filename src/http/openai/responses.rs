@@ -86,7 +86,7 @@ async fn create(
 ) -> Result<Response, Problem> {
     let request = ParsedResponse::read(&body)?;
     drop(body);
-    let chosen = models::find(&host, &caller.0, &request.model)?;
+    let chosen = models::find(&host, &caller.0, &request.asked.model)?;
     let mut headers = AnswerHeaders::read(&headers)?;
     if headers.session.take().is_some() {
         let what = "use `previous_response_id` or `conversation` instead";
@@ -94,7 +94,7 @@ async fn create(
     }
     // Before any lookup; the message is counted on submission.
     drop(host.reserve_query()?);
-    let text = request.stream_text.unwrap_or(host.settings.stream);
+    let text = request.asked.stream_text.unwrap_or(host.settings.stream);
     let wanted = Wanted {
         host: &host,
         caller: &caller,
@@ -102,7 +102,7 @@ async fn create(
         chosen,
         headers,
         own: None,
-        detail: match (request.stream, text) {
+        detail: match (request.asked.stream, text) {
             (true, StreamText::Turns) => Detail::Text,
             _ => Detail::Events,
         },
@@ -114,14 +114,14 @@ async fn create(
     let key = begun.session.handle.key().clone();
     let (id, options) = (ResponseId::new(&key.name, begins), &request.asked.options);
     let instructions = request.asked.instructions.filter(|text| !text.is_empty());
-    let mut response = shapes::Response::new(id, seconds(at), request.model, options, &key);
+    let mut response = shapes::Response::new(id, seconds(at), request.asked.model, options, &key);
     response.instructions = instructions;
     response.previous_response_id = request.previous;
     response.metadata = request.metadata;
     response.store = begun.session.memory.is_none();
-    if request.stream {
+    if request.asked.stream {
         // Some clients refuse events that OpenAI does not have.
-        let has_progress = request.stream_text.is_some();
+        let has_progress = request.asked.stream_text.is_some();
         let text = streams(text, begun.is_text, begun.enforces_schemas);
         let events = EventWriter::begin(response, text, has_progress, &begun).events(begun);
         return Ok(sse::response(events));
@@ -136,11 +136,11 @@ async fn create(
 /// Finds the session, submits the question or returns the results, and follows the query.
 async fn begin(request: &ParsedResponse, mut wanted: Wanted<'_>) -> Result<Begun, Problem> {
     let (host, caller) = (wanted.host, wanted.caller);
-    if !request.store && wanted.headers.key.is_some() {
+    if !request.asked.store && wanted.headers.key.is_some() {
         let what = "a response that is not kept cannot be found again: omit it, or `store: false`";
         return Err(Problem::bad("idempotency-key", what));
     }
-    let needs_one = request.store || wanted.chosen.asks_people;
+    let needs_one = request.asked.store || wanted.chosen.asks_people;
     let own = wanted.headers.own_session(needs_one);
     wanted.own = own.map(id::session_of_responses);
     let id = match &request.continues {

@@ -13,8 +13,8 @@ use crate::{
 
 mod refused;
 
-fn read(body: &Value) -> Result<ParsedChat, Problem> {
-    ParsedChat::read(&serde_json::to_vec(body).unwrap())
+fn read(body: &Value) -> Result<Asked, Problem> {
+    Asked::of_chat(&serde_json::to_vec(body).unwrap())
 }
 
 fn user(text: &str) -> Value {
@@ -74,7 +74,7 @@ fn long_message_list_parses_or_fails_at_its_first_invalid_item() {
     let parts = json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }]);
     let message = json!({ "role": "user", "content": parts });
     let body = json!({ "model": "oracle", "messages": vec![message; 4_097] });
-    let question = read(&body).unwrap().asked.conversation.question;
+    let question = read(&body).unwrap().conversation.question;
     assert_eq!(question.matches("a\nb").count(), 4_097);
 }
 
@@ -87,7 +87,7 @@ fn malformed_json_is_refused() {
         b"{\"model\":\"a\",\"model\":\"b\"}",
         b"null",
     ] {
-        let problem = ParsedChat::read(body).unwrap_err();
+        let problem = Asked::of_chat(body).unwrap_err();
         assert_eq!(problem.status(), 400, "{body:?}");
     }
 }
@@ -136,19 +136,17 @@ fn conversation_is_parsed_into_past_and_question() {
         },
         spoken(Speaker::Assistant, "No."),
     ];
-    let expected = ParsedChat {
+    let expected = Asked {
         model: "oracle".into(),
-        asked: Asked {
-            instructions: Some("Be brief.\n\nBe polite.".into()),
-            conversation: Conversation {
-                past,
-                question: "four\n\nor\nfive?".into(),
-                images: vec![image("data:image/webp;base64,AA==", Some("low"))],
-                image_field: Some("messages[8]".into()),
-                ..Conversation::default()
-            },
-            options: AnswerOptions::default(),
+        instructions: Some("Be brief.\n\nBe polite.".into()),
+        conversation: Conversation {
+            past,
+            question: "four\n\nor\nfive?".into(),
+            images: vec![image("data:image/webp;base64,AA==", Some("low"))],
+            image_field: Some("messages[8]".into()),
+            ..Conversation::default()
         },
+        options: AnswerOptions::default(),
         store: false,
         stream: true,
         include_usage: true,
@@ -161,7 +159,7 @@ fn conversation_is_parsed_into_past_and_question() {
 fn calls_and_results_are_parsed() {
     let conversation = |messages: &[Value]| {
         let body = json!({ "model": "oracle", "messages": messages });
-        read(&body).unwrap().asked.conversation
+        read(&body).unwrap().conversation
     };
     let returned = |call: &str, content: &str| ReturnedResult {
         call: CallId::new(call),
@@ -245,7 +243,7 @@ fn message_that_a_library_sends_back_is_accepted() {
         answered("1", "x"),
         spoken(Speaker::Assistant, "Hello."),
     ];
-    assert_eq!(read.asked.conversation.past, expected);
+    assert_eq!(read.conversation.past, expected);
 }
 
 #[test]
@@ -398,7 +396,7 @@ fn accepted_fields_become_options() {
         let fields = fields.as_object().unwrap();
         body.as_object_mut().unwrap().extend(fields.clone());
         let chat = read(&body).unwrap_or_else(|problem| panic!("{body}: {problem:?}"));
-        assert_eq!(chat.asked.options, expected, "{body}");
+        assert_eq!(chat.options, expected, "{body}");
     }
 }
 
@@ -410,7 +408,7 @@ fn chat_page_background_tasks_are_recognized() {
         let body = json!({
             "model": "m", "messages": messages, "tools": [tool("look")], "response_format": format,
         });
-        read(&body).unwrap().asked.options
+        read(&body).unwrap().options
     };
     for (text, is_task) in [
         ("### Task:\nGenerate a concise title", true),
@@ -445,8 +443,8 @@ fn image_may_precede_the_question_about_it() {
         { "role": "user", "content": image },
         { "role": "user", "content": "what is it?" },
     ]});
-    let chat = ParsedChat::read(&serde_json::to_vec(&body).unwrap()).unwrap();
-    let asked = chat.asked.conversation;
+    let chat = Asked::of_chat(&serde_json::to_vec(&body).unwrap()).unwrap();
+    let asked = chat.conversation;
     assert_eq!((&*asked.question, asked.images.len()), ("what is it?", 1));
 }
 
@@ -461,7 +459,7 @@ fn calls_of_a_message_are_bounded() {
         { "role": "user", "content": "q?" },
         { "role": "assistant", "tool_calls": calls },
     ]});
-    let problem = ParsedChat::read(&serde_json::to_vec(&body).unwrap()).unwrap_err();
+    let problem = Asked::of_chat(&serde_json::to_vec(&body).unwrap()).unwrap_err();
     let shown = serde_json::to_value(problem.body()).unwrap();
     assert_eq!(shown["error"]["param"], "messages[1]", "{shown}");
 }

@@ -222,19 +222,12 @@ pub(super) enum Continues {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ParsedResponse {
-    /// The model's name, as given.
-    pub model: String,
     pub asked: Asked,
     pub continues: Continues,
     /// The response that this one continues, as given.
     pub previous: Option<String>,
     /// The field that names what it continues.
     pub field: &'static str,
-    /// Whether to keep the response.
-    pub store: bool,
-    pub stream: bool,
-    /// Which text a stream has; `None` means the server's setting.
-    pub stream_text: Option<StreamText>,
     pub metadata: BTreeMap<String, String>,
 }
 
@@ -268,19 +261,21 @@ impl ParsedResponse {
         if !own.trim().is_empty() {
             instructions.insert(0, own);
         }
-        let mut asked = Asked::new(&instructions, conversation, options);
+        let mut asked = Asked {
+            model: request.model,
+            store: request.store != Some(false),
+            stream: request.stream == Some(true),
+            stream_text: request.stream_options.and_then(|options| options.oracle),
+            ..Asked::new(&instructions, conversation, options)
+        };
         if continues != Continues::Nothing {
             asked.instructions.get_or_insert_default();
         }
         Ok(Self {
-            model: request.model,
             asked,
             continues,
             previous: request.previous_response_id,
             field,
-            store: request.store != Some(false),
-            stream: request.stream == Some(true),
-            stream_text: request.stream_options.and_then(|options| options.oracle),
             metadata: request.metadata.unwrap_or_default(),
         })
     }

@@ -441,7 +441,7 @@ fn input_becomes_a_conversation() {
             (Continues::Nothing, "input")
         );
         assert_eq!(parsed.asked.instructions, None);
-        assert!(parsed.store && !parsed.stream);
+        assert!(parsed.asked.store && !parsed.asked.stream);
     }
 
     let results = || Conversation {
@@ -626,7 +626,7 @@ fn fields_without_effect_are_accepted() {
         "stream_options": { "oracle": "answer" }, "metadata": { "a": "b" },
     }));
     let parsed = parsed.unwrap();
-    assert!(!parsed.store && parsed.stream);
-    assert_eq!(parsed.stream_text, Some(StreamText::Answer));
+    assert!(!parsed.asked.store && parsed.asked.stream);
+    assert_eq!(parsed.asked.stream_text, Some(StreamText::Answer));
     assert_eq!(parsed.metadata["a"], "b");
 }
