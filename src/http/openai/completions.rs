@@ -64,8 +64,8 @@ pub(super) async fn create(
     drop(body);
     let chosen = models::find(&host, &caller.0, &asked.model)?;
     let headers = AnswerHeaders::read(&headers)?;
-    // Before any lookup; the message is counted on submission.
-    drop(host.reserve_query()?);
+    // Before any lookup; the capacity is reserved on submission, so that a slow lookup holds none.
+    host.check_capacity(0)?;
     let options = &asked.options;
     let may_hand_over = !options.tools.is_empty() || !asked.conversation.results.is_empty();
     let text = asked.stream_text.unwrap_or(host.settings.stream);

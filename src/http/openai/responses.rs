@@ -92,8 +92,8 @@ async fn create(
         let what = "use `previous_response_id` or `conversation` instead";
         return Err(Problem::bad(SESSION.as_str().to_owned(), what));
     }
-    // Before any lookup; the message is counted on submission.
-    drop(host.reserve_query()?);
+    // Before any lookup; the capacity is reserved on submission, so that a slow lookup holds none.
+    host.check_capacity(0)?;
     let text = request.asked.stream_text.unwrap_or(host.settings.stream);
     let wanted = Wanted {
         host: &host,
