@@ -10,7 +10,7 @@ use std::{error::Error, fs, path::Path, process::Command, sync::Arc, time::Durat
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use oracle_agent::{
-    actor::{SessionFilter, SessionState, SystemSettings},
+    actor::{SessionFilter, SessionState, StateFilter, SystemSettings},
     journal::{Journal, Sqlite},
     kernel,
     llm::{Backend, Delta, DeltaStream, Request},
@@ -183,7 +183,7 @@ async fn very_many(oracle: &TestSystem, sessions: usize) -> BenchResult<()> {
     );
     let all = SessionFilter::default();
     let busy = SessionFilter {
-        state: Some(SessionState::Suspended),
+        state: Some(StateFilter::Is(SessionState::Suspended)),
         ..SessionFilter::default()
     };
     let tenant = &TenantId::local();

@@ -29,6 +29,6 @@ pub use name::{InvalidKeyName, KeyName};
 pub use ring::{Judgement, Keyring};
 pub use shares::{NoShare, Share, Shares, TENANT_SHARE};
 pub use tenants::{
-    Account, LimitReached, Limits, RequestPermit, SessionCount, SessionReservation, SessionUsage,
-    SubmissionPermit, TenantLimits, Tenants,
+    Account, LimitReached, Limits, RequestPermit, SessionCount, SessionLoad, SessionReservation,
+    SessionUsage, SubmissionPermit, TenantLimits, Tenants,
 };

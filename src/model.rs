@@ -75,6 +75,7 @@ pub mod price;
 pub mod record;
 pub mod reply;
 pub mod signal;
+pub mod state;
 pub(crate) mod surrogates;
 pub mod time;
 pub mod tool;
@@ -101,6 +102,7 @@ pub use price::{Price, Retirement};
 pub use record::{Record, Utterance};
 pub use reply::{Reply, StopReason};
 pub use signal::{Rejection, Signal, SignalFields, SignalType};
+pub use state::{SessionState, StateFilter};
 pub use time::{Span, Timestamp};
 pub use tool::{
     ApprovalToken, ToolApproval, ToolCall, ToolEffect, ToolNeed, ToolRepeat, ToolResult, ToolSpec,

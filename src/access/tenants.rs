@@ -525,53 +525,46 @@ impl Drop for SessionReservation {
     }
 }
 
-/// Running query, pending messages and memory of one live session; or memory alone, of something else.
+/// What a live session takes of its tenant's limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SessionLoad {
+    /// Whether a query runs.
+    pub running: bool,
+    /// How many messages are pending.
+    pub pending: usize,
+    /// About how many bytes it takes in memory.
+    pub bytes: usize,
+}
+
+/// The load of one live session, or of a request that is not part of one yet, which counts until
+/// this is dropped.
 #[derive(Debug)]
 pub struct SessionUsage {
     account: Account,
-    running: bool,
-    pending: usize,
-    bytes: usize,
+    load: SessionLoad,
 }
 
 impl SessionUsage {
     /// An idle session without pending messages.
-    pub const fn new(account: Account) -> Self {
+    pub fn new(account: Account) -> Self {
         Self {
             account,
-            running: false,
-            pending: 0,
-            bytes: 0,
+            load: SessionLoad::default(),
         }
     }
 
-    /// Sets whether a query runs.
-    pub fn runs(&mut self, running: bool) {
-        if running != self.running {
-            let mut usage = self.account.usage();
-            usage.running = usage.running - usize::from(self.running) + usize::from(running);
-            self.running = running;
+    /// Replaces the load.
+    pub fn set(&mut self, load: SessionLoad) {
+        if load == self.load {
+            return;
         }
-    }
-
-    /// Sets how many messages are pending.
-    pub fn holds(&mut self, pending: usize) {
-        if pending != self.pending {
-            let mut usage = self.account.usage();
-            usage.pending = usage.pending - self.pending + pending;
-            self.pending = pending;
-        }
-    }
-
-    /// Sets about how many bytes it takes in memory.
-    pub fn weighs(&mut self, bytes: usize) {
-        if bytes != self.bytes {
-            let (mut usage, all) = (self.account.usage(), &self.account.all_live.0);
-            usage.live = usage.live - self.bytes + bytes;
-            all.fetch_add(bytes, Relaxed);
-            all.fetch_sub(self.bytes, Relaxed);
-            self.bytes = bytes;
-        }
+        let before = std::mem::replace(&mut self.load, load);
+        let (mut usage, all) = (self.account.usage(), &self.account.all_live.0);
+        usage.running = usage.running - usize::from(before.running) + usize::from(load.running);
+        usage.pending = usage.pending - before.pending + load.pending;
+        usage.live = usage.live - before.bytes + load.bytes;
+        all.fetch_add(load.bytes, Relaxed);
+        all.fetch_sub(before.bytes, Relaxed);
     }
 
     /// Charges tokens to the tenant.
@@ -584,9 +577,7 @@ impl SessionUsage {
 
 impl Drop for SessionUsage {
     fn drop(&mut self) {
-        self.runs(false);
-        self.holds(0);
-        self.weighs(0);
+        self.set(SessionLoad::default());
     }
 }
 

@@ -1,6 +1,6 @@
-//! Tool calls that wait for approval, in all sessions of a tenant.
+//! Sessions that wait for a person, with the calls that wait for approval, by tenant.
 //!
-//! A live session publishes its own calls here, and they remain when it is passivated. For other
+//! A live session publishes what it waits for, and that remains when it is passivated. For other
 //! sessions with an unfinished query, a request reads the journal: a few sessions at a time, within
 //! a deadline, and again only when a log has grown.
 
@@ -11,7 +11,10 @@ use dashmap::DashMap;
 use crate::{
     journal::Known,
     kernel::Session,
-    model::{ApprovalToken, QueryId, Seq, SessionKey, SessionName, TenantId, Timestamp, ToolCall},
+    model::{
+        ApprovalToken, QueryId, Seq, SessionKey, SessionName, SessionState, TenantId, Timestamp,
+        ToolCall,
+    },
 };
 
 /// A tool call that waits for a person.
@@ -48,17 +51,27 @@ pub(super) struct Approvals(Arc<DashMap<TenantId, Sessions>>);
 
 type Sessions = HashMap<SessionName, PendingCalls>;
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct PendingCalls {
     last: Seq,
+    state: SessionState,
     pub calls: Vec<Approval>,
     pub grant: Option<AwaitedGrant>,
 }
 
 impl Approvals {
-    pub(super) fn update(&self, key: &SessionKey, session: &Session, last: Seq) {
+    /// Publishes what a session waits for, if `is_wanted` under the lock.
+    pub(super) fn update(
+        &self,
+        key: &SessionKey,
+        session: &Session,
+        last: Seq,
+        is_wanted: impl FnOnce() -> bool,
+    ) {
         let mut theirs = self.0.entry(key.tenant.clone()).or_default();
-        theirs.insert(key.name.clone(), PendingCalls::of(key, session, last));
+        if is_wanted() {
+            theirs.insert(key.name.clone(), PendingCalls::of(key, session, last));
+        }
     }
 
     pub(super) fn forget(&self, key: &SessionKey) {
@@ -77,8 +90,10 @@ impl Approvals {
         self.0.get(&key.tenant)?.get(&key.name).map(look)
     }
 
-    pub(super) fn knows(&self, known: &Known) -> bool {
-        self.look(&known.key, |pending| pending.last) == Some(known.last)
+    /// The state of a session as its last record left it, if that was published.
+    pub(super) fn state(&self, known: &Known) -> Option<SessionState> {
+        let state = |pending: &PendingCalls| (pending.last == known.last).then_some(pending.state);
+        self.look(&known.key, state).flatten()
     }
 
     /// The waiting calls of a tenant, oldest first; drops the entries of sessions that no longer
@@ -125,6 +140,7 @@ impl PendingCalls {
         });
         Self {
             last,
+            state: session.state(),
             calls: calls.collect(),
             grant,
         }

@@ -174,7 +174,7 @@ fn warn(ledger: &Ledger, queries: usize, reason: &str) {
             queries,
             reason,
             more,
-            "the classifier gave no answer: the built-in one stands in"
+            "the classifier gave no answer: the built-in one answers instead"
         );
     });
 }

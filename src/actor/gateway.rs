@@ -1,8 +1,8 @@
 //! Model gateway: one per provider, because only a component that sees all calls can respect its
 //! limits.
 //!
-//! Supervised by the supervisor. The gateway charges each turn to its query in the ledger, once
-//! over all attempts, and refuses a call without an entry there. Its parts:
+//! Supervised by the supervisor. The gateway charges each turn to its query in the record of the live
+//! session, once over all attempts, and refuses a call of a query that does not run. Its parts:
 //! - [`limits`]: concurrency and rates, as configured or announced by the provider. A 429 holds a
 //!   model for all sessions, and then lowers its concurrency.
 //! - [`queue`]: a bounded queue, fair over tenants and sessions; further calls are refused with a
@@ -24,7 +24,6 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::{
     clock::Clock,
-    ledger::Ledger,
     mailbox::{Counted, Depth},
     pool::Pool,
     protocol::{Failover, GatewayMsg, ShardMsg, Ticket},
@@ -56,7 +55,6 @@ const TOKENS_OF_A_TOOL: u64 = 100;
 pub(super) struct GatewayArgs {
     pub backend: Arc<dyn Backend>,
     pub settings: GatewaySettings,
-    pub ledger: Ledger,
     /// The shards end a session that exceeds its budget.
     pub shards: Pool<ShardMsg>,
     pub clock: Clock,

@@ -1,14 +1,14 @@
 //! Counters and histograms of a running system, without locks.
 //!
 //! A session counts a record after the journal has taken it, so each fact counts once and a replay
-//! counts nothing. A guard holds each gauge, so a crashed session leaves nothing counted. Counts
-//! start at zero with the process, and reading them sends no message to an actor.
+//! counts nothing. Gauges change with the record of a live session (`live_session.rs`). Counts start at
+//! zero with the process, and reading them sends no message to an actor.
 
 use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -21,12 +21,11 @@ use prometheus_client::{
 };
 
 use crate::model::{
-    FaultClass, Record, SignalType, Usage,
+    FaultClass, Record, SessionState, SignalType, Usage,
     record::{
         AgentFact, BudgetFact, Fact, FallbackAction, LlmFact, QueryFact, RestartCause, SessionFact,
         SignalFact, SupervisorFact, ToolFact, TurnFact,
     },
-    words,
 };
 
 mod process;
@@ -130,7 +129,7 @@ pub type MetricGauge = Gauge<u64, AtomicU64>;
 /// give a consistent snapshot.
 #[derive(Debug)]
 pub struct Metrics {
-    /// Sessions in memory, by activity.
+    /// Sessions in memory, by state.
     pub live: MetricFamily,
     /// Lifecycle events of sessions, such as `opened` and `quarantined`.
     pub sessions: MetricFamily,
@@ -180,6 +179,7 @@ pub struct Metrics {
     /// Commits that failed or timed out.
     pub failed_commits: Counter,
     failing: AtomicBool,
+    running: AtomicUsize,
     sheet: Sheet,
 }
 
@@ -201,7 +201,7 @@ fn kinds(
 impl Default for Metrics {
     fn default() -> Self {
         let mut all = Sheet::default();
-        let states = Activity::ALL.map(Activity::as_str);
+        let states = SessionState::ALL.map(SessionState::as_str);
         let live = MetricFamily::new(MetricType::Gauge, "state", states);
         let signals = SignalType::ALL.map(SignalType::as_str);
         Self {
@@ -296,6 +296,7 @@ impl Default for Metrics {
             appends: all.declare("journal_waiting", "Sessions that wait for a journal append"),
             failed_commits: all.declare("journal_failures", "Failed journal appends"),
             failing: AtomicBool::new(false),
+            running: AtomicUsize::new(0),
             sheet: all,
         }
     }
@@ -396,87 +397,62 @@ impl Meter {
         self.0.failing.store(true, Relaxed);
     }
 
-    fn live(&self, activity: Activity) -> &AtomicU64 {
-        &self.0.live.counts[activity as usize].1
+    fn live(&self, state: SessionState) -> &AtomicU64 {
+        &self.0.live.counts[state as usize].1
     }
 
-    fn sum(&self, activities: &[Activity]) -> usize {
-        let live = activities.iter().map(|at| self.live(*at).load(Relaxed));
+    fn sum(&self, of: impl Fn(SessionState) -> bool) -> usize {
+        let states = SessionState::ALL.into_iter().filter(|state| of(*state));
+        let live = states.map(|state| self.live(state).load(Relaxed));
         usize::try_from(live.sum::<u64>()).unwrap_or(usize::MAX)
     }
 
-    pub(super) fn awaiting_person(&self) -> usize {
-        self.sum(&[Activity::Client, Activity::Approval, Activity::Paused])
+    /// Queries that have begun and not ended, also of sessions that wait for a restart.
+    pub(super) fn running(&self) -> usize {
+        self.0.running.load(Relaxed)
     }
 
+    pub(super) fn awaiting_person(&self) -> usize {
+        self.sum(SessionState::awaits_person)
+    }
+
+    /// Queries of sessions in memory, without those that wait for their caller's tools.
     pub(super) fn busy(&self) -> usize {
-        self.sum(&Activity::ALL[Activity::Preparing as usize..])
+        self.sum(|state| state.has_query() && state != SessionState::Client)
     }
 
     pub(super) fn beginning(&self) -> usize {
-        self.sum(&[Activity::Waking, Activity::Preparing])
+        self.sum(|state| matches!(state, SessionState::Waking | SessionState::Preparing))
     }
 
-    pub(super) fn enter(&self) -> SessionGauge {
-        let at = Activity::Waking;
-        self.live(at).fetch_add(1, Relaxed);
-        SessionGauge {
-            meter: self.clone(),
-            at,
-            waiting: 0,
+    /// Replaces what a session adds to the gauges.
+    pub(super) fn replace(&self, before: Gauges, after: Gauges) {
+        if before == after {
+            return;
         }
-    }
-}
-
-words! {
-    /// Activity of a live session. A query runs from `Preparing` on.
-    pub(in crate::actor) enum Activity {
-        /// The session is being activated.
-        Waking = "waking",
-        Idle = "idle",
-        /// The query waits for results of its caller's tools. It does not count as busy.
-        Client = "client",
-        /// The query is being classified, and its prompt composed.
-        Preparing = "preparing",
-        Calling = "calling",
-        Tools = "tools",
-        BackingOff = "backing_off",
-        Delegating = "delegating",
-        /// A tool call waits for approval.
-        Approval = "approval",
-        Paused = "paused",
-    }
-}
-
-#[derive(Debug)]
-pub(in crate::actor) struct SessionGauge {
-    meter: Meter,
-    at: Activity,
-    waiting: usize,
-}
-
-impl SessionGauge {
-    pub(in crate::actor) fn set_activity(&mut self, activity: Activity) {
-        if self.at != activity {
-            self.meter.live(self.at).fetch_sub(1, Relaxed);
-            self.at = activity;
-            self.meter.live(activity).fetch_add(1, Relaxed);
+        let counts = &*self.0;
+        if let Some(state) = after.state {
+            self.live(state).fetch_add(1, Relaxed);
         }
-    }
-
-    pub(in crate::actor) fn holds(&mut self, waiting: usize) {
-        let all = &self.meter.0.waiting;
-        all.inc_by(waiting as u64);
-        all.dec_by(self.waiting as u64);
-        self.waiting = waiting;
+        if let Some(state) = before.state {
+            self.live(state).fetch_sub(1, Relaxed);
+        }
+        counts.waiting.inc_by(after.inbox as u64);
+        counts.waiting.dec_by(before.inbox as u64);
+        let running = &counts.running;
+        running.fetch_add(usize::from(after.has_query), Relaxed);
+        running.fetch_sub(usize::from(before.has_query), Relaxed);
     }
 }
 
-impl Drop for SessionGauge {
-    fn drop(&mut self) {
-        self.holds(0);
-        self.meter.live(self.at).fetch_sub(1, Relaxed);
-    }
+/// What one session adds to the gauges.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Gauges {
+    /// Its state, if it is in memory.
+    pub state: Option<SessionState>,
+    pub has_query: bool,
+    /// Messages queued behind the query.
+    pub inbox: usize,
 }
 
 #[derive(Debug)]
@@ -492,23 +468,6 @@ impl Drop for Appending {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn session_is_counted_under_one_activity() {
-        let meter = Meter::default();
-        let mut one = meter.enter();
-        let other = meter.enter();
-        assert_eq!(meter.busy(), 0, "nothing runs yet");
-        one.set_activity(Activity::Calling);
-        one.set_activity(Activity::Calling);
-        assert_eq!(meter.busy(), 1);
-        one.set_activity(Activity::Idle);
-        drop(other);
-        let live = |name: &str| meter.0.live.get(name).unwrap();
-        assert_eq!((live("waking"), live("idle"), live("calling")), (0, 1, 0));
-        drop(one);
-        assert_eq!(live("idle"), 0);
-    }
 
     #[test]
     fn own_time_of_a_turn_excludes_queue_and_model() {

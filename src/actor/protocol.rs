@@ -12,11 +12,11 @@ use super::{
     bus::BusHandle,
     call_progress::CallProgress,
     error::AskError,
+    live_session::LiveSession,
     message::local_messages,
     meter::Meter,
     outcome::Failed,
     profile::Opening,
-    progress_tracker::ProgressTracker,
     status::SessionView,
     text_publisher::TextPublisher,
     trace::{self, Origin},
@@ -330,7 +330,7 @@ pub(super) struct Ticket {
     pub show: Option<TextPublisher>,
     /// Present for ephemeral sessions, whose usage is recorded apart.
     pub metered: Option<MeteredCall>,
-    pub progress_tracker: Arc<ProgressTracker>,
+    pub live: Arc<LiveSession>,
     pub call_progress: Arc<CallProgress>,
 }
 

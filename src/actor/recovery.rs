@@ -114,7 +114,7 @@ impl RecoveryTask {
         let Some(rested) = rested else {
             return Some(false);
         };
-        if self.router.ledger.knows(key) {
+        if self.router.ledger.state(key).is_some() {
             return None;
         }
         let session = || self.router.session(key.clone(), Opening::default());
@@ -145,7 +145,8 @@ impl RecoveryTask {
 
     /// Number of free places; forgets sessions that no longer hold one.
     fn free(&self, held: &mut HashMap<SessionKey, Instant>) -> usize {
-        held.retain(|key, _| self.router.ledger.is_busy(key));
+        let live = |key: &SessionKey| self.router.ledger.get(key);
+        held.retain(|key, _| live(key).is_some_and(|live| live.is_busy()));
         let in_time = |since: &&Instant| since.elapsed() < LONGEST;
         let woken = held.values().filter(in_time).count();
         let other = |key: &SessionKey| !held.contains_key(key);

@@ -70,7 +70,7 @@ impl Actor for SessionActor {
                 SessionMsg::Composed(token, prompt) => state.composed(&me, token, prompt).await?,
                 SessionMsg::Report(report) => state.report(&me, report).await?,
                 SessionMsg::GetView { reply } => {
-                    state.progress_tracker.take();
+                    state.live.take();
                     state.view(reply);
                 }
                 SessionMsg::Passivate => state.passivate(&me).await?,

@@ -206,7 +206,7 @@ impl Live {
     /// Sends a request. If the session dies before it answers, it drops the port, which the caller
     /// notices.
     fn hand(&self, request: SessionMsg) {
-        match self.progress_tracker.hand(WAITING) {
+        match self.session.hand(WAITING) {
             true => drop(self.actor.cast(request)),
             false => request.refuse(Refusal::InboxFull { waiting: WAITING }),
         }

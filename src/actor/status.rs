@@ -3,29 +3,12 @@
 use super::approvals::{Approval, AwaitedGrant, PendingCalls};
 use crate::{
     kernel::{Phase, Session},
-    model::{Limits, ProfileName, QueryId, Seq, SessionKey, SignalType, Timestamp, Usage, words},
+    model::{
+        Limits, ProfileName, QueryId, Seq, SessionKey, SessionState, SignalType, Timestamp, Usage,
+    },
 };
 
 const QUESTION: usize = 500;
-
-words! {
-    /// State of a session, as lists show it.
-    pub enum SessionState {
-        /// No query runs.
-        Idle = "idle",
-        /// A query runs.
-        Running = "running",
-        /// A query waits for a person, or is paused.
-        Waiting = "waiting",
-        /// A query has not ended and the session is not live here: it waits for a person, was cut
-        /// off, or runs in another process.
-        Suspended = "suspended",
-        /// The session rejects messages.
-        Closed = "closed",
-        /// The session was quarantined after failures.
-        Quarantined = "quarantined",
-    }
-}
 
 /// The state of a session.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -37,8 +20,8 @@ pub struct SessionView {
     pub profile: Option<ProfileName>,
     /// The question of the running query, or of the last one: its first 500 characters.
     pub question: Option<String>,
-    /// `idle`, `closed`, `quarantined`, or the step of the running query.
-    pub state: String,
+    /// What it is doing.
+    pub state: SessionState,
     /// Whether new calls and tools are held back.
     pub paused: bool,
     /// Its last record.
@@ -81,11 +64,9 @@ pub struct SessionView {
 impl SessionView {
     pub(super) fn of(key: SessionKey, session: &Session, last: Seq) -> Self {
         let query = session.query();
-        let (state, quarantine) = match session.phase() {
-            Phase::Idle if session.is_closed() => ("closed", None),
-            Phase::Idle => ("idle", None),
-            Phase::Running(query) => (query.step.name(), None),
-            Phase::Quarantined(aside) => ("quarantined", Some(aside.reason.clone())),
+        let quarantine = match session.phase() {
+            Phase::Quarantined(aside) => Some(aside.reason.clone()),
+            Phase::Idle | Phase::Running(_) => None,
         };
         let question = session.question();
         let ended = session.last_end();
@@ -97,7 +78,7 @@ impl SessionView {
         let PendingCalls { calls, grant, .. } = PendingCalls::of(&key, session, last);
         Self {
             key,
-            state: state.to_owned(),
+            state: session.state(),
             paused: session.is_paused(),
             last,
             profile: session.profile().cloned(),

@@ -296,7 +296,6 @@ impl SupervisorState {
         let args = GatewayArgs {
             backend: Arc::clone(backend),
             settings: self.args.settings.of_provider(provider),
-            ledger: self.services.router.ledger.clone(),
             shards: self.services.router.shards.clone(),
             clock: self.args.clock.clone(),
             depth: pool.depth(0),

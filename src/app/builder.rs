@@ -67,7 +67,7 @@ use crate::testkit::CrashPoint;
 /// // The next system has the same journal, and so the same conversations.
 /// let system = builder.start().await?;
 /// let session = system.oracle().session("letters")?;
-/// assert_eq!(session.view().await?.state, "idle");
+/// assert_eq!(session.view().await?.state.as_str(), "idle");
 /// # system.shut_down(Duration::ZERO).await;
 /// # Ok(())
 /// # }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::{
-    actor::{SessionView, SubAgent},
+    actor::{SessionState, SessionView, SubAgent},
     model::{Event, Timestamp, Usage},
 };
 
@@ -108,7 +108,8 @@ pub(super) fn visible(text: &str) -> String {
 
 /// Describes a session's state in lines of a label and a text.
 pub(super) fn standing(view: &SessionView) -> Vec<String> {
-    let paused = if view.paused { ", paused" } else { "" };
+    let is_more = view.paused && view.state != SessionState::Paused;
+    let paused = if is_more { ", paused" } else { "" };
     let mut rows = vec![("state", format!("{}{paused}", view.state))];
     if let Some(reason) = &view.quarantine {
         rows.push(("quarantined", reason.clone()));

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::{Code, Refused, subject::Subject};
 use crate::{
-    actor::SessionState,
+    actor::StateFilter,
     model::{
         ApprovalToken, CallId, PartialLimits, QueryId, Seq, SessionName, Severity, TenantId,
         Timestamp, Turn, command::Author, json,
@@ -44,8 +44,8 @@ pub enum Verb {
     List {
         /// The tenant; the caller's if omitted.
         tenant: Option<TenantId>,
-        /// Only sessions in this state.
-        state: Option<SessionState>,
+        /// Only sessions in this state; `running` and `waiting` are several.
+        state: Option<StateFilter>,
         /// Only sessions whose names have this prefix.
         prefix: Option<String>,
         /// Only sessions with a record since this time.

@@ -10,7 +10,9 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
 use super::{Caller, Host, Problem, Route, RouteGroup, extract::Query};
-use crate::model::{ProfileName, SignalType, TenantId, Timestamp, access::Role};
+use crate::model::{
+    ProfileName, SessionState, SignalType, StateFilter, TenantId, Timestamp, access::Role,
+};
 
 mod table;
 
@@ -47,8 +49,9 @@ enum Order {
 struct ActivityParams {
     /// Only sessions whose name or question has this text, in upper or lower case.
     search: String,
-    /// Only sessions in this state.
-    state: Option<String>,
+    /// Only sessions in this state; `running` and `waiting` are several.
+    #[param(inline)]
+    state: Option<StateFilter>,
     /// Only sessions with this profile.
     #[param(inline)]
     profile: Option<ProfileName>,
@@ -83,7 +86,7 @@ struct ActivityPage {
     /// Number of those that are selected.
     matching: usize,
     /// Number of sessions in each state, of those that the table has.
-    states: HashMap<String, usize>,
+    states: HashMap<&'static str, usize>,
     /// The selected sessions on this page.
     sessions: Vec<ActiveSession>,
 }
@@ -91,23 +94,24 @@ struct ActivityPage {
 impl ActiveSession {
     /// From 0 for what needs a person.
     fn urgency(&self) -> u8 {
-        match &*self.state {
-            "approval" | "grant" => 0,
-            "paused" | "quarantined" | "unreadable" => 1,
-            _ if self.query.is_some() => 2,
-            "closed" => 4,
+        match self.state {
+            SessionState::Approval | SessionState::Grant => 0,
+            // Beside other calls that run.
+            _ if self.calls > 0 => 0,
+            SessionState::Paused | SessionState::Quarantined | SessionState::Unreadable => 1,
+            SessionState::Closed => 4,
+            state if state.has_query() => 2,
             _ => 3,
         }
     }
 
     fn matches(&self, wanted: &ActivityParams, search: &str, now: Timestamp) -> bool {
         let has = |text: &str| text.to_lowercase().contains(search);
-        let is_its_state = |state: &String| *state == self.state;
         let age = self.since.map(|since| now.since(since));
         (search.is_empty()
             || has(self.session.as_str())
             || self.question.as_deref().is_some_and(has))
-            && wanted.state.as_ref().is_none_or(is_its_state)
+            && wanted.state.is_none_or(|wanted| wanted.selects(self.state))
             && (wanted.profile.is_none() || wanted.profile == self.profile)
             && (wanted.outcome.is_none() || wanted.outcome == self.outcome)
             && (wanted.signal.is_none() || wanted.signal == self.signal)
@@ -169,9 +173,9 @@ async fn list(
         Err(_) => table.put_off(),
     }
     let mut sessions = table.sessions();
-    let mut states: HashMap<String, usize> = HashMap::new();
+    let mut states: HashMap<&str, usize> = HashMap::new();
     for session in &sessions {
-        *states.entry(session.state.clone()).or_default() += 1;
+        *states.entry(session.state.as_str()).or_default() += 1;
     }
     let total = sessions.len();
     let (search, now) = (wanted.search.to_lowercase(), host.oracle.clock().now());

@@ -15,7 +15,7 @@ use http_body_util::BodyExt as _;
 
 use super::{Caller, Host, Problem, body::with_guard};
 use crate::{
-    access::{NoShare, SessionUsage, Share},
+    access::{NoShare, SessionLoad, SessionUsage, Share},
     model::{Principal, json},
 };
 
@@ -118,7 +118,10 @@ pub(super) async fn buffer_body(
         Ok(Ok(bytes)) => {
             // What is made of it is not counted until its session has it.
             let mut held = SessionUsage::new(host.oracle.tenants().account(&caller.tenant));
-            held.weighs(bytes.len());
+            held.set(SessionLoad {
+                bytes: bytes.len(),
+                ..SessionLoad::default()
+            });
             next.run(Request::from_parts(parts, bytes.into())).await
         }
         Ok(Err(problem)) => problem.into_response(),

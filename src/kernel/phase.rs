@@ -119,24 +119,6 @@ impl Step {
         }
     }
 
-    /// Name for display.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Preparing => "preparing",
-            Self::Ready => "ready",
-            Self::Calling { pause: None, .. } => "calling",
-            Self::Calling { .. } => "backing_off",
-            Self::Compacting { .. } => "compacting",
-            Self::Tools { .. } if self.has(&CallState::Running) => "tools",
-            Self::Tools { .. } if self.has(&CallState::AwaitingApproval) => "approval",
-            Self::Tools { .. } if self.has(&CallState::AwaitingClient) => "client",
-            Self::Tools { .. } => "tools",
-            Self::AwaitingGrant(_) => "grant",
-            Self::Delegating { .. } => "delegating",
-            Self::Ending { .. } => "ending",
-        }
-    }
-
     /// Whether a call is in this state.
     pub(super) fn has(&self, state: &CallState) -> bool {
         self.slots().iter().any(|slot| slot.state == *state)

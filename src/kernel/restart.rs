@@ -11,7 +11,6 @@ use super::{
     guard,
     input::DecisionContext,
     phase::{CallState, Pause, Step},
-    query::Query,
     retry,
     session::{Phase, Session},
     turn_end,
@@ -42,9 +41,7 @@ impl Session {
     /// Whether a query waits for a person alone, to approve a call or end a pause, or for the results
     /// of the caller's own tools.
     pub fn waits_for_a_person(&self) -> bool {
-        let returns = self.query().is_some_and(Query::awaits_client);
-        let asked = self.paused || returns || self.waiting_calls().next().is_some();
-        self.query().is_some() && self.may_passivate() && asked
+        self.may_passivate() && self.state().awaits_person()
     }
 
     /// Passivates the session. Records the usage of calls in flight, which are repeated after

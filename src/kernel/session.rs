@@ -18,12 +18,13 @@ use super::{
     history::Transcript,
     input::DecisionContext,
     keys::Keys,
+    phase::{CallState, Step},
     policy::Policy,
     query::{Inheritance, Query},
 };
 use crate::model::{
-    By, Outcome, ProfileName, QueryId, Record, SessionKey, SignalType, Timestamp, ToolCall, Turn,
-    Usage,
+    By, Outcome, ProfileName, QueryId, Record, SessionKey, SessionState, SignalType, Timestamp,
+    ToolCall, Turn, Usage,
     record::{Accepted, AddedTool, Fact, InboxPosition, Opened, Quarantined, SessionFact},
 };
 
@@ -177,6 +178,31 @@ impl Session {
         match &self.phase {
             Phase::Running(query) => Some(query),
             _ => None,
+        }
+    }
+
+    /// What the session is doing.
+    pub fn state(&self) -> SessionState {
+        let query = match &self.phase {
+            Phase::Quarantined(_) => return SessionState::Quarantined,
+            Phase::Idle if self.closed => return SessionState::Closed,
+            Phase::Idle => return SessionState::Idle,
+            Phase::Running(query) => query,
+        };
+        match &query.step {
+            Step::Ending { .. } => SessionState::Ending,
+            Step::AwaitingGrant(_) => SessionState::Grant,
+            Step::Tools { .. } if query.awaits_client() => SessionState::Client,
+            step if !step.has(&CallState::Running) && step.has(&CallState::AwaitingApproval) => {
+                SessionState::Approval
+            }
+            _ if self.paused => SessionState::Paused,
+            step if step.pause().is_some() => SessionState::BackingOff,
+            Step::Preparing | Step::Ready => SessionState::Preparing,
+            Step::Calling { .. } => SessionState::Calling,
+            Step::Compacting { .. } => SessionState::Compacting,
+            Step::Tools { .. } => SessionState::Tools,
+            Step::Delegating { .. } => SessionState::Delegating,
         }
     }
 

@@ -30,7 +30,7 @@ impl<'a> From<Option<&'a str>> for QueryContext<'a> {
 /// Classifies queries; a host can replace [`Classifier`] with its own implementation.
 ///
 /// It is asked once per query, on one of eight threads. Where it gives no answer within two seconds,
-/// or panics, the built-in one stands in, and `query.classified` says `fallback`. A call that never
+/// or panics, the built-in one answers instead, and `query.classified` says `fallback`. A call that never
 /// returns costs its thread; once all eight hang, the built-in one answers at once. A replay uses the
 /// recorded answer. Confidence is clamped to 0..=1, and the needs follow from the type.
 ///

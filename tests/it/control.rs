@@ -9,7 +9,7 @@ mod socket;
 mod ways;
 
 use oracle_agent::{
-    actor::{SessionFilter, SessionState},
+    actor::{SessionFilter, StateFilter},
     llm::{
         Scripted,
         scripted::{ScriptedReply, Try},
@@ -62,7 +62,7 @@ async fn system() -> TestSystem {
     }
     // The request is recorded before the session counts as waiting.
     let filter = SessionFilter {
-        state: Some(SessionState::Waiting),
+        state: Some(StateFilter::Waiting),
         ..SessionFilter::default()
     };
     let waits = || async {

@@ -11,9 +11,9 @@ mod access {
     use oracle_agent::access::{
         Account, Attempts, Bucket, Budgets, FileError, FileFault, InvalidKeyName, Judgement, Key,
         KeyFile, KeyHash, KeyId, KeyName, KeySet, KeySetError, KeyState, Keyring, LimitReached,
-        Limits, NewKey, NoRandomness, NoShare, RequestPermit, SessionCount, SessionReservation,
-        SessionUsage, Share, Shares, StoredKey, SubmissionPermit, TENANT_SHARE, TenantLimits,
-        Tenants, network_of,
+        Limits, NewKey, NoRandomness, NoShare, RequestPermit, SessionCount, SessionLoad,
+        SessionReservation, SessionUsage, Share, Shares, StoredKey, SubmissionPermit, TENANT_SHARE,
+        TenantLimits, Tenants, network_of,
     };
 }
 mod actor {
@@ -24,8 +24,8 @@ mod actor {
         Oracle, ProcessUsage, Profile, Profiles, Progress, ProviderState, QueryAccount, QueryPage,
         QueueDepths, RecordPage, Recovery, Reload, ReloadError, SessionFilter, SessionHandle,
         SessionPage, SessionRecord, SessionState, SessionSummary, SessionView, StartError,
-        SubAgent, Subscription, System, SystemArgs, SystemSettings, TenantPage, Timing, ToolServer,
-        ToolServers, WaitingCalls, Watch, WithheldTool, delete, sub_agents,
+        StateFilter, SubAgent, Subscription, System, SystemArgs, SystemSettings, TenantPage,
+        Timing, ToolServer, ToolServers, WaitingCalls, Watch, WithheldTool, delete, sub_agents,
     };
 }
 mod actor_port {
@@ -164,9 +164,10 @@ mod model {
         Limits, LimitsRequest, Message, NanoUsd, Needs, OpaquePart, Outcome, Owner, Parameter,
         Part, PartialLimits, Payer, Period, PeriodBudget, Price, Principal, ProfileName,
         QueryClassification, QueryId, QueryType, Record, Rejection, Reply, Retirement, Role, Seq,
-        SessionKey, SessionName, Severity, Sid, Signal, SignalFields, SignalType, Source, Span,
-        Speaker, StopReason, Submission, TenantId, Timestamp, ToolApproval, ToolCall, ToolEffect,
-        ToolNeed, ToolRepeat, ToolResult, ToolSpec, ToolStatus, ToolTrust, Turn, Usage, Utterance,
+        SessionKey, SessionName, SessionState, Severity, Sid, Signal, SignalFields, SignalType,
+        Source, Span, Speaker, StopReason, Submission, TenantId, Timestamp, ToolApproval, ToolCall,
+        ToolEffect, ToolNeed, ToolRepeat, ToolResult, ToolSpec, ToolStatus, ToolTrust, Turn, Usage,
+        Utterance,
     };
 }
 mod model_access {
@@ -243,6 +244,9 @@ mod model_signal {
         ContextSufficient, DelegationRecommended, Extra, NeedCapability, NeedTurn, PartialAnswer,
         Rejection, Signal, SignalClass, SignalFields, SignalType, Stuck,
     };
+}
+mod model_state {
+    use oracle_agent::model::state::{SessionState, StateFilter};
 }
 mod model_time {
     use oracle_agent::model::time::{Span, Timestamp};

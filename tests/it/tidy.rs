@@ -52,8 +52,8 @@ const ACTOR_FLOORS: &[&[&str]] = &[
     ],
     &[
         "error",
+        "live_session",
         "pool",
-        "progress_tracker",
         "replay",
         "settings",
         "status",

@@ -108,7 +108,10 @@ fn submitted_messages_count_as_pending() {
         ..Limits::default()
     });
     let mut inbox = SessionUsage::new(account.clone());
-    inbox.holds(1);
+    inbox.set(SessionLoad {
+        pending: 1,
+        ..SessionLoad::default()
+    });
     let submitted = account.message().unwrap();
     assert_eq!(
         account.message().unwrap_err(),
@@ -130,13 +133,16 @@ fn running_and_submitted_queries_share_a_limit() {
     });
     let submitted = account.message().unwrap();
     let mut inbox = SessionUsage::new(account.clone());
-    inbox.runs(true);
+    inbox.set(SessionLoad {
+        running: true,
+        ..SessionLoad::default()
+    });
     let over = account.message().unwrap_err();
     assert_eq!(over, LimitReached::Queries { limit: 2 });
     assert_eq!(over.code(), "too_many_queries");
     drop(submitted);
     let _submitted = account.message().unwrap();
-    inbox.runs(false);
+    inbox.set(SessionLoad::default());
     let _submitted = account.message().unwrap();
 }
 
@@ -282,6 +288,13 @@ fn limits_are_divided_by_the_nodes_for_old_and_new_accounts() {
     assert_eq!(old.usage().limits, all, "alone again");
 }
 
+fn weight(bytes: usize) -> SessionLoad {
+    SessionLoad {
+        bytes,
+        ..SessionLoad::default()
+    }
+}
+
 #[test]
 fn tenant_that_takes_too_much_memory_gives_it_back() {
     let all = Limits {
@@ -296,15 +309,15 @@ fn tenant_that_takes_too_much_memory_gives_it_back() {
     let [large, small] = ["large", "small"].map(|name| TenantId::new(name).unwrap());
     let [mut of_large, mut of_small] =
         [&large, &small].map(|tenant| SessionUsage::new(tenants.account(tenant)));
-    of_large.weighs(500);
-    of_small.weighs(100);
+    of_large.set(weight(500));
+    of_small.set(weight(100));
     assert_eq!(tenants.excess(1), (0, [(large.clone(), 200)].into()));
     let full = |tenant| tenants.account(tenant).full();
     assert_eq!(full(&large), Some(("your tenant", "tenants")));
     assert_eq!(full(&small), None);
     let others = ["a", "b"].map(|name| {
         let mut usage = SessionUsage::new(tenants.account(&TenantId::new(name).unwrap()));
-        usage.weighs(300);
+        usage.set(weight(300));
         usage
     });
     assert_eq!(tenants.excess(1).0, 450);

@@ -168,7 +168,7 @@ impl CallTask {
                 }
                 begun = true;
                 let now = self.args.clock.monotonic_millis();
-                ticket.progress_tracker.beat(now);
+                ticket.live.beat(now);
             }
             if begun {
                 deadline = Instant::now() + settings.idle;

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     actor::{
-        ledger::ChargeResult,
+        live_session::ChargeResult,
         mailbox::{Counted, Mailbox},
         protocol::{CallEnd, Failover, GatewayMsg, ShardMsg, Ticket},
         task::Task,
@@ -77,10 +77,10 @@ impl GatewayState {
 
     pub(super) fn admit(&mut self, ticket: Box<Ticket>) {
         let CallToken { query, turn, .. } = ticket.token;
-        match self.args.ledger.charge(&ticket.key, query, turn) {
+        match ticket.live.charge(query, turn) {
             ChargeResult::Allowed => {}
             ChargeResult::NotLive => {
-                let detail = "the supervisor knows no such running query";
+                let detail = "no such query runs in a live session";
                 return ticket.refuse(Fault::permanent(FaultCode::NotLive, detail));
             }
             ChargeResult::Violated { started, limit } => {
@@ -312,7 +312,7 @@ impl GatewayState {
         };
         // Progress is due from here on.
         let millis = self.args.clock.monotonic_millis();
-        ticket.progress_tracker.beat(millis);
+        ticket.live.beat(millis);
         ticket.call_progress.mark_sent();
         let (span, voice) = (ticket.caller.span.clone(), ticket.voice());
         let run = RunningCall {

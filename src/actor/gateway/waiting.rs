@@ -89,7 +89,7 @@ impl GatewayState {
     pub(super) fn wait(&mut self, ticket: Box<Ticket>, model: usize, tokens: u64) -> u64 {
         let call = self.number();
         let now = self.args.clock.monotonic_millis();
-        ticket.progress_tracker.enqueued(now);
+        ticket.live.set_queued(true, now);
         let (of, voice) = ((ticket.key.tenant.clone(), ticket.sid), ticket.voice());
         let waiter = Waiter {
             _watch: self.watch(&ticket, model, call),
@@ -128,7 +128,7 @@ impl GatewayState {
 
     pub(super) fn record_dequeue(&self, ticket: &Ticket) {
         let now = self.args.clock.monotonic_millis();
-        ticket.progress_tracker.dequeued(now);
+        ticket.live.set_queued(false, now);
     }
 
     /// Refuses queued calls at an open circuit: those whose session can fail over, and those that

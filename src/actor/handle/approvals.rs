@@ -10,10 +10,12 @@ use crate::{
     actor::{
         approvals::WaitingCalls,
         deadline::{REPLY_DEADLINE, within},
-        status::SessionState,
+        replay::Replayed,
+        router::SessionRouter,
     },
     journal::{ALL, Known},
-    model::{SessionKey, SessionName, TenantId},
+    kernel::Session,
+    model::{Seq, SessionKey, SessionName, TenantId},
 };
 
 const PAGE: usize = 256;
@@ -44,12 +46,12 @@ impl Oracle {
             let Some(last) = theirs.last() else { break };
             sids = last.sid.next()..=*ALL.end();
             unfinished.extend(theirs.iter().map(|known| known.key.name.clone()));
-            theirs.retain(|known| !self.lives(&known.key));
+            theirs.retain(|known| !self.router().ledger.has_query(&known.key));
             let all =
                 stream::iter(&theirs).for_each_concurrent(AT_A_TIME, |known| self.look_at(known));
             let in_time = timeout_at(until, all).await.is_ok();
-            let knows = |known: &Known| self.router().approvals.knows(known);
-            incomplete |= !theirs.iter().all(knows);
+            let state = |known: &Known| self.router().approvals.state(known);
+            incomplete |= !theirs.iter().all(|known| state(known).is_some());
             if !in_time {
                 (incomplete, to_the_end) = (true, false);
                 break;
@@ -57,7 +59,7 @@ impl Oracle {
         }
         let lives = |name: &SessionName| {
             let (tenant, name) = (tenant.clone(), name.clone());
-            self.lives(&SessionKey { tenant, name })
+            self.router().ledger.has_query(&SessionKey { tenant, name })
         };
         let matters = |name: &SessionName| !to_the_end || unfinished.contains(name) || lives(name);
         let mut waiting = self.router().approvals.of(tenant, matters);
@@ -68,21 +70,26 @@ impl Oracle {
         Ok(waiting)
     }
 
-    fn lives(&self, key: &SessionKey) -> bool {
-        let state = self.router().ledger.state(key);
-        matches!(state, Some(SessionState::Running | SessionState::Waiting))
-    }
-
     async fn look_at(&self, known: &Known) {
-        let approvals = &self.router().approvals;
-        if approvals.knows(known) {
+        if self.router().approvals.state(known).is_some() {
             return;
         }
         match self.session_by_key(known.key.clone()).replayed().await {
-            Ok(replayed) => approvals.update(&known.key, &replayed.session, replayed.last),
+            Ok(Replayed { session, last, .. }) => {
+                self.router().remember(&known.key, &session, last);
+            }
             Err(error) => {
                 tracing::warn!(session = %known.key, %error, "cannot read the pending approvals of a session");
             }
         }
+    }
+}
+
+impl SessionRouter {
+    /// Publishes what a session waits for that was read from the journal. If it became live meanwhile,
+    /// it publishes for itself.
+    pub(super) fn remember(&self, key: &SessionKey, session: &Session, last: Seq) {
+        let is_wanted = || self.ledger.get(key).is_none();
+        self.approvals.update(key, session, last, is_wanted);
     }
 }

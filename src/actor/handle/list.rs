@@ -8,12 +8,11 @@ use crate::{
         deadline::{REPLY_DEADLINE, within},
         profile::Opening,
         replay::Replayed,
-        status::SessionState,
     },
     journal::{Known, SessionStatus},
     model::{
-        Import, ProfileName, Record, Seq, SessionKey, SessionName, TenantId, Timestamp,
-        record::Opened,
+        Import, ProfileName, Record, Seq, SessionKey, SessionName, SessionState, StateFilter,
+        TenantId, Timestamp, record::Opened,
     },
 };
 
@@ -25,8 +24,8 @@ const LOOKED_THROUGH: usize = 8_192;
 /// Selects sessions for a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
-    /// Restricts the list to sessions in this state.
-    pub state: Option<SessionState>,
+    /// Restricts the list to sessions in these states.
+    pub state: Option<StateFilter>,
     /// Restricts the list to names with this prefix.
     pub prefix: Option<String>,
     /// Restricts the list to sessions with a record since this time.
@@ -127,7 +126,8 @@ impl Oracle {
     }
 
     /// Lists up to `limit` (at most 1,000) sessions of a tenant after a name. Their states may be
-    /// slightly outdated.
+    /// slightly outdated. No log is read, so a query that is not in memory here is
+    /// [`SessionState::Suspended`], unless it waits for a person and this system knows that.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -181,6 +181,7 @@ impl Oracle {
 
     fn listed(&self, known: Known, filter: &SessionFilter) -> Option<SessionSummary> {
         let here = self.router().ledger.state(&known.key);
+        let here = here.or_else(|| self.router().approvals.state(&known));
         let state = here.unwrap_or(match known.standing {
             SessionStatus::Idle => SessionState::Idle,
             SessionStatus::Busy => SessionState::Suspended,
@@ -188,7 +189,7 @@ impl Oracle {
             SessionStatus::Quarantined => SessionState::Quarantined,
         });
         let since = filter.updated_since;
-        let wanted = filter.state.is_none_or(|wanted| wanted == state)
+        let wanted = filter.state.is_none_or(|wanted| wanted.selects(state))
             && since.is_none_or(|since| known.at >= Some(since))
             && !known.key.name.is_reserved()
             && !(filter.lasting && known.key.name.is_ephemeral());

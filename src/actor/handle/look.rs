@@ -136,6 +136,10 @@ impl SessionHandle {
             Some(view) => Ok(view),
             None => {
                 let Replayed { session, last, .. } = self.replayed().await?;
+                if session.state().awaits_person() {
+                    // Lists show it from now on.
+                    self.router.remember(&self.key, &session, last);
+                }
                 Ok(SessionView::of(self.key.clone(), &session, last))
             }
         }

@@ -79,7 +79,7 @@ impl Oracle {
 
     /// Number of running queries.
     pub fn running(&self) -> usize {
-        self.router().ledger.running()
+        self.services.meter.running()
     }
 
     /// Usage and limits of the tenants.

@@ -49,7 +49,7 @@ pub enum Detail {
 ///     }
 /// }
 /// println!("{}", watch.answer().await?.text);
-/// assert_eq!(session.view().await?.state, "idle");
+/// assert_eq!(session.view().await?.state.as_str(), "idle");
 /// # Ok(())
 /// # }
 /// ```
@@ -153,7 +153,7 @@ impl SessionHandle {
     }
 
     pub(crate) fn runs_here(&self) -> bool {
-        self.router.ledger.state(&self.key).is_some()
+        self.router.ledger.has_query(&self.key)
     }
 
     /// Subscribes to the records and frames of the session from now on.

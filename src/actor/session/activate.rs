@@ -7,7 +7,6 @@ use crate::{
     actor::{
         deadline::{APPEND_DEADLINE, within},
         error::AskError,
-        meter::Activity,
         profile::Opening,
         protocol::{Activation, SessionMsg, ShardMsg},
         replay::Replayed,
@@ -15,7 +14,7 @@ use crate::{
     journal::{self, Claim},
     kernel::{Command, Decision, DecisionContext, Effect, IssuedCommand, Report},
     model::{
-        By, Seq,
+        By, Seq, SessionState,
         record::{Opened, Quarantined, Record, SessionFact},
     },
 };
@@ -43,7 +42,7 @@ impl SessionShell {
                     // Refuses callers until the shard ends this actor.
                     self.unclaimed = Some(error);
                     let now = self.services.clock.monotonic_millis();
-                    self.progress_tracker.at(Activity::Waking, true, now);
+                    self.live.at(SessionState::Waking, true, now);
                     let (key, anyway, gone) = (key.clone(), false, None);
                     self.shard.cast(ShardMsg::Leave { key, anyway, gone });
                     return Ok(());
@@ -212,7 +211,7 @@ impl SessionShell {
 
     async fn replay(&mut self, claim: Claim) -> Result<(), ActorProcessingErr> {
         self.claim = Some(claim);
-        self.progress_tracker.claimed(claim.last);
+        self.live.set_claimed(claim.last);
         let (journal, opening) = (&*self.services.router.journal, self.opening.clone());
         self.profiles = self.services.router.profiles.now();
         let (profiles, to) = (&self.profiles, (claim.sid, claim.last));

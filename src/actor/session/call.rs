@@ -149,7 +149,7 @@ impl SessionShell {
         let sid = self.claim?.sid;
         // An earlier call of this session may have been queued; this one is not yet.
         let now = self.services.clock.monotonic_millis();
-        self.progress_tracker.dequeued(now);
+        self.live.set_queued(false, now);
         let key = self.key.clone();
         caller.span = self.trace_of(token.query, None).call(token, &model);
         let policy = &self.profile.policy;
@@ -185,8 +185,8 @@ impl SessionShell {
             caller,
             show: None,
             metered,
-            progress_tracker: Arc::clone(&self.progress_tracker),
-            call_progress: self.progress_tracker.begin_call(tokens),
+            live: Arc::clone(&self.live),
+            call_progress: self.live.begin_call(tokens),
         };
         Some((Box::new(ticket), call))
     }

@@ -1,5 +1,5 @@
-//! State that a session exposes: its standing in the journal, its gauges and counts, its ledger
-//! entry.
+//! What a session makes known after a step: its status, counts of its records, spans, and the status
+//! in the journal.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,16 +7,14 @@ use tracing::Span;
 
 use super::state::SessionShell;
 use crate::{
-    access::SessionUsage,
     actor::{
-        meter::{Activity, SessionGauge},
-        services::Services,
+        live_session::Status,
         trace::{Origin, QueryTrace},
     },
     journal::{SessionStatus, StatusTracker},
-    kernel::{Phase, Session, Step},
+    kernel::{Phase, Session},
     model::{
-        QueryId, Record, TenantId,
+        QueryId, Record, SessionState, Usage,
         record::{
             BudgetFact, Fact, LlmFact, QueryFact, SignalFact, SignalPresence, TurnFact, TurnMode,
         },
@@ -26,79 +24,35 @@ use crate::{
 /// Unit in which sessions are weighed: about what one without texts takes.
 const STEP: usize = 8 << 10;
 
-/// Exposed state of a live session. Dropping it releases the gauges, so that a crashed session
-/// leaves nothing counted.
-pub(super) struct ExposedState {
-    session_gauge: SessionGauge,
-    inbox: SessionUsage,
-    /// Messages of the conversation that were weighed, and their bytes.
-    weighed: (usize, usize),
-    /// Last state entered in the ledger.
-    running: Option<RunningQuery>,
-}
-
-/// The query that runs, if one does: its number, turn limit and turns.
-type RunningQuery = Option<(QueryId, u32, u32)>;
-
-impl ExposedState {
-    pub(super) fn new(tenant: &TenantId, services: &Services) -> Self {
-        Self {
-            session_gauge: services.meter.enter(),
-            inbox: SessionUsage::new(services.tenants.account(tenant)),
-            weighed: (0, 0),
-            running: None,
-        }
-    }
-}
-
 impl SessionShell {
+    /// Makes known what the session does after a step: to its record, and what it waits for to
+    /// those who look for it.
     pub(super) fn show(&mut self, now: u64) {
-        let (holds, rests) = (self.holds(), self.may_passivate());
-        let (session, exposed) = (&self.session, &mut self.exposed);
-        let query = session.query();
-        // It costs nothing until the caller returns, which it may never do.
-        let runs = query.is_some_and(|query| !query.awaits_client());
-        exposed.inbox.runs(runs);
-        exposed.inbox.holds(session.waiting());
         // The records of an ephemeral session are in memory, too.
         let copies = 1 + usize::from(self.key.name.is_ephemeral());
-        let bytes = (copies * session.bytes(&mut exposed.weighed) / STEP + 1) * STEP;
-        exposed.inbox.weighs(bytes);
-        self.progress_tracker.weighs(bytes);
-        let activity = match holds {
-            true => Activity::Preparing,
-            false => activity(session),
-        };
-        exposed.session_gauge.set_activity(activity);
-        exposed.session_gauge.holds(session.waiting());
-        self.progress_tracker.at(activity, rests, now);
-        let running = query.map(|query| (query.id, query.limits.max_turns, query.turns));
-        let before = exposed.running.replace(running);
-        if before == Some(running) {
-            return;
+        let bytes = (copies * self.session.bytes(&mut self.weighed) / STEP + 1) * STEP;
+        let mut status = Status::of(&self.session, bytes);
+        if self.holds() {
+            (status.state, status.rests) = (SessionState::Preparing, false);
         }
-        let by = &self.payer();
-        self.services.router.ledger.runs(&self.key, running, by);
-        let turns = |running: RunningQuery| running.map(|(query, _, turns)| (query, turns));
-        if running.is_none() || before.is_some_and(|before| turns(before) != turns(running)) {
-            self.progress_tracker.record_progress();
-        }
-        let query = |running: RunningQuery| running.map(|(query, ..)| query);
-        if before.map(query) != Some(query(running))
-            && let Some(query) = query(running)
-        {
-            tracing::info!(session = %self.key, %query, "query started");
+        let change = self.live.update(status, || self.payer(), now);
+        let approvals = &self.services.router.approvals;
+        if status.asks {
+            // With the number of its last record, it stays valid after passivation.
+            approvals.update(&self.key, &self.session, self.last, || true);
+        } else if change.asks {
+            approvals.forget(&self.key);
         }
     }
 
     /// Counts durable records. The step began at `began` and the journal answered at `now`, in
     /// monotonic microseconds.
     pub(super) fn count(&mut self, records: &[Arc<Record>], began: u64, now: u64) {
+        let used: Usage = records.iter().map(|record| record.usage()).sum();
+        self.services.meter.used(&used);
+        self.live.used(used.total_tokens());
         for record in records {
             self.services.meter.record(record);
-            let used = record.usage();
-            self.services.meter.used(&used);
-            self.exposed.inbox.used(used.total_tokens());
             match &record.fact {
                 Fact::Query(QueryFact::Accepted(_)) => {
                     let runs = self.session.query().map(|query| query.id);
@@ -112,7 +66,7 @@ impl SessionShell {
                 Fact::Turn(TurnFact::Replied(_)) => {
                     if let Some(began) = self.turn_began.take() {
                         let whole = Duration::from_micros(now.saturating_sub(began));
-                        let times = self.progress_tracker.call_progress().times();
+                        let times = self.live.call_progress().times();
                         self.services.meter.turn(whole, times);
                     }
                 }
@@ -182,28 +136,6 @@ impl SessionShell {
                 _ => {}
             }
         }
-    }
-}
-
-fn activity(session: &Session) -> Activity {
-    let Some(query) = session.query() else {
-        return Activity::Idle;
-    };
-    if session.is_paused() {
-        return Activity::Paused;
-    }
-    match &query.step {
-        Step::Preparing | Step::Ready => Activity::Preparing,
-        Step::Calling { pause, .. } | Step::Compacting { pause, .. } => match pause {
-            None => Activity::Calling,
-            Some(_) => Activity::BackingOff,
-        },
-        Step::Tools { .. } if query.awaits_client() => Activity::Client,
-        // A turn that is unfinished with nothing in flight waits for a person.
-        Step::Tools { .. } if session.may_passivate() => Activity::Approval,
-        Step::Tools { .. } => Activity::Tools,
-        Step::AwaitingGrant(_) => Activity::Approval,
-        Step::Delegating { .. } | Step::Ending { .. } => Activity::Delegating,
     }
 }
 

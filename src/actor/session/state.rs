@@ -12,16 +12,16 @@ use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
 
 use super::{
     prepare::{Head, HeldDecision, Preparation},
-    standing::{self, ExposedState},
+    standing,
     work::Work,
 };
 use crate::{
     actor::{
         deadline::{APPEND_DEADLINE, within},
         error::AskError,
+        live_session::LiveSession,
         mailbox::Mailbox,
         profile::{Opening, Profile, Profiles},
-        progress_tracker::ProgressTracker,
         protocol::{CommandRequest, SessionMsg, ShardMsg, Viewed},
         replay::{Replayed, SHORT},
         services::Services,
@@ -55,7 +55,7 @@ pub(in crate::actor) struct SessionShell {
     /// Idle time until passivation, which the shard's sweep enforces. If it is zero, or the session
     /// is closed, the session requests it as soon as its query ends.
     idle_timeout: Duration,
-    pub(super) progress_tracker: Arc<ProgressTracker>,
+    pub(super) live: Arc<LiveSession>,
     pub(super) services: Services,
     pub(super) profile: Profile,
     pub(super) profiles: Arc<Profiles>,
@@ -87,7 +87,8 @@ pub(in crate::actor) struct SessionShell {
     /// Start of the running turn, in monotonic microseconds; `None` for a turn that is not
     /// measured.
     pub(super) turn_began: Option<u64>,
-    pub(super) exposed: ExposedState,
+    /// Messages of the conversation that were weighed, and their bytes.
+    pub(super) weighed: (usize, usize),
     /// What the command in hand was sent for.
     pub(super) origin: Option<Origin>,
     /// Spans of the queries that run or wait in the inbox.
@@ -107,18 +108,17 @@ impl SessionShell {
         (opening, last_attempt_seq): (Opening, Option<Seq>),
         shard: Mailbox<ShardMsg>,
         idle_timeout: Duration,
-        progress_tracker: Arc<ProgressTracker>,
+        live: Arc<LiveSession>,
         services: Services,
     ) -> Self {
         let profiles = services.router.profiles.now();
         let new = Replayed::new(opening, &profiles);
         Self {
-            exposed: ExposedState::new(&key.tenant, &services),
             key,
             opening: new.opening,
             shard,
             idle_timeout,
-            progress_tracker,
+            live,
             services,
             profile: new.profile,
             profiles,
@@ -139,6 +139,7 @@ impl SessionShell {
             pauses: HashMap::new(),
             unclaimed: None,
             turn_began: None,
+            weighed: (0, 0),
             origin: None,
             traces: BTreeMap::new(),
         }
@@ -147,7 +148,7 @@ impl SessionShell {
     pub(super) fn moment(&self) -> DecisionContext {
         let policy = &self.profile.policy;
         DecisionContext {
-            call: self.progress_tracker.call_progress().read(),
+            call: self.live.call_progress().read(),
             unsignalled: self.services.signal_tracker.ignores_reminders(policy),
             ..self.services.clock.moment()
         }
@@ -191,7 +192,7 @@ impl SessionShell {
             let Some(request) = self.backlog.pop_front() else {
                 return Ok(());
             };
-            self.progress_tracker.take();
+            self.live.take();
             // An unacknowledged message must not run after its caller has given up.
             if !(request.is_message() && request.reply.is_closed()) {
                 self.command(me, request).await?;
@@ -395,10 +396,8 @@ impl SessionShell {
         // A query that cannot be prepared begins and ends at once.
         let ends = |record: &Record| matches!(record.fact, Fact::Query(QueryFact::Finished(_)));
         let has_ended = records.iter().any(ends);
-        let mut moved = !effects.is_empty();
-        if records.is_empty() {
-            self.publish_approvals(0);
-        } else {
+        let (mut moved, mut entries) = (!effects.is_empty(), Vec::new());
+        if !records.is_empty() {
             let began = self.services.clock.monotonic_micros();
             let records: Vec<_> = records.into_iter().map(Arc::new).collect();
             let taken = self.append(records.clone(), began).await?;
@@ -407,20 +406,26 @@ impl SessionShell {
                 self.session.evolve(record);
             }
             let runs = self.session.query().map(|query| query.id);
+            if let Some(query) = runs.filter(|_| ran != runs) {
+                tracing::info!(session = %self.key, %query, "query started");
+            }
             moved |= ran != runs || records.iter().any(|record| moves(record, runs));
             self.count(&records, began, taken);
             self.trace(&records);
-            // First, so that a client that sees the event finds the call.
-            self.publish_approvals(records.len());
-            self.publish(records);
-            self.keep();
+            entries = Entry::numbered(self.last, records);
+            self.last = entries.last().map_or(self.last, |last| last.seq);
         }
         let now = self.services.clock.monotonic_millis();
         if moved {
-            self.progress_tracker.beat(now);
+            self.live.beat(now);
         }
-        // Before the effects: the ledger must know a query before its call is made.
+        // Before the records are published, so that a client that sees an event finds the call, and
+        // before the effects, so that a model call is charged to its query.
         self.show(now);
+        if !entries.is_empty() {
+            self.services.router.bus.publish(&self.key, entries);
+            self.keep();
+        }
         if self.session.query().is_none() {
             (self.work, self.offered) = (None, None);
             // New ones, because maps that were used keep their memory.
@@ -439,19 +444,6 @@ impl SessionShell {
             self.perform(me, effect);
         }
         Ok(())
-    }
-
-    /// Publishes the calls and grants that wait for a person, before that many records are published.
-    /// With the number of its last record, the entry stays valid after passivation.
-    fn publish_approvals(&self, unpublished: usize) {
-        let approvals = &self.services.router.approvals;
-        let waits = self.session.awaited_grant().is_some();
-        if waits || self.session.waiting_calls().next().is_some() {
-            let last = (0..unpublished).fold(self.last, |last, _| last.next());
-            approvals.update(&self.key, &self.session, last);
-        } else {
-            approvals.forget(&self.key);
-        }
     }
 
     /// Appends records: the one deliberate await of a handler, bounded, and fatal to the actor on
@@ -503,12 +495,6 @@ impl SessionShell {
         };
         let usage = DayUsage::new(last.at, &usage, &Usage::default());
         Charge::of(&self.key.tenant, &self.payer(), usage)
-    }
-
-    fn publish(&mut self, records: Vec<Arc<Record>>) {
-        let entries = Entry::numbered(self.last, records);
-        self.last = entries.last().map_or(self.last, |last| last.seq);
-        self.services.router.bus.publish(&self.key, entries);
     }
 
     /// Saves a snapshot if one is due. A snapshot is optional, because the records suffice for a

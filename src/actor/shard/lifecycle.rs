@@ -7,16 +7,15 @@ use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 use super::{ShardState, WAITING};
 use crate::{
     actor::{
-        call_progress::CallProgress,
         clock::millis,
         ledger::Ledger,
+        live_session::LiveSession,
         profile::Opening,
-        progress_tracker::{ProgressTracker, Stage},
         protocol::{Activation, SessionMsg, ShardMsg},
         session::{SessionActor, SessionShell},
     },
     journal::Error as JournalError,
-    model::{ProfileName, Seq, SessionKey, record::RestartCause},
+    model::{ProfileName, Seq, SessionKey, SessionState, record::RestartCause},
 };
 
 /// How often the journal may refuse a session's records while it accepts others. With the pauses,
@@ -43,7 +42,7 @@ pub(super) enum Slot {
 
 pub(super) struct Live {
     pub actor: ActorRef<SessionMsg>,
-    pub progress_tracker: Arc<ProgressTracker>,
+    pub session: Arc<LiveSession>,
     pub start: Box<Start>,
     /// Set when the actor is about to end; no other actor is started before then.
     pub ending: Option<Box<Ending>>,
@@ -77,8 +76,6 @@ pub(super) struct Start {
     in_outage: bool,
     /// When the last pause ends, in monotonic milliseconds, unless something ended it early.
     due: u64,
-    /// The last model call of the previous actor, if there was one in this process.
-    call_progress: Option<Arc<CallProgress>>,
 }
 
 impl Start {
@@ -92,7 +89,6 @@ impl Start {
             appends: ledger.appends(),
             in_outage: false,
             due: 0,
-            call_progress: None,
         })
     }
 
@@ -171,11 +167,11 @@ enum Next {
     },
 }
 
-/// Decides what follows an actor's end, from its stage, the reason for its start, and the reason
+/// Decides what follows an actor's end, from its state, the reason for its start, and the reason
 /// why the shard killed it.
 fn next(
     end: ActorEnd,
-    at: Stage,
+    at: SessionState,
     was_for: &Activation,
     killed_for: Option<Activation>,
     detail: &str,
@@ -201,32 +197,32 @@ fn next(
         };
     }
     match (end, at, was_for) {
-        (ActorEnd::Unrecorded | ActorEnd::NoRoom, Stage::Waking, _) => {
+        (ActorEnd::Unrecorded | ActorEnd::NoRoom, SessionState::Waking, _) => {
             Next::Restart(was_for.clone())
         }
         (ActorEnd::Unrecorded | ActorEnd::NoRoom, ..) => Next::Restart(Activation::Again),
-        (_, Stage::Busy, _) => Next::Restart(Activation::Restart {
-            cause: RestartCause::Crash,
-            detail: detail.to_owned(),
-        }),
-        (_, Stage::Idle, _) => quarantine("idle"),
         // That query may crash the session again; each crash counts until the kernel ends the
         // query.
-        (_, Stage::Waking, Activation::Restart { .. }) => Next::Restart(was_for.clone()),
-        (_, Stage::Waking, Activation::Quarantine { reason }) => {
+        (_, SessionState::Waking, Activation::Restart { .. }) => Next::Restart(was_for.clone()),
+        (_, SessionState::Waking, Activation::Quarantine { reason }) => {
             let reason = reason.clone();
             Next::Quarantine { reason }
         }
-        (_, Stage::Waking, _) => quarantine("activating"),
+        (_, SessionState::Waking, _) => quarantine("activating"),
+        _ if at.has_query() => Next::Restart(Activation::Restart {
+            cause: RestartCause::Crash,
+            detail: detail.to_owned(),
+        }),
+        _ => quarantine("idle"),
     }
 }
 
 /// Chooses the activation after a kill. During activation, the reason for the start may not be
 /// recorded yet, so a stall does not replace it.
-fn kill_for(at: Stage, was_for: &Activation, found: Activation) -> Activation {
+fn kill_for(at: SessionState, was_for: &Activation, found: Activation) -> Activation {
     let owed = !matches!(was_for, Activation::OnDemand | Activation::Again);
     let gives_way = matches!(found, Activation::Restart { .. } | Activation::Again);
-    match at == Stage::Waking && owed && gives_way {
+    match at == SessionState::Waking && owed && gives_way {
         true => was_for.clone(),
         false => found,
     }
@@ -236,26 +232,24 @@ impl ShardState {
     pub(super) async fn spawn(
         &mut self,
         key: SessionKey,
-        mut start: Box<Start>,
+        start: Box<Start>,
         first: Option<SessionMsg>,
     ) -> Result<(), ActorProcessingErr> {
-        let call_progress = start.call_progress.take();
-        let call_progress = call_progress.unwrap_or_else(|| CallProgress::unknown().into());
-        let progress_tracker = Arc::new(ProgressTracker::new(call_progress));
-        progress_tracker.beat(self.now());
+        let services = &self.services;
+        let session = self.ledger.enter(&key, &services.meter, &services.tenants);
+        session.beat(self.now());
         let state = SessionShell::new(
             key.clone(),
             (start.opening.clone(), start.last_attempt_seq),
             self.me.clone(),
             self.settings.idle_timeout,
-            Arc::clone(&progress_tracker),
+            Arc::clone(&session),
             self.services.clone(),
         );
-        self.ledger.enter(&key, Arc::clone(&progress_tracker));
         let parent = self.me.actor().get_cell();
         let (actor, _) = Actor::spawn_linked(None, SessionActor, state, parent).await?;
         if first.is_some() {
-            progress_tracker.hand(WAITING);
+            session.hand(WAITING);
         }
         actor.cast(SessionMsg::Activate {
             activation: start.activation.clone(),
@@ -264,7 +258,7 @@ impl ShardState {
         self.by_actor.insert(actor.get_id(), key.clone());
         let live = Slot::Live(Live {
             actor,
-            progress_tracker,
+            session,
             start,
             ending: None,
         });
@@ -295,7 +289,7 @@ impl ShardState {
         if live.ending.is_some() {
             return None;
         }
-        let at = live.progress_tracker.stage();
+        let at = live.session.state();
         live.ending = Some(Box::new(Ending {
             killed_for: killed_for.map(|found| kill_for(at, &live.start.activation, found)),
             since,
@@ -348,8 +342,8 @@ impl ShardState {
         killed_for: Option<Activation>,
         detail: &str,
     ) {
-        let (mut start, progress_tracker) = (live.start, &live.progress_tracker);
-        if progress_tracker.has_progressed() {
+        let (mut start, session) = (live.start, &live.session);
+        if session.has_progressed() {
             (start.restarts, start.refusals, start.due) = (0, 0, 0);
         }
         let (is_full, now) = (end == ActorEnd::NoRoom, self.now());
@@ -358,21 +352,20 @@ impl ShardState {
         if counts && start.refusals >= REFUSALS {
             return self.quarantine(key, format!("the journal rejects its records: {detail}"));
         }
-        let (at, was_for) = (progress_tracker.stage(), &start.activation);
+        let (at, was_for) = (session.state(), &start.activation);
         match next(end, at, was_for, killed_for, detail) {
             Next::Restart(activation) => {
                 // A repeated crash with the same cause is a new fact, and counts.
                 let uncounted = matches!(activation, Activation::OnDemand | Activation::Again);
-                let tried = uncounted || (refused && progress_tracker.stage() == Stage::Waking);
+                let tried = uncounted || (refused && at == SessionState::Waking);
                 start.last_attempt_seq = match tried && activation == start.activation {
-                    true => start.last_attempt_seq.or(progress_tracker.claimed_seq()),
+                    true => start.last_attempt_seq.or(session.claimed()),
                     false => None,
                 };
-                start.call_progress = Some(progress_tracker.call_progress());
                 start.activation = activation;
                 start.in_outage &= refused;
                 let outage = refused.then_some((detail, counts));
-                self.rest(key, start, progress_tracker, outage);
+                self.rest(key, start, session, outage);
             }
             Next::Drop => {
                 tracing::info!(session = %key, %detail, "session is owned by another process");
@@ -388,7 +381,7 @@ impl ShardState {
         &mut self,
         key: SessionKey,
         mut start: Box<Start>,
-        progress_tracker: &ProgressTracker,
+        session: &LiveSession,
         outage: Option<(&str, bool)>,
     ) {
         let now = self.now();
@@ -412,7 +405,7 @@ impl ShardState {
             }),
             None => tracing::warn!(session = %key, ?activation, ?pause, "restarting session"),
         }
-        progress_tracker.set_busy(now);
+        session.suspend();
         self.rests += 1;
         let rest = self.rests;
         let slot = Slot::BackingOff { start, rest };

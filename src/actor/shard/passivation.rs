@@ -19,11 +19,10 @@ use super::{
 use crate::{
     actor::{
         clock::millis,
-        progress_tracker::Stage,
         protocol::{Activation, SessionMsg, ShardMsg},
     },
     kernel::Refusal,
-    model::{SessionKey, record::RestartCause},
+    model::{SessionKey, SessionState, record::RestartCause},
 };
 
 /// Least number of sessions in a batch.
@@ -43,8 +42,8 @@ impl ShardState {
         for key in self.keys_of(|live| live.ending.as_deref().is_some_and(is_late)) {
             self.does_not_end(key, now);
         }
-        for key in self
-            .keys_of(|live| live.ending.is_none() && live.progress_tracker.silent_for(now) >= limit)
+        for key in
+            self.keys_of(|live| live.ending.is_none() && live.session.silent_for(now) >= limit)
         {
             self.end_for(&key, self.stall());
         }
@@ -94,9 +93,9 @@ impl ShardState {
             return;
         };
         if ending.killed_for.is_none() {
-            let activation = match live.progress_tracker.stage() {
-                Stage::Waking => live.start.activation.clone(),
-                _ if live.progress_tracker.is_busy() => stall,
+            let activation = match live.session.state() {
+                SessionState::Waking => live.start.activation.clone(),
+                _ if live.session.is_busy() => stall,
                 // A session that only waits for a person has not stalled.
                 _ => Activation::Again,
             };
@@ -157,7 +156,7 @@ impl ShardState {
         }
         let weighed = |(key, slot): (&SessionKey, &Slot)| {
             let idle = durable_idle_for(key, slot, now)?;
-            let bytes = slot.live()?.progress_tracker.bytes();
+            let bytes = slot.live()?.session.bytes();
             Some((Reverse(bytes), idle, key.clone()))
         };
         let mut idle: Vec<_> = self.slots.iter().filter_map(weighed).collect();
@@ -262,7 +261,7 @@ impl ShardState {
 /// Milliseconds without anything in flight; `None` if the session cannot be passivated.
 fn idle_for(slot: &Slot, now: u64) -> Option<u64> {
     let live = slot.live().filter(|live| live.ending.is_none())?;
-    live.progress_tracker.idle_for(now)
+    live.session.idle_for(now)
 }
 
 /// The same, without sessions whose records stay in memory, which would not give it back.

@@ -247,7 +247,7 @@ async fn busy() -> Bench {
     let answer = bench.submit("what?").await;
     bench.until(live).await;
     answer.await.unwrap().unwrap();
-    while bench.state.ledger.running() == 0 {
+    while bench.state.services.meter.running() == 0 {
         bench.next().await;
     }
     bench
@@ -274,7 +274,7 @@ async fn backing_off_session_is_not_revived_after_shutdown() {
         .await;
     let refused = bench.submit("and?").await;
     assert!(bench.slot().is_none() && refused.await.is_err());
-    assert_eq!(bench.state.ledger.running(), 0);
+    assert_eq!(bench.state.services.meter.running(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -291,7 +291,7 @@ async fn backing_off_or_quarantined_session_is_handed_over_at_once() {
             bench.say(ShardMsg::Leave { key, anyway, gone }).await;
             assert_eq!(heard.await, Ok(()));
             assert!(bench.slot().is_none());
-            assert_eq!(bench.state.ledger.running(), 0);
+            assert_eq!(bench.state.services.meter.running(), 0);
             assert!(!bench.is_quarantined());
         }
     }
@@ -433,7 +433,7 @@ async fn session_that_ignores_a_kill_is_quarantined() {
     let reason = "it was killed but did not end within 900s".to_owned();
     assert_eq!(refused, Refusal::Quarantined(reason).into());
     assert!(bench.slot().is_none() && bench.is_quarantined());
-    assert_eq!(bench.state.ledger.running(), 0);
+    assert_eq!(bench.state.services.meter.running(), 0);
     // A late end has no consequences.
     for _ in 0..3 {
         tokio::task::yield_now().await;
@@ -452,7 +452,7 @@ async fn asking() -> Bench {
     let answer = bench.submit("what?").await;
     answer.await.unwrap().unwrap();
     let asks = |slot: Option<&Slot>| match slot {
-        Some(Slot::Live(live)) => live.progress_tracker.idle_for(0).is_some(),
+        Some(Slot::Live(live)) => live.session.idle_for(0).is_some(),
         _ => false,
     };
     while !asks(bench.slot()) {
@@ -462,7 +462,7 @@ async fn asking() -> Bench {
             bench.hear(heard).await;
         }
     }
-    assert_eq!(bench.state.ledger.running(), 1);
+    assert_eq!(bench.state.services.meter.running(), 1);
     bench
 }
 

@@ -9,7 +9,7 @@ use super::*;
 use crate::{
     actor::{
         Answer, AskError,
-        ledger::ChargeResult,
+        live_session::{ChargeResult, tests::live},
         outcome::Failed,
         profile::Opening,
         protocol::{Activation, Caller, Failover, GatewayMsg, SessionMsg, ShardMsg, Ticket},
@@ -198,14 +198,14 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Waits) {
         caller,
         show: None,
         metered: None,
-        progress_tracker: Arc::default(),
+        live: Arc::new(live()),
         call_progress: Arc::default(),
     };
     (Box::new(ticket), Waits { answer, _call })
 }
 
 #[tokio::test(start_paused = true)]
-async fn call_of_a_query_outside_the_ledger_is_refused() {
+async fn call_of_a_query_that_does_not_run_is_refused() {
     let script = Scripted::new().reply(DONE);
     let parts = parts(TestOracle::new(script.clone())).await;
     let (call, waits) = ticket(Sid(77), 0);
@@ -231,7 +231,8 @@ async fn ledger_ends_a_session_that_exceeds_its_turn_budget() {
             tokio::task::yield_now().await;
         }
         // A fourth turn, which the kernel would never start.
-        let (call, _waits) = ticket(Sid(1), 3);
+        let (mut call, _waits) = ticket(Sid(1), 3);
+        call.live = parts.services.router.ledger.get(&call.key).unwrap();
         let gateway = parts.gateways["scripted"].any().unwrap();
         gateway.cast(GatewayMsg::Call(call));
     };
@@ -241,10 +242,9 @@ async fn ledger_ends_a_session_that_exceeds_its_turn_budget() {
     };
     assert_eq!(code.as_str(), "budget_violated");
     assert_eq!(detail, "4 turns were started, but only 3 are allowed");
-    let ledger = &parts.services.router.ledger;
     let key = SessionKey::local(SessionName::new("s").unwrap());
-    let next = ledger.charge(&key, QueryId(1), Turn(0));
-    assert_eq!(next, ChargeResult::NotLive);
+    let live = parts.services.router.ledger.get(&key).unwrap();
+    assert_eq!(live.charge(QueryId(1), Turn(0)), ChargeResult::NotLive);
 }
 
 /// A parent that waits for its child, which waits for its model.
@@ -288,7 +288,8 @@ async fn query_over_budget_cancels_its_child_first() {
         while script.requests().len() < 3 {
             tokio::task::yield_now().await;
         }
-        let (call, _waits) = ticket(Sid(1), 3);
+        let (mut call, _waits) = ticket(Sid(1), 3);
+        call.live = parts.services.router.ledger.get(&call.key).unwrap();
         let gateway = parts.gateways["scripted"].any().unwrap();
         gateway.cast(GatewayMsg::Call(call));
     };
@@ -325,7 +326,7 @@ async fn quarantine_cancels_the_running_child() {
         (Opening::default(), None),
         shards.at(shards.index_of(&key)).unwrap(),
         Duration::from_secs(300),
-        Arc::default(),
+        Arc::new(live()),
         parts.services.clone(),
     );
     let (again, _) = Actor::spawn(None, SessionActor, state).await.unwrap();

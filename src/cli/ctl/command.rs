@@ -8,7 +8,7 @@ use clap::{
 use serde::{Serialize, Serializer};
 
 use crate::{
-    actor::SessionState,
+    actor::StateFilter,
     cli::arguments::one_of,
     control::{Subject, Verb, Watching},
     model::{
@@ -28,9 +28,9 @@ pub enum CtlCommand {
         /// Tenant to list [default: your own]
         #[arg(long, value_name = "TENANT")]
         tenant: Option<TenantId>,
-        /// List only sessions in this state
-        #[arg(long, value_name = "STATE", value_parser = one_of(SessionState::ALL, SessionState::as_str))]
-        state: Option<SessionState>,
+        /// List only sessions in this state; `running` and `waiting` are several
+        #[arg(long, value_name = "STATE", value_parser = one_of(StateFilter::all(), StateFilter::as_str))]
+        state: Option<StateFilter>,
         /// List only sessions whose names start with this
         #[arg(long, value_name = "TEXT")]
         prefix: Option<String>,

@@ -55,18 +55,24 @@ pub(super) struct Top {
 
 impl Row {
     /// Its urgency, from 0 for the most urgent, and its state in a word.
-    pub(super) fn state(&self) -> (u8, &str) {
-        match (self.listed.state, self.view.as_deref()) {
-            (SessionState::Closed, _) => (5, "closed"),
-            (SessionState::Quarantined, _) => (3, "quarantined"),
-            (_, Some(view)) if !view.calls.is_empty() => (0, "approval"),
-            (_, Some(view)) if view.paused => (1, "paused"),
-            (SessionState::Running, Some(view)) if view.query.is_some() => (2, &view.state),
-            (SessionState::Running, _) => (2, "running"),
-            (SessionState::Waiting, _) => (1, "waiting"),
-            (SessionState::Suspended, _) => (3, "suspended"),
-            (SessionState::Idle, _) => (4, "idle"),
-        }
+    pub(super) fn state(&self) -> (u8, &'static str) {
+        let (listed, view) = (self.listed.state, self.view.as_deref());
+        let read = view.map(|view| view.state);
+        let read = read.filter(|read| listed == SessionState::Suspended && read.awaits_person());
+        let state = match read.unwrap_or(listed) {
+            SessionState::Idle if view.is_some_and(|view| view.paused) => SessionState::Paused,
+            state => state,
+        };
+        let urgency = match state {
+            SessionState::Closed => 5,
+            SessionState::Idle => 4,
+            SessionState::Suspended | SessionState::Quarantined | SessionState::Unreadable => 3,
+            SessionState::Approval | SessionState::Grant => 0,
+            _ if view.is_some_and(|view| !view.calls.is_empty()) => 0,
+            SessionState::Client | SessionState::Paused => 1,
+            _ => 2,
+        };
+        (urgency, state.as_str())
     }
 
     /// The age of its query, else of its last record.

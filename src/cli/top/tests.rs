@@ -44,7 +44,7 @@ fn running(name: &str, step: &str, age: i64) -> Row {
         "question": "Where is the retry policy?",
         "total": { "input_tokens": 123_456, "output_tokens": 789, "cost": 12_345_000 },
     });
-    row(name, "running", 100, view)
+    row(name, step, 100, view)
 }
 
 fn waiting(name: &str, arguments: &str) -> Row {
@@ -52,11 +52,11 @@ fn waiting(name: &str, arguments: &str) -> Row {
     let session = json!({ "tenant": "default", "name": name });
     let since = Timestamp::from_millis(NOW - 60_000);
     let view = json!({
-        "state": "tools", "query": 1, "turns": 1, "limits": { "max_turns": 8 }, "since": since,
+        "state": "approval", "query": 1, "turns": 1, "limits": { "max_turns": 8 }, "since": since,
         "question": "Keep a note", "total": { "input_tokens": 9_000, "output_tokens": 99, "cost": null, "known_cost": 0 },
         "calls": [{ "session": session, "query": 1, "call": call, "token": "t1", "since": since }],
     });
-    row(name, "waiting", 60_000, view)
+    row(name, "approval", 60_000, view)
 }
 
 fn top(rows: Vec<Row>) -> Top {
@@ -90,7 +90,7 @@ fn crowd() -> Top {
                 json!({ "quarantine": "crashed" }),
             ),
             5 => row(&name, "closed", 5_000, json!({})),
-            6 => row(&name, "idle", 5_000, json!({ "paused": true })),
+            6 => row(&name, "paused", 5_000, json!({ "paused": true })),
             7 => Row {
                 view: None,
                 ..row(&name, "idle", 7_000, json!({}))
@@ -307,9 +307,7 @@ fn texts_of_others_are_harmless() {
     let mut row = waiting("s", &arguments);
     let mut view = (**row.view.as_ref().unwrap()).clone();
     view.question = Some(evil.to_owned());
-    view.state = format!("st{evil}");
     row.view = Some(Arc::new(view));
-    row.listed.state = crate::actor::SessionState::Running;
     let mut top = top(vec![row]);
     top.tell(evil.to_owned(), Err(CliError::failed(evil)));
     for keys in ["", "\n", "\x1b", "a", "n", "i", "n", "s", "\x1b"] {

@@ -23,8 +23,8 @@ use crate::{
     http::{HostParts, Problem},
     journal::Known,
     model::{
-        ProfileName, QueryId, Seq, SessionKey, SessionName, SignalType, TenantId, Timestamp,
-        usage::NanoUsd,
+        ProfileName, QueryId, Seq, SessionKey, SessionName, SessionState, SignalType, TenantId,
+        Timestamp, usage::NanoUsd,
     },
 };
 
@@ -60,9 +60,8 @@ pub(super) struct ActiveSession {
     pub session: SessionName,
     /// Its profile.
     pub profile: Option<ProfileName>,
-    /// `idle`, `closed`, `quarantined`, `unreadable`, `paused`, `approval` if a call waits for one, or
-    /// the step of the running query, such as `calling` or `grant`.
-    pub state: String,
+    /// What it is doing.
+    pub state: SessionState,
     /// The running question, or the last one: its first 200 characters.
     pub question: Option<String>,
     /// The running query.
@@ -90,13 +89,13 @@ pub(super) struct ActiveSession {
 }
 
 impl ActiveSession {
-    /// A session whose state is not known.
-    fn unread(known: &Known) -> Self {
+    /// A session that was not read.
+    fn unread(known: &Known, state: SessionState) -> Self {
         Self {
             tenant: known.key.tenant.clone(),
             session: known.key.name.clone(),
             profile: None,
-            state: String::new(),
+            state,
             question: None,
             query: None,
             turns: 0,
@@ -113,17 +112,12 @@ impl ActiveSession {
     }
 
     fn of(view: SessionView, updated: Option<Timestamp>) -> Self {
-        let state = match view.state {
-            _ if !view.calls.is_empty() => "approval".to_owned(),
-            _ if view.paused => "paused".to_owned(),
-            state => state,
-        };
         let question = view.question.as_ref();
         Self {
             tenant: view.key.tenant,
             session: view.key.name,
             profile: view.profile,
-            state,
+            state: view.state,
             question: question.map(|text| text.chars().take(QUESTION).collect()),
             query: view.query,
             turns: view.turns,
@@ -166,10 +160,10 @@ impl Row {
     }
 
     /// Takes note that the state cannot be read.
-    fn fail(&mut self, state: &str, reason: String) {
-        let unread = || ActiveSession::unread(&self.known);
+    fn fail(&mut self, state: SessionState, reason: String) {
+        let unread = || ActiveSession::unread(&self.known, state);
         let session = self.session.get_or_insert_with(unread);
-        session.state = state.to_owned();
+        session.state = state;
         session.reason = Some(reason);
         (self.read, self.failed) = (None, Some(Instant::now()));
     }
@@ -251,7 +245,7 @@ impl Table {
         self.read(host).await;
         for (key, reason) in host.oracle.quarantined() {
             if let Some(row) = self.rows.get_mut(&key) {
-                row.fail("quarantined", reason);
+                row.fail(SessionState::Quarantined, reason);
             }
         }
         self.seen = Some(now);
@@ -285,7 +279,7 @@ impl Table {
                     row.session = Some(ActiveSession::of(view, row.known.at));
                 }
                 Err(AskError::NoSession(_)) => drop(self.rows.remove(&key)),
-                Err(error) => row.fail("unreadable", error.to_string()),
+                Err(error) => row.fail(SessionState::Unreadable, error.to_string()),
             }
         }
     }

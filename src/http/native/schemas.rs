@@ -11,12 +11,11 @@ use utoipa::{
 };
 
 use crate::{
-    actor::SessionState,
     control::Subject,
     model::{
-        BusyPolicy, CallId, ProfileName, QueryId, QueryType, Seq, SessionName, Severity,
-        SignalType, Source, Speaker, TenantId, Timestamp, Turn, command::Author, id::MAX_NAME,
-        usage::NanoUsd,
+        BusyPolicy, CallId, ProfileName, QueryId, QueryType, Seq, SessionName, SessionState,
+        Severity, SignalType, Source, Speaker, StateFilter, TenantId, Timestamp, Turn,
+        command::Author, id::MAX_NAME, usage::NanoUsd,
     },
 };
 
@@ -76,6 +75,7 @@ described! {
     QueryType as word(Self::ALL.map(Self::as_str)),
     BusyPolicy as word(Self::ALL.map(Self::as_str)),
     SessionState as word(Self::ALL.map(Self::as_str)),
+    StateFilter as word(Self::all().map(Self::as_str)),
     SignalType as word(Self::ALL.map(Self::as_str)),
     Severity as word(Self::ALL.map(Self::as_str)),
     Source as word(["session", "supervisor", "gateway", "control"]),

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::shapes::{InSession, OwnSession, SessionObject, check_free, limit};
 use crate::{
-    actor::{SessionFilter, SessionState, SessionSummary},
+    actor::{SessionFilter, SessionState, SessionSummary, StateFilter},
     control::{check_profile, check_session},
     http::{
         Caller, Host, Problem,
@@ -93,9 +93,9 @@ fn profile(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct SessionsParams {
-    /// Only sessions in this state.
+    /// Only sessions in this state; `running` and `waiting` are several.
     #[param(inline)]
-    state: Option<SessionState>,
+    state: Option<StateFilter>,
     /// Only sessions whose names have this prefix.
     prefix: Option<String>,
     /// Only sessions with a record since this time.

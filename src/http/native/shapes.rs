@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    actor::{AskError, SessionHandle, SessionView},
+    actor::{AskError, SessionHandle, SessionState, SessionView},
     http::{Caller, Host, Problem, extract::Path},
     model::{Limits, QueryId, Seq, SessionName, Usage},
 };
@@ -46,8 +46,8 @@ pub(super) fn check_free(name: &SessionName, param: &'static str) -> Result<(), 
 pub(super) struct SessionObject {
     /// Its name.
     session: SessionName,
-    /// `idle`, `closed`, `quarantined`, or the phase of the running query.
-    state: String,
+    /// What it is doing.
+    state: SessionState,
     /// Whether new model calls and tool calls are held back.
     paused: bool,
     /// The number of its last event.

@@ -137,9 +137,9 @@ function problem(health, error) {
 /** All that waits for a person: calls that need an approval, and questions that need a tool. */
 async function readWaiting(caller, signal) {
   const { states, sessions } = await get(`/api/activity${queryString({ limit: 200 })}`, { signal });
-  const count = (states.approval ?? 0) + (states.grant ?? 0);
+  const waits = sessions.filter(({ state, calls }) => calls > 0 || state === "grant");
+  const count = Math.max(waits.length, (states.approval ?? 0) + (states.grant ?? 0));
   if (caller.role !== "admin") return { count };
-  const waits = sessions.filter(({ state }) => state === "approval" || state === "grant");
   const tenants = new Set([caller.tenant, ...waits.map((session) => session.tenant)]);
   const each = await Promise.all([...tenants].map((tenant) => control("approvals", { tenant, limit: 100 })));
   const all = (kind) => each.flatMap((one) => one[kind] ?? []);

@@ -7,11 +7,11 @@ export const SECONDS = 600;
 const WINDOW = 60; // seconds that quantiles are taken over
 const RATE = 10; // seconds that rates are taken over
 
-export const PEOPLE = ["approval", "client", "paused"];
+export const PEOPLE = ["approval", "grant", "client", "paused"];
 const HISTOGRAMS = { model: "turn_model_seconds_bucket", own: "turn_own_seconds_bucket" };
 const STATES = {
-  people: PEOPLE, backing: "backing_off", tools: ["tools", "delegating"], preparing: ["waking", "preparing"],
-  calling: "calling",
+  people: PEOPLE, backing: "backing_off", tools: ["tools", "delegating", "ending"], preparing: ["waking", "preparing"],
+  calling: ["calling", "compacting"],
 };
 const ROWS = ["turns", "tokens", "model50", "model99", "own50", "own99", ...Object.keys(STATES)];
 

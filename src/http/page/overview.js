@@ -5,7 +5,9 @@ import { age, compact, duration, grouped, measured, money, sessionHref, words } 
 import { PEOPLE, recorder, SECONDS } from "./metrics.js";
 import { Badge, html, Text, useEffect, useNow, useState } from "./ui.js";
 
-const RUNNING = ["waking", "preparing", "calling", "tools", "backing_off", "delegating"];
+const RUNNING = [
+  "waking", "preparing", "calling", "compacting", "tools", "backing_off", "delegating", "ending",
+];
 const COST = "cost_nanos_total";
 
 const CHARTS = [

@@ -63,13 +63,12 @@ function Exchange({ query, isSelected, onSelect, live, state, act }) {
 }
 
 function Conversation({ model, selected, onSelect, live, view, act }) {
-  const state = view?.paused ? "paused" : view?.state;
   return html`<section class="conversation panel" aria-label="Conversation">
     ${model.queries.length === 0 && html`<p class="soft">No question yet.</p>`}
     ${model.queries.map((query) => {
       const growing = live?.query === query.id && !query.end ? live : null;
       return html`<${Memo} key=${query.id} of=${Exchange} query=${query} isSelected=${query.id === selected}
-        onSelect=${onSelect} live=${growing} state=${query.id === view?.query && state} act=${act} />`;
+        onSelect=${onSelect} live=${growing} state=${query.id === view?.query && view.state} act=${act} />`;
     })}
   </section>`;
 }

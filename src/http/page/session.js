@@ -136,10 +136,9 @@ function Header({ tenant, own, name, view, model }) {
   const total = view?.total ?? view?.usage;
   const spent = totalTokens(total);
   const link = (other) => html`<a href=${sessionHref(tenant, other)}>${other}</a>`;
-  const state = view?.paused && view.query ? "paused" : view?.state;
   return html`<header>
     <div class="row"><h1><span class="soft">${tenant === own ? "" : `${tenant}/`}</span><${Text}>${name}</></h1>
-      ${state && html`<${Badge} of=${state} />`}</div>
+      ${view && html`<${Badge} of=${view.state} />`}</div>
     <p class="soft">
       Profile ${view?.profile ?? model.profile ?? "unknown"}
       ${spent > 0 && ` · ${grouped(spent)} tokens, ${total.cost === null ? "cost unknown" : money(total.cost)}`}

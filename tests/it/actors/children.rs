@@ -304,7 +304,7 @@ async fn child_that_answered_before_its_cancel_still_counts() {
     // A command activates the child, which then finishes its query.
     child.resume().await.unwrap();
     child.wait_for("query.finished").await.unwrap();
-    assert_eq!(parent.view().await.unwrap().state, "ending");
+    assert_eq!(parent.view().await.unwrap().state.as_str(), "ending");
     parent.resume().await.unwrap();
     let finished = parent.wait_for("query.finished").await.unwrap();
     assert_eq!(finished.payload["outcome"], "cancelled");
@@ -391,7 +391,7 @@ async fn a_second_cancel_changes_nothing() {
     for _ in 0..3 {
         parent.cancel(None).await.unwrap();
     }
-    assert_eq!(parent.view().await.unwrap().state, "ending");
+    assert_eq!(parent.view().await.unwrap().state.as_str(), "ending");
     journal.set(Obstacle::None);
     parent.wait_for("query.finished").await.unwrap();
     let kinds = [
@@ -425,7 +425,7 @@ async fn parent_ends_without_a_hanging_child_and_retries_its_cancel() {
     parent.cancel(None).await.unwrap();
     // One minute for the child, and one for a child of its own.
     advance_time(Duration::from_secs(119)).await;
-    assert_eq!(parent.view().await.unwrap().state, "ending");
+    assert_eq!(parent.view().await.unwrap().state.as_str(), "ending");
     advance_time(Duration::from_secs(2)).await;
     let finished = parent.wait_for("query.finished").await.unwrap();
     assert_eq!(finished.payload["outcome"], "cancelled");
@@ -494,7 +494,7 @@ async fn waiting_for_a_child_to_end_is_no_stall() {
     journal.set(Obstacle::Stuck(sid));
     parent.cancel(None).await.unwrap();
     advance_time(Duration::from_secs(50)).await;
-    assert_eq!(parent.view().await.unwrap().state, "ending");
+    assert_eq!(parent.view().await.unwrap().state.as_str(), "ending");
     journal.set(Obstacle::None);
     parent.wait_for("query.finished").await.unwrap();
     assert_eq!(counts(&parent, ["supervisor.restarted"]).await, [0]);

@@ -79,7 +79,7 @@ async fn compaction_can_be_cancelled_and_counts_as_progress() {
     session.ask("where is a?").await.unwrap();
     session.submit(Submission::new("and b?")).await.unwrap();
     session.wait_for("budget.context.compacting").await.unwrap();
-    assert_eq!(session.view().await.unwrap().state, "compacting");
+    assert_eq!(session.view().await.unwrap().state.as_str(), "compacting");
     session.cancel(None).await.unwrap();
     session.wait_for("control.cancelled").await.unwrap();
     let mut kinds = session.kinds().await.unwrap();

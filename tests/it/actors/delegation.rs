@@ -227,7 +227,7 @@ async fn recovered_parent_reattaches_to_its_child() {
         oracle.session("~p.1.1").unwrap(),
     );
     // Activated on demand, the parent starts its child again, under the same key.
-    assert_eq!(parent.view().await.unwrap().state, "delegating");
+    assert_eq!(parent.view().await.unwrap().state.as_str(), "delegating");
     let finished = parent.wait_for("query.finished").await.unwrap();
     assert_eq!(finished.payload["answer"], "It says: turn left.");
     let kinds = ["query.accepted", "query.finished"];

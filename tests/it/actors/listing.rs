@@ -10,7 +10,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use oracle_agent::{
-    actor::{Approval, AskError, Oracle, SessionFilter, SessionState},
+    actor::{Approval, AskError, Oracle, Recovery, SessionFilter, SessionState, StateFilter},
     journal::{Error, Journal, Only, SessionStatus},
     kernel::Refusal,
     llm::Scripted,
@@ -50,7 +50,7 @@ async fn listed(oracle: &Oracle, filter: SessionFilter) -> Vec<(String, SessionS
 
 fn of(state: SessionState) -> SessionFilter {
     SessionFilter {
-        state: Some(state),
+        state: Some(StateFilter::Is(state)),
         ..SessionFilter::default()
     }
 }
@@ -79,15 +79,15 @@ async fn some_sessions() -> TestSystem {
 
 #[tokio::test(start_paused = true)]
 async fn listing_filters_by_name_state_and_time_without_activating_sessions() {
-    use SessionState::{Closed, Idle, Running};
+    use SessionState::{Closed, Idle, Tools};
     let oracle = some_sessions().await;
     let all = || ("a.1".to_owned(), Idle);
     let [b, c] = [("b".to_owned(), Closed), ("c".to_owned(), Idle)];
-    let running = ("a.2".to_owned(), Running);
+    let running = ("a.2".to_owned(), Tools);
     let (oracle, any) = (oracle.oracle(), SessionFilter::default());
     let everybody = [all(), running.clone(), b.clone(), c.clone()];
     assert_eq!(listed(oracle, any.clone()).await, everybody);
-    assert_eq!(listed(oracle, of(Running)).await, vec![running.clone()]);
+    assert_eq!(listed(oracle, of(Tools)).await, vec![running.clone()]);
     assert_eq!(listed(oracle, of(Closed)).await, [b]);
     for (prefix, found) in [
         ("a.", vec![all(), running.clone()]),
@@ -109,6 +109,60 @@ async fn listing_filters_by_name_state_and_time_without_activating_sessions() {
     };
     let found = listed(oracle, since).await;
     assert!(!found.contains(&all()) && found.contains(&c), "{found:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_are_listed_by_the_state_that_a_view_shows() {
+    let oracle = some_sessions().await;
+    let (oracle, any) = (oracle.oracle(), SessionFilter::default());
+    oracle.session("a.2").unwrap().pause().await.unwrap();
+    for (name, state) in listed(oracle, any).await {
+        let shown = oracle.session(&name).unwrap().view().await.unwrap().state;
+        assert_eq!(shown, state, "{name}");
+        let found = listed(oracle, of(shown)).await;
+        assert!(found.contains(&(name, shown)), "{found:?}");
+    }
+    let with = |state| SessionFilter {
+        state: Some(state),
+        ..SessionFilter::default()
+    };
+    let paused = [("a.2".to_owned(), SessionState::Paused)];
+    assert_eq!(listed(oracle, with(StateFilter::Waiting)).await, paused);
+    assert_eq!(listed(oracle, with(StateFilter::Running)).await, []);
+    oracle.session("a.2").unwrap().resume().await.unwrap();
+    let running = [("a.2".to_owned(), SessionState::Tools)];
+    assert_eq!(listed(oracle, with(StateFilter::Running)).await, running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_passivated_session_waits_for_is_listed_once_it_was_shown() {
+    let journal = memory();
+    let start = || {
+        let script = Scripted::new().calls("May I?", [("deploy", json!({}))]);
+        let oracle = TestOracle::new(script).tool(TestTool::new("deploy").needs_approval());
+        let oracle = oracle.journal(journal.clone());
+        let oracle = oracle.settings(|settings| settings.idle_timeout = HOUR / 60);
+        oracle.settings(|settings| settings.recovery = Recovery::OnDemand)
+    };
+    let approval = [("s".to_owned(), SessionState::Approval)];
+    let first = start().start().await.unwrap();
+    let session = first.session("s").unwrap();
+    session.submit(Submission::new("deploy it")).await.unwrap();
+    session.wait_for("session.passivated").await.unwrap();
+    advance_time(HOUR).await;
+    assert_eq!(
+        listed(first.oracle(), of(SessionState::Approval)).await,
+        approval
+    );
+    first.die().await;
+    let second = start().start().await.unwrap();
+    let (oracle, suspended) = (second.oracle(), SessionState::Suspended);
+    let all = listed(oracle, SessionFilter::default()).await;
+    assert_eq!(all, [("s".to_owned(), suspended)], "its log was not read");
+    let view = oracle.session("s").unwrap().view().await.unwrap();
+    assert_eq!(view.state, SessionState::Approval);
+    assert_eq!(listed(oracle, of(SessionState::Approval)).await, approval);
+    assert_eq!(listed(oracle, of(suspended)).await, []);
 }
 
 #[tokio::test(start_paused = true)]

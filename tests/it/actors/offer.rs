@@ -81,7 +81,7 @@ async fn query_waits_an_hour_for_a_grant_and_goes_on() {
     advance_time(Duration::from_secs(3_000)).await;
     let view = session.view().await.unwrap();
     assert_eq!(
-        (&*view.state, view.grant.unwrap().tools),
+        (view.state.as_str(), view.grant.unwrap().tools),
         ("grant", vec!["deploy".to_owned()])
     );
     let list = system
@@ -126,7 +126,7 @@ async fn wait_for_a_grant_survives_the_end_of_its_process_and_ends_in_time() {
     let session = second.session("s").unwrap();
     advance_time(Duration::from_secs(3_000)).await;
     let state = session.view().await.unwrap().state;
-    assert_eq!(state, "grant", "{:?}", session.kinds().await);
+    assert_eq!(state.as_str(), "grant", "{:?}", session.kinds().await);
     advance_time(Duration::from_secs(700)).await;
     let ended = session.wait_for("query.finished").await.unwrap();
     assert_eq!(ended.payload["answer"], "Without it.");

@@ -318,7 +318,11 @@ async fn process_deaths_do_not_fail_a_query_that_waits_for_approval() {
             _ => session.recover().await.unwrap(),
         }
         session.wait_for("approval.requested").await.unwrap();
-        assert_eq!(session.view().await.unwrap().state, "approval", "{death}");
+        assert_eq!(
+            session.view().await.unwrap().state.as_str(),
+            "approval",
+            "{death}"
+        );
         oracle.die().await;
     }
 }

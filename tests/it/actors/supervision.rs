@@ -64,7 +64,7 @@ async fn closed_session_refuses_messages_but_stays_readable() {
     assert_eq!(watch.answer().await.unwrap().outcome.name(), "cancelled");
     let refused = session.submit(Submission::new("third")).await;
     assert!(matches!(refused, Err(AskError::Refused(Refusal::Closed))));
-    assert_eq!(session.view().await.unwrap().state, "closed");
+    assert_eq!(session.view().await.unwrap().state.as_str(), "closed");
     let accepted = session.queries(Seq(0), 9).await.unwrap().queries;
     assert_eq!(accepted.len(), 2);
 }

@@ -275,7 +275,7 @@ async fn looking_at_a_session_does_not_open_it() {
     assert!(matches!(seen, Err(AskError::NoSession(_))), "{seen:?}");
     assert_eq!(session.kinds().await.unwrap(), Vec::<String>::new());
     session.ask("hello?").await.unwrap();
-    assert_eq!(session.view().await.unwrap().state, "idle");
+    assert_eq!(session.view().await.unwrap().state.as_str(), "idle");
 }
 
 #[tokio::test]

@@ -294,7 +294,7 @@ fn ctl_asks_the_owner_of_a_session_or_the_server_with_a_pid() {
     };
     for (pid, own) in [(one, "a"), (other, "b")] {
         let running = states(&format!("ctl --pid {pid} list --state running"));
-        assert_eq!(running, format!("{own} running"));
+        assert_eq!(running, format!("{own} calling"));
         // Only the owner has it.
         let (code, out, err) = run(&format!("ctl inspect {own}"));
         assert_eq!((code, err.as_str()), (Some(0), ""));
@@ -321,7 +321,7 @@ fn ctl_asks_the_owner_of_a_session_or_the_server_with_a_pid() {
     assert_eq!(first.end().1, Some(0));
     // The other server may already have taken over what the first one left.
     let running = states("ctl list --state running");
-    assert!(running.ends_with("b running"), "{running}");
+    assert!(running.ends_with("b calling"), "{running}");
     assert_eq!(run("ctl reload").0, Some(0));
     assert_eq!(run("ctl --pid 1 reload").0, Some(1));
     drop(second);

@@ -105,7 +105,13 @@ async fn failures_of_one_system_do_not_affect_the_other() {
     a.die().await;
     let key = SessionKey::local(SessionName::new("s1").unwrap());
     assert_eq!(
-        b.oracle().session_by_key(key).view().await.unwrap().state,
+        b.oracle()
+            .session_by_key(key)
+            .view()
+            .await
+            .unwrap()
+            .state
+            .as_str(),
         "idle"
     );
 }

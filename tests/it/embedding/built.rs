@@ -83,7 +83,7 @@ async fn custom_classifier_is_used_and_recorded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn panicking_classifier_is_stood_in_for() {
+async fn built_in_classifier_answers_for_one_that_panics() {
     let system = Oracle::builder().classifier(Broken).start().await.unwrap();
     let session = system.oracle().session_by_key(name());
     for _ in 0..300 {

@@ -51,7 +51,7 @@ async fn answered(session: &Session, text: &str) {
     assert_ne!(answer.outcome.name(), "failed", "{answer:?}");
 }
 
-/// Whether the built-in classifier stood in for the host's, which finds research.
+/// Whether the built-in classifier answered instead of the host's, which finds research.
 async fn is_fallback(session: &Session) -> bool {
     let events = session.events(Seq(0)).await.unwrap();
     let mut classified = events.iter().filter(|one| one.kind == "query.classified");
@@ -62,8 +62,8 @@ async fn is_fallback(session: &Session) -> bool {
     fallback
 }
 
-/// Asks in many sessions at once, and returns those that the built-in classifier stood in for.
-async fn stood_in(system: &System, text: impl Fn(usize) -> &'static str) -> Vec<usize> {
+/// Asks in many sessions at once, and returns those that the built-in classifier answered for.
+async fn fallbacks(system: &System, text: impl Fn(usize) -> &'static str) -> Vec<usize> {
     let sessions: Vec<_> = (0..SESSIONS).map(|one| session(system, one)).collect();
     let asked = sessions.iter().enumerate();
     join_all(asked.map(|(number, one)| answered(one, text(number)))).await;
@@ -80,7 +80,7 @@ async fn stood_in(system: &System, text: impl Fn(usize) -> &'static str) -> Vec<
 async fn hanging_classifier_costs_only_its_own_queries() {
     let system = start(Obedient).await;
     let hangs = |number| number % 50 == 7;
-    let found = stood_in(&system, |number| match hangs(number) {
+    let found = fallbacks(&system, |number| match hangs(number) {
         true => "hang",
         false => "hello there",
     });
@@ -88,14 +88,14 @@ async fn hanging_classifier_costs_only_its_own_queries() {
     // Four threads are left.
     let more: Vec<_> = (0..4).map(|one| session(&system, one)).collect();
     join_all(more.iter().map(|one| answered(one, "hang"))).await;
-    let none = stood_in(&system, |_| "hello again").await;
+    let none = fallbacks(&system, |_| "hello again").await;
     assert_eq!(none.len(), SESSIONS, "the built-in one answers for all");
 }
 
 #[tokio::test]
 async fn panicking_classifier_costs_only_its_own_queries() {
     let system = start(Obedient).await;
-    let found = stood_in(&system, |number| match number % 2 {
+    let found = fallbacks(&system, |number| match number % 2 {
         0 => "panic",
         _ => "hello there",
     });
@@ -107,7 +107,7 @@ async fn panicking_classifier_costs_only_its_own_queries() {
 #[tokio::test]
 async fn slow_classifier_is_waited_for() {
     let system = start(Obedient).await;
-    let found = stood_in(&system, |_| "be slow").await;
+    let found = fallbacks(&system, |_| "be slow").await;
     assert_eq!(found, [] as [usize; 0]);
 }
 

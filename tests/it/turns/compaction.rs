@@ -3,8 +3,8 @@
 use oracle_agent::{
     kernel::{Command, Effect, InFlight, ModelChoice, Policy, Report, Step},
     model::{
-        AnswerOptions, Fault, FaultClass, Limits, Part, QueryType, Reply, Role, StopReason,
-        Submission, Usage,
+        AnswerOptions, Fault, FaultClass, Limits, Part, QueryType, Reply, Role, SessionState,
+        StopReason, Submission, Usage,
         message::SUMMARY_LABEL,
         record::{BudgetFact, CompactedPart, Compacting, Fact, RestartCause, TurnFact},
     },
@@ -144,7 +144,7 @@ fn summary_replaces_earlier_turns_and_keeps_question_and_last_turn() {
         (compacting.part, compacting.messages.len()),
         (CompactedPart::Query, 2)
     );
-    assert_eq!(play.session.query().unwrap().step.name(), "compacting");
+    assert_eq!(play.session.state().as_str(), "compacting");
     let before = play.session.query().unwrap().usage;
     play.summarises("[tool search, ok] Lines, in src/a.rs:3.");
     assert_eq!(play.kinds(), ["budget.context.compacted", "turn.started"]);
@@ -424,11 +424,7 @@ fn a_query_is_compacted_twice_and_no_more() {
             asks,
         )));
         play.ok(&id, &"z".repeat(1_600));
-        while play
-            .session
-            .query()
-            .is_some_and(|query| query.step.name() == "compacting")
-        {
+        while play.session.state() == SessionState::Compacting {
             play.summarises("Nothing of interest so far.");
         }
         if play.session.query().is_none() {
@@ -645,11 +641,7 @@ proptest! {
 }
 
 fn compact_all(play: &mut Play, said: usize) {
-    while play
-        .session
-        .query()
-        .is_some_and(|query| query.step.name() == "compacting")
-    {
+    while play.session.state() == SessionState::Compacting {
         play.summarises(&"s \n".repeat(said + 1));
     }
 }

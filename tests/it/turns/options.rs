@@ -48,7 +48,7 @@ fn calls_of_the_callers_tools_are_handed_over_once_all_others_have_results() {
     assert_eq!(play.count("tool.handed_over"), 0);
     play.ok("s", "found");
     assert_eq!(play.kinds(), ["tool.finished", "tool.handed_over"]);
-    assert_eq!(play.session.query().unwrap().step.name(), "client");
+    assert_eq!(play.session.state().as_str(), "client");
     assert!(play.session.may_passivate() && play.session.waits_for_a_person());
     let handed = play.handed_over();
     let names: Vec<&str> = handed.iter().map(|call| call.name.as_str()).collect();

@@ -27,7 +27,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "a crash in a query",
             ActorEnd::Crashed,
-            Stage::Busy,
+            SessionState::Calling,
             on_demand.clone(),
             None,
             Next::Restart(crash()),
@@ -35,7 +35,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "a crash while idle",
             ActorEnd::Crashed,
-            Stage::Idle,
+            SessionState::Idle,
             on_demand.clone(),
             None,
             Next::Restart(aside("idle")),
@@ -43,7 +43,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "a crash while reviving",
             ActorEnd::Crashed,
-            Stage::Waking,
+            SessionState::Waking,
             on_demand.clone(),
             None,
             Next::Restart(aside("activating")),
@@ -51,7 +51,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "a crash while being brought back from one counts again",
             ActorEnd::Crashed,
-            Stage::Waking,
+            SessionState::Waking,
             crash(),
             None,
             Next::Restart(crash()),
@@ -59,7 +59,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "a crash even where the query was to be ended",
             ActorEnd::Crashed,
-            Stage::Waking,
+            SessionState::Waking,
             over(),
             None,
             Next::Restart(aside("activating")),
@@ -67,7 +67,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "a crash even while being set aside",
             ActorEnd::Crashed,
-            Stage::Waking,
+            SessionState::Waking,
             aside("idle"),
             None,
             set_aside("it crashed while idle: boom"),
@@ -75,7 +75,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "killed for a stall",
             ActorEnd::Crashed,
-            Stage::Busy,
+            SessionState::Calling,
             on_demand.clone(),
             Some(stall()),
             Next::Restart(stall()),
@@ -83,7 +83,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "an append failed in a query",
             ActorEnd::Unrecorded,
-            Stage::Busy,
+            SessionState::Calling,
             on_demand.clone(),
             None,
             Next::Restart(Activation::Again),
@@ -91,7 +91,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "an append failed in a query that had crashed before",
             ActorEnd::Unrecorded,
-            Stage::Busy,
+            SessionState::Calling,
             crash(),
             None,
             Next::Restart(Activation::Again),
@@ -99,7 +99,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "killed for a stall while an append does not answer",
             ActorEnd::Unrecorded,
-            Stage::Busy,
+            SessionState::Calling,
             on_demand.clone(),
             Some(stall()),
             Next::Restart(stall()),
@@ -107,7 +107,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "the journal is down again while a query comes back for its sake",
             ActorEnd::Unrecorded,
-            Stage::Waking,
+            SessionState::Waking,
             Activation::Again,
             None,
             Next::Restart(Activation::Again),
@@ -115,7 +115,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "an append failed while idle",
             ActorEnd::Unrecorded,
-            Stage::Idle,
+            SessionState::Idle,
             on_demand.clone(),
             None,
             Next::Restart(Activation::Again),
@@ -123,7 +123,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "the journal is down while it revives",
             ActorEnd::Unrecorded,
-            Stage::Waking,
+            SessionState::Waking,
             stall(),
             None,
             Next::Restart(stall()),
@@ -131,7 +131,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "fenced",
             ActorEnd::Fenced,
-            Stage::Busy,
+            SessionState::Calling,
             on_demand.clone(),
             None,
             Next::Drop,
@@ -139,7 +139,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "killed for its budget when somebody else has it already",
             ActorEnd::Fenced,
-            Stage::Busy,
+            SessionState::Calling,
             on_demand.clone(),
             Some(over()),
             Next::Drop,
@@ -147,7 +147,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "killed for its budget",
             ActorEnd::Crashed,
-            Stage::Busy,
+            SessionState::Calling,
             on_demand.clone(),
             Some(over()),
             Next::Restart(over()),
@@ -155,7 +155,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "killed because it did not leave, and nothing was the matter with its query",
             ActorEnd::Crashed,
-            Stage::Idle,
+            SessionState::Idle,
             on_demand.clone(),
             Some(Activation::Again),
             Next::Restart(Activation::Again),
@@ -163,7 +163,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "killed because it did not leave when it had not come to life",
             ActorEnd::Crashed,
-            Stage::Waking,
+            SessionState::Waking,
             Activation::OnDemand,
             Some(Activation::OnDemand),
             Next::Restart(Activation::OnDemand),
@@ -171,7 +171,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "a crash while coming back to a journal that was down",
             ActorEnd::Crashed,
-            Stage::Waking,
+            SessionState::Waking,
             Activation::Again,
             None,
             Next::Restart(aside("activating")),
@@ -179,7 +179,7 @@ fn next_activation_follows_from_cause_and_stage() {
         (
             "unreadable",
             ActorEnd::Unreadable,
-            Stage::Waking,
+            SessionState::Waking,
             on_demand,
             None,
             set_aside("boom"),
@@ -209,20 +209,38 @@ fn stall_does_not_replace_an_unrecorded_activation() {
     };
     let crash = || restart(RestartCause::Crash, "boom");
     for (name, at, was_for, found, expected) in [
-        ("a crash", Stage::Waking, crash(), stall(), crash()),
-        ("a budget", Stage::Waking, over("4"), stall(), over("4")),
-        ("a quarantine", Stage::Waking, aside(), stall(), aside()),
+        ("a crash", SessionState::Waking, crash(), stall(), crash()),
+        (
+            "a budget",
+            SessionState::Waking,
+            over("4"),
+            stall(),
+            over("4"),
+        ),
+        (
+            "a quarantine",
+            SessionState::Waking,
+            aside(),
+            stall(),
+            aside(),
+        ),
         (
             "nothing",
-            Stage::Waking,
+            SessionState::Waking,
             Activation::OnDemand,
             stall(),
             stall(),
         ),
-        ("it is recorded", Stage::Busy, crash(), stall(), stall()),
+        (
+            "it is recorded",
+            SessionState::Calling,
+            crash(),
+            stall(),
+            stall(),
+        ),
         (
             "not for a stall",
-            Stage::Waking,
+            SessionState::Waking,
             crash(),
             over("5"),
             over("5"),
@@ -230,7 +248,7 @@ fn stall_does_not_replace_an_unrecorded_activation() {
     ] {
         assert_eq!(kill_for(at, &was_for, found), expected, "{name}");
     }
-    let (at, was_for) = (Stage::Waking, aside());
+    let (at, was_for) = (SessionState::Waking, aside());
     let Activation::Quarantine { reason } = aside() else {
         panic!("it is one");
     };

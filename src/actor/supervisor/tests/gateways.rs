@@ -2,20 +2,24 @@
 
 use super::*;
 use crate::{
+    actor::live_session::tests::running,
     llm::scripted::ScriptedReply,
-    model::{FaultClass, FaultCode, TenantId},
+    model::{FaultClass, FaultCode, SessionState, TenantId},
     testkit::Probe,
 };
 
-/// A call of a session that the ledger knows.
+/// A call of a live session.
 fn call(parts: &Parts, tenant: &str, sid: u64) -> (Box<Ticket>, Waits) {
     let (mut ticket, waits) = ticket(Sid(sid), 0);
     let name = SessionName::new(&format!("s{sid}")).unwrap();
     let tenant = TenantId::new(tenant).unwrap();
     ticket.key = SessionKey { tenant, name };
-    let ledger = &parts.services.router.ledger;
-    ledger.enter(&ticket.key, Arc::default());
-    ledger.runs(&ticket.key, Some((QueryId(1), 9, 0)), &By::local());
+    let services = &parts.services;
+    let ledger = &services.router.ledger;
+    let enter = || ledger.enter(&ticket.key, &services.meter, &services.tenants);
+    ticket.live = ledger.get(&ticket.key).unwrap_or_else(enter);
+    let calling = running(SessionState::Calling, (1, 0, 9));
+    ticket.live.update(calling, By::local, 0);
     ticket.request.system = format!("{}", ticket.key).into();
     (ticket, waits)
 }

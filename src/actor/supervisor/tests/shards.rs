@@ -89,8 +89,7 @@ async fn shard_recovery_honours_its_concurrency() {
         sessions.push(submitted(&parts, &format!("s{number}")).await);
     }
     started(&tool, 12).await;
-    let ledger = parts.services.router.ledger.clone();
-    assert_eq!(ledger.running(), 12);
+    assert_eq!(parts.oracle.running(), 12);
     kill(&parts.services.router.shards);
     // Until the first round is over and the next one waits for its time.
     while tool.started() < 15 {
@@ -99,7 +98,7 @@ async fn shard_recovery_honours_its_concurrency() {
     for _ in 0..1_000 {
         tokio::task::yield_now().await;
     }
-    assert_eq!((tool.started(), ledger.running()), (15, 3));
+    assert_eq!((tool.started(), parts.oracle.running()), (15, 3));
     for session in &sessions {
         assert_eq!(outcome(session).await, Outcome::Answered);
         assert_eq!(restarts(session).await, [orphaned(1)]);

@@ -56,7 +56,7 @@ async fn four_sessions() -> Api {
 async fn table_is_filtered_and_sorted() {
     let api = four_sessions().await;
     for (parameters, expected) in [
-        ("", &["held", "runs", "answered", "stuck"][..]),
+        ("", &["runs", "held", "answered", "stuck"][..]),
         ("sort=updated", &["held", "answered", "stuck", "runs"]),
         ("sort=name", &["answered", "held", "runs", "stuck"]),
         ("sort=age", &["runs", "held", "answered", "stuck"]),
@@ -64,13 +64,15 @@ async fn table_is_filtered_and_sorted() {
         ("search=WHO", &["answered", "stuck"]),
         ("search=hel", &["held"]),
         ("state=calling", &["runs"]),
-        ("state=paused", &["held"]),
+        ("state=running", &["runs"]),
+        ("state=waiting", &[]),
+        ("state=idle", &["held", "answered", "stuck"]),
         ("outcome=stuck", &["stuck"]),
         ("signal=context_sufficient", &["answered"]),
         ("min_age=20", &["runs"]),
         ("min_age=2000", &[]),
         ("min_cost=1", &[]),
-        ("profile=oracle", &["held", "runs", "answered", "stuck"]),
+        ("profile=oracle", &["runs", "held", "answered", "stuck"]),
         ("profile=other", &[]),
         ("tenant=other", &[]),
     ] {
@@ -78,7 +80,7 @@ async fn table_is_filtered_and_sorted() {
     }
     let all = table(&api, "outcome=stuck").await;
     let counts = (&all["total"], &all["matching"], &all["states"]);
-    let states = json!({ "idle": 2, "paused": 1, "calling": 1 });
+    let states = json!({ "idle": 3, "calling": 1 });
     assert_eq!(counts, (&json!(4), &json!(1), &states));
     let stuck = &all["sessions"][0];
     assert_eq!(stuck["reason"], "no access");
@@ -87,6 +89,7 @@ async fn table_is_filtered_and_sorted() {
         ("limit=0", "limit"),
         ("limit=201", "limit"),
         ("sort=x", "sort"),
+        ("state=asleep", "state"),
     ] {
         let refused = api.get(&format!("/api/activity?{parameters}")).await;
         assert_eq!(

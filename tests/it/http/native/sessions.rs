@@ -116,6 +116,9 @@ async fn session_pages_hold_each_session_once() {
     for (query, want) in [
         ("prefix=a&state=idle", 4),
         ("state=closed", 0),
+        ("state=calling", 0),
+        ("state=running", 0),
+        ("state=waiting", 0),
         ("updated_since=2025-12-31T00:00:00Z", 5),
         ("updated_since=2027-01-01T00:00:00Z", 0),
     ] {
