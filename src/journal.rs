@@ -28,8 +28,8 @@ use std::{cmp::Reverse, ops::RangeInclusive, sync::Arc, time::Duration};
 use futures_util::future::{BoxFuture, ready};
 
 use crate::model::{
-    Charge, Day, DayUsage, Epoch, Event, Owner, Payer, Record, Seq, SessionKey, SessionName, Sid,
-    TenantId, Timestamp,
+    Charge, Day, DayUsage, Epoch, Event, Owner, Payer, Record, Seq, SessionKey, SessionName,
+    SessionState, Sid, TenantId, Timestamp,
     record::{Fact, QueryFact, SessionFact},
     words,
 };
@@ -138,6 +138,18 @@ words! {
         Closed = "closed",
         /// Quarantined until an operator releases it.
         Quarantined = "quarantined",
+    }
+}
+
+/// What a list says of a session that is not in memory.
+impl From<SessionStatus> for SessionState {
+    fn from(status: SessionStatus) -> Self {
+        match status {
+            SessionStatus::Idle => Self::Idle,
+            SessionStatus::Busy => Self::Suspended,
+            SessionStatus::Closed => Self::Closed,
+            SessionStatus::Quarantined => Self::Quarantined,
+        }
     }
 }
 

@@ -21,10 +21,10 @@ use super::{
 };
 use crate::{
     actor::{AskError, Clock, Oracle},
-    journal::{self, Entry, Journal, Known, SessionStatus},
+    journal::{self, Entry, Journal, Known},
     kernel::Command,
     model::{
-        Event, Seq, SessionKey, SessionName, TenantId,
+        Event, Seq, SessionKey, SessionName, SessionState, TenantId,
         record::{Fact, QueryFact, SessionFact},
     },
 };
@@ -274,9 +274,9 @@ pub(super) fn lines(
             None => id.to_owned(),
         };
         let at = known.at.map_or_else(|| "-".to_owned(), |at| ago(at, now));
-        let title = match known.standing {
-            SessionStatus::Idle => about.title.clone(),
-            standing => format!("[{}] {}", standing.as_str(), about.title),
+        let title = match SessionState::from(known.standing) {
+            SessionState::Idle => about.title.clone(),
+            state => format!("[{state}] {}", about.title),
         };
         let folder = about.project.as_deref().unwrap_or("-").rsplit('/');
         [id, at, folder.take(1).collect(), title].map(|cell| harmless(&cell))
@@ -301,7 +301,8 @@ async fn list(journal: &dyn Journal, limit: usize, terminal: &mut Terminal) -> C
     let (is_none, has_more) = (sessions.is_empty(), sessions.len() > limit);
     sessions.truncate(limit);
     for (known, about) in &sessions {
-        let (session, state, records) = (&known.key.name, known.standing.as_str(), known.last);
+        let (session, records) = (&known.key.name, known.last);
+        let state = SessionState::from(known.standing);
         if terminal.json {
             terminal.out.json(&json!({
                 "session": session, "last_activity": known.at, "state": state, "records": records,

@@ -10,9 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
 use super::{Caller, Host, Problem, Route, RouteGroup, extract::Query};
-use crate::model::{
-    ProfileName, SessionState, SignalType, StateFilter, TenantId, Timestamp, access::Role,
-};
+use crate::model::{ProfileName, SignalType, StateFilter, TenantId, Timestamp, access::Role};
 
 mod table;
 
@@ -92,19 +90,6 @@ struct ActivityPage {
 }
 
 impl ActiveSession {
-    /// From 0 for what needs a person.
-    fn urgency(&self) -> u8 {
-        match self.state {
-            SessionState::Approval | SessionState::Grant => 0,
-            // Beside other calls that run.
-            _ if self.calls > 0 => 0,
-            SessionState::Paused | SessionState::Quarantined | SessionState::Unreadable => 1,
-            SessionState::Closed => 4,
-            state if state.has_query() => 2,
-            _ => 3,
-        }
-    }
-
     fn matches(&self, wanted: &ActivityParams, search: &str, now: Timestamp) -> bool {
         let has = |text: &str| text.to_lowercase().contains(search);
         let age = self.since.map(|since| now.since(since));
@@ -123,7 +108,7 @@ impl ActiveSession {
 fn sort(sessions: &mut [&ActiveSession], by: Order) {
     sessions.sort_by_cached_key(|&it| {
         let first = match by {
-            Order::Urgency => u64::from(it.urgency()),
+            Order::Urgency => u64::from(it.state.urgency(it.calls)),
             Order::Cost => u64::MAX - it.cost.unwrap_or_default().0,
             Order::Tokens => u64::MAX - it.tokens,
             Order::Age => it
@@ -139,7 +124,7 @@ fn sort(sessions: &mut [&ActiveSession], by: Order) {
 /// Routes that the page polls. Those of admins do not count against their tenant's limits.
 pub(super) fn routes() -> Vec<Route> {
     [routes!(list), routes!(caller)]
-        .map(|methods| Route::read(RouteGroup::Operators, methods))
+        .map(|methods| Route::without_post(RouteGroup::Operators, methods))
         .into()
 }
 

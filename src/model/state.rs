@@ -62,6 +62,21 @@ impl SessionState {
             Self::Approval | Self::Grant | Self::Client | Self::Paused
         )
     }
+
+    /// How soon a person should look at a session of which so many calls wait for approval, from 0
+    /// for one that waits for an operator's answer. What runs comes before what rests.
+    pub const fn urgency(self, calls: usize) -> u8 {
+        match self {
+            Self::Approval | Self::Grant => 0,
+            Self::Suspended | Self::Quarantined | Self::Unreadable => 3,
+            Self::Idle => 4,
+            Self::Closed => 5,
+            // Beside other calls that run.
+            _ if calls > 0 => 0,
+            _ if self.awaits_person() => 1,
+            _ => 2,
+        }
+    }
 }
 
 /// Selects sessions by their state: one state, or all of a kind. In JSON it is a word.
@@ -141,6 +156,26 @@ mod tests {
         let unknown = serde_json::from_str::<StateFilter>("\"asleep\"").unwrap_err();
         let expected = "unknown state `asleep`; use one of `waking`, `idle`, ";
         assert!(unknown.to_string().starts_with(expected), "{unknown}");
+    }
+
+    #[test]
+    fn what_waits_for_a_person_is_the_most_urgent_then_what_runs() {
+        use SessionState::{
+            Approval, Client, Closed, Grant, Idle, Paused, Quarantined, Suspended, Unreadable,
+        };
+        for state in SessionState::ALL {
+            let alone = match state {
+                Approval | Grant => 0,
+                Client | Paused => 1,
+                Suspended | Quarantined | Unreadable => 3,
+                Idle => 4,
+                Closed => 5,
+                _ => 2,
+            };
+            let with_calls = if alone <= 2 { 0 } else { alone };
+            let found = [0, 1].map(|calls| state.urgency(calls));
+            assert_eq!(found, [alone, with_calls], "{state}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::{
         profile::Opening,
         replay::Replayed,
     },
-    journal::{Known, SessionStatus},
+    journal::Known,
     model::{
         Import, ProfileName, Record, Seq, SessionKey, SessionName, SessionState, StateFilter,
         TenantId, Timestamp, record::Opened,
@@ -182,12 +182,7 @@ impl Oracle {
     fn listed(&self, known: Known, filter: &SessionFilter) -> Option<SessionSummary> {
         let here = self.router().ledger.state(&known.key);
         let here = here.or_else(|| self.router().approvals.state(&known));
-        let state = here.unwrap_or(match known.standing {
-            SessionStatus::Idle => SessionState::Idle,
-            SessionStatus::Busy => SessionState::Suspended,
-            SessionStatus::Closed => SessionState::Closed,
-            SessionStatus::Quarantined => SessionState::Quarantined,
-        });
+        let state = here.unwrap_or_else(|| known.standing.into());
         let since = filter.updated_since;
         let wanted = filter.state.is_none_or(|wanted| wanted.selects(state))
             && since.is_none_or(|since| known.at >= Some(since))

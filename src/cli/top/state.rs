@@ -63,16 +63,8 @@ impl Row {
             SessionState::Idle if view.is_some_and(|view| view.paused) => SessionState::Paused,
             state => state,
         };
-        let urgency = match state {
-            SessionState::Closed => 5,
-            SessionState::Idle => 4,
-            SessionState::Suspended | SessionState::Quarantined | SessionState::Unreadable => 3,
-            SessionState::Approval | SessionState::Grant => 0,
-            _ if view.is_some_and(|view| !view.calls.is_empty()) => 0,
-            SessionState::Client | SessionState::Paused => 1,
-            _ => 2,
-        };
-        (urgency, state.as_str())
+        let calls = view.map_or(0, |view| view.calls.len());
+        (state.urgency(calls), state.as_str())
     }
 
     /// The age of its query, else of its last record.

@@ -346,7 +346,7 @@ fn session_of_another_process_is_not_touched() {
     let mut lines = events.lines().map(Result::unwrap);
     assert!(lines.any(|line| line.contains("\"turn.started\"")));
     let state = |line| objects(&place, line)[0]["state"].clone();
-    assert_eq!(state("sessions list --json"), "running");
+    assert_eq!(state("sessions list --json"), "suspended");
     assert_eq!(state("sessions show s --json"), "calling");
     assert_eq!(objects(&place, "journal stats --json")[0]["running"], 1);
     for line in [
@@ -370,7 +370,7 @@ fn session_of_another_process_is_not_touched() {
     // After its death the owner's records are still there and can be deleted.
     asker.kill().unwrap();
     asker.wait().unwrap();
-    assert_eq!(state("sessions list --json"), "running");
+    assert_eq!(state("sessions list --json"), "suspended");
     out(&place, "sessions delete s --yes --force");
     assert!(!kept(&place.data.path().join("oracle"), "zanzibar"));
 }
