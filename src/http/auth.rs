@@ -135,7 +135,7 @@ fn principal_without_key(
         Some(header) => Err(Problem::proxied_without_keys(header)),
         None if is_admin || request.uri().path() == "/metrics" => Ok(Principal::local()),
         // MCP clients end a session with DELETE; the route's 405 tells them that there are no sessions.
-        None if request.method() == Method::DELETE && route.begins != Some(Begins::ToolCall) => {
+        None if request.method() == Method::DELETE && route.begins != Begins::ToolCall => {
             Err(Problem::admin_only())
         }
         None => Ok(Principal {

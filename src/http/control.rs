@@ -32,7 +32,7 @@ pub(super) fn routes() -> Vec<Route> {
     };
     vec![
         Route::post(RouteGroup::Operators, Begins::Nothing, routes!(carry_out)),
-        Route::read(RouteGroup::Operators, routes!(watch)).revocation(revocation),
+        Route::without_post(RouteGroup::Operators, routes!(watch)).revocation(revocation),
     ]
 }
 

@@ -19,7 +19,7 @@ const RECENT: Duration = Duration::from_secs(30);
 
 pub(super) fn routes() -> Vec<Route> {
     [routes!(healthz), routes!(readyz)]
-        .map(|methods| Route::read(RouteGroup::Open, methods))
+        .map(|methods| Route::without_post(RouteGroup::Open, methods))
         .into()
 }
 

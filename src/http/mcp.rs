@@ -63,7 +63,7 @@ pub(super) fn route(host: &Host) -> Route {
         serve(service.clone(), calls.clone(), caller, parts, body)
     };
     let router = Router::new().route("/mcp", post(handle));
-    Route::new(RouteGroup::Others, Some(Begins::ToolCall), router)
+    Route::new(RouteGroup::Others, Begins::ToolCall, router)
 }
 
 async fn serve(

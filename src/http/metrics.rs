@@ -27,7 +27,7 @@ type Gauges = Family<Vec<(&'static str, String)>, Gauge<u64, AtomicU64>>;
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(super) fn route() -> Route {
-    Route::read(RouteGroup::Operators, routes!(metrics))
+    Route::without_post(RouteGroup::Operators, routes!(metrics))
 }
 
 /// Returns metrics since the start of the process, in the OpenMetrics text format.

@@ -30,13 +30,13 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::post(Messages, Begins::Query, routes!(messages::submit)),
         Route::post(Others, Begins::Session, sessions),
-        Route::read(Others, routes!(sessions::show, sessions::delete)),
-        Route::read(Others, routes!(events::list)).revocation(revocation),
-        Route::read(Others, routes!(events::body)),
-        Route::read(Others, routes!(queries::list)),
-        Route::read(Others, routes!(queries::show)),
+        Route::without_post(Others, routes!(sessions::show, sessions::delete)),
+        Route::without_post(Others, routes!(events::list)).revocation(revocation),
+        Route::without_post(Others, routes!(events::body)),
+        Route::without_post(Others, routes!(queries::list)),
+        Route::without_post(Others, routes!(queries::show)),
         Route::post(Others, Begins::Nothing, routes!(queries::cancel)),
-        Route::read(Others, routes!(show)),
+        Route::without_post(Others, routes!(show)),
     ]
 }
 

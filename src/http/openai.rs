@@ -31,7 +31,7 @@ pub(super) fn routes() -> Vec<Route> {
     let mut routes = responses::routes();
     routes.push(Route::post(RouteGroup::Messages, Begins::Session, chat));
     let read = [routes!(models::list), routes!(models::show)];
-    routes.extend(read.map(|methods| Route::read(RouteGroup::Others, methods)));
+    routes.extend(read.map(|methods| Route::without_post(RouteGroup::Others, methods)));
     routes
 }
 

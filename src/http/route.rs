@@ -16,8 +16,7 @@ pub(super) struct Route {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RouteKind {
     pub group: RouteGroup,
-    /// `None` for a route without POST.
-    pub begins: Option<Begins>,
+    pub begins: Begins,
     /// The last event of a stream whose key is revoked.
     pub revocation: fn() -> Bytes,
 }
@@ -39,7 +38,7 @@ pub(super) enum RouteGroup {
 /// What a POST begins, by which a cluster chooses its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Begins {
-    /// Nothing: it acts on what is there.
+    /// Nothing: it acts on what is there, or the route has no POST.
     Nothing,
     /// A session, unless a header names one.
     Session,
@@ -51,8 +50,9 @@ pub(super) enum Begins {
 
 impl Route {
     /// Creates a route without POST.
-    pub(super) fn read(group: RouteGroup, methods: UtoipaMethodRouter<Host>) -> Self {
-        Self::new(group, None, OpenApiRouter::default().routes(methods))
+    pub(super) fn without_post(group: RouteGroup, methods: UtoipaMethodRouter<Host>) -> Self {
+        let router = OpenApiRouter::default().routes(methods);
+        Self::new(group, Begins::Nothing, router)
     }
 
     /// Creates a route with POST.
@@ -62,13 +62,13 @@ impl Route {
         methods: UtoipaMethodRouter<Host>,
     ) -> Self {
         let router = OpenApiRouter::default().routes(methods);
-        Self::new(group, Some(begins), router)
+        Self::new(group, begins, router)
     }
 
     /// Creates a route whose handlers may have no description.
     pub(super) fn new(
         group: RouteGroup,
-        begins: Option<Begins>,
+        begins: Begins,
         router: impl Into<OpenApiRouter<Host>>,
     ) -> Self {
         let revocation = || sse::last_event(None, &Problem::no_key().body());

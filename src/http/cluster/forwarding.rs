@@ -30,8 +30,9 @@ const LOAD_MARGIN: u64 = 64;
 impl Cluster {
     /// Where a message goes instead, because this node is ending, or because it is much busier and the
     /// message begins a session.
-    fn elsewhere(&self, host: &Host, begins: Option<Begins>, parts: &Parts) -> Option<String> {
-        let is_new = match begins.filter(|_| parts.method == Method::POST)? {
+    fn elsewhere(&self, host: &Host, begins: Begins, parts: &Parts) -> Option<String> {
+        let is_new = match begins {
+            _ if parts.method != Method::POST => return None,
             Begins::Session if !parts.headers.contains_key(SESSION) => true,
             Begins::Query | Begins::ToolCall => false,
             Begins::Session | Begins::Nothing => return None,
@@ -141,8 +142,8 @@ pub(crate) async fn forward(
 }
 
 /// The message of a request over MCP; null for others.
-fn mcp_message(begins: Option<Begins>, body: &[u8]) -> Value {
-    let is_mcp = begins == Some(Begins::ToolCall);
+fn mcp_message(begins: Begins, body: &[u8]) -> Value {
+    let is_mcp = begins == Begins::ToolCall;
     let message = is_mcp.then(|| serde_json::from_slice(body).ok());
     message.flatten().unwrap_or_default()
 }
@@ -199,7 +200,7 @@ mod tests {
     #[test]
     fn tool_calls_are_recognized() {
         let call = br#"{"method":"tools/call","params":{"arguments":{"session":"talk"}}}"#;
-        let session = |begins, body| session_of_tool_call(&mcp_message(Some(begins), body));
+        let session = |begins, body| session_of_tool_call(&mcp_message(begins, body));
         let mcp = Begins::ToolCall;
         assert_eq!(session(mcp, call), SessionName::new("talk").ok());
         for (begins, body) in [

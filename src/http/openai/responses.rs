@@ -55,8 +55,8 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::post(Messages, Begins::Session, routes!(create)).revocation(revocation),
         Route::post(Messages, Begins::Session, routes!(conversations::create)),
-        Route::read(Others, routes!(show)),
-        Route::read(Others, conversation),
+        Route::without_post(Others, routes!(show)),
+        Route::without_post(Others, conversation),
     ]
 }
 
