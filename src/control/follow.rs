@@ -108,7 +108,8 @@ impl Following {
             let seen = match &mut self.source {
                 Source::One(follow) => match follow.try_next().await {
                     Ok(Some(Progress::Record(record))) => self.update(record),
-                    Ok(_) => None,
+                    Ok(Some(_)) => None,
+                    Ok(None) => Some(self.end(ENDED.to_owned())),
                     Err(error) => Some(self.end(why(&error))),
                 },
                 Source::All(events) => match events.next().await {
