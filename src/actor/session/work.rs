@@ -188,11 +188,9 @@ impl SessionShell {
             // Notifies the tool, even when this task is dropped.
             let _cancel = cancelled.clone().drop_guard();
             let context = ToolContext {
-                call: call.id.clone(),
-                session,
-                query,
                 cancelled,
                 progress,
+                ..ToolContext::for_call(call.id.clone(), session, query)
             };
             let result = called(&tools, &call, context, deadline).await;
             tool_span.end(&result);
@@ -258,16 +256,13 @@ impl crate::actor::Oracle {
             name: name.to_owned(),
             arguments,
         };
-        let session = SessionName::from_uuid(uuid::Uuid::now_v7());
+        let session = crate::model::SessionKey {
+            tenant: tenant.clone(),
+            name: SessionName::from_uuid(uuid::Uuid::now_v7()),
+        };
         let context = ToolContext {
-            call: call.id.clone(),
-            session: crate::model::SessionKey {
-                tenant: tenant.clone(),
-                name: session,
-            },
-            query: QueryId::default(),
             cancelled,
-            progress: CallProgress::default(),
+            ..ToolContext::for_call(call.id.clone(), session, QueryId::default())
         };
         let mut output = called(tools, &call, context, self.services.tool_deadline).await?;
         output.data = output.data.filter(is_small);
