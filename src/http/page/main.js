@@ -134,12 +134,13 @@ function problem(health, error) {
   return health.ready ? null : "No model provider is available at the moment.";
 }
 
-/** All that waits for a person: calls that need an approval, and questions that need a tool. */
+/** All that waits for a person: calls that need an approval, and questions that need a tool (`granting` of them). */
 async function readWaiting(caller, signal) {
   const { states, sessions } = await get(`/api/activity${queryString({ limit: 200 })}`, { signal });
   const waits = sessions.filter(({ state, calls }) => calls > 0 || state === "grant");
-  const count = Math.max(waits.length, (states.approval ?? 0) + (states.grant ?? 0));
-  if (caller.role !== "admin") return { count };
+  const granting = states.grant ?? 0;
+  const count = Math.max(waits.length, (states.approval ?? 0) + granting);
+  if (caller.role !== "admin") return { count, granting };
   const tenants = new Set([caller.tenant, ...waits.map((session) => session.tenant)]);
   const each = await Promise.all([...tenants].map((tenant) => control("approvals", { tenant, limit: 100 })));
   const all = (kind) => each.flatMap((one) => one[kind] ?? []);
@@ -149,7 +150,7 @@ async function readWaiting(caller, signal) {
   // The table has all tenants, but counts sessions.
   const listed = approvals.length + grants.length;
   const more = Math.max(unlisted, count - listed);
-  return { approvals, grants, more, count: listed + more };
+  return { approvals, grants, more, count: listed + more, granting: Math.max(granting, grants.length) };
 }
 
 function Shell({ caller, onSignOut }) {

@@ -48,7 +48,9 @@ function Tiles({ metrics, waiting }) {
   const { now, hourly } = recorder;
   const live = (state) => metrics.sum("sessions_live", { state });
   // Sessions that wait for long leave the memory, so their calls count as well.
-  const least = { approval: waiting?.count ?? 0 };
+  const { count = 0, granting = 0 } = waiting ?? {};
+  const grant = Math.max(live("grant"), granting);
+  const least = { approval: count - grant, grant };
   const people = PEOPLE.map((state) => [state, Math.max(live(state), least[state] ?? 0)]);
   const queued = metrics.sum("messages_waiting");
   const behind = queued ? `${compact(queued)} queued` : `${compact(live("idle"))} idle`;
