@@ -381,6 +381,12 @@ fn tests_named_in_the_readme_exist() {
         .filter_map(|entry| entry.split_once("::"))
         .collect();
     assert!(named.len() > 300, "the list names {} tests", named.len());
+    let rows = list.lines().filter(|row| row.starts_with("| "));
+    let rows = rows.filter(|row| *row != "| behavior | shown by |");
+    let bare: Vec<&str> = rows
+        .filter(|row| !row.ends_with("` |") && !row.contains("` in `"))
+        .collect();
+    assert!(bare.is_empty(), "rows without a test: {bare:?}");
     let exists = |module: &str, name: &str| {
         let module = if module.starts_with("it/") {
             format!("tests/{module}")

@@ -52,10 +52,6 @@ pub(super) struct Disk {
 impl Disk {
     /// Returns `None` where no C compiler is installed, and on systems without glibc.
     pub(super) fn of(data: &Path) -> Option<Self> {
-        if !cfg!(all(target_os = "linux", target_env = "gnu")) {
-            eprintln!("SKIPPED, it needs Linux with glibc");
-            return None;
-        }
         let durable = tempfile::tempdir().unwrap();
         let library = durable.path().join("disk.so");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/cli/crash/disk.c");
@@ -63,6 +59,10 @@ impl Disk {
         compiler.args(["-shared", "-fPIC", "-O1", "-o"]);
         let compiled = compiler.args([&library, &source]).arg("-ldl").output();
         let compiled = require("cc", compiled)?;
+        if !cfg!(all(target_os = "linux", target_env = "gnu")) {
+            eprintln!("SKIPPED, it needs Linux with glibc");
+            return None;
+        }
         let told = String::from_utf8_lossy(&compiled.stderr);
         assert!(compiled.status.success(), "{told}");
         let data = data.to_owned();
