@@ -108,7 +108,9 @@ impl QueryTrace {
 
     fn turn(&mut self, turn: Turn) -> &Span {
         if self.turn.as_ref().is_none_or(|(begun, _)| *begun != turn) {
-            let span = tracing::warn_span!(parent: &self.span, "turn", turn = i64::from(turn.0));
+            let span = tracing::warn_span!(
+                parent: &self.span, "turn", turn = i64::from(turn.0), row = Empty,
+            );
             #[cfg(feature = "otel")]
             self.ids.add_to(&span, None);
             self.turn = Some((turn, span));

@@ -32,6 +32,7 @@ pub(super) fn requested(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisio
         grantable,
         until: waits.then(|| draft.now.at.plus(wait)),
         guidance: Vec::new(),
+        row: None,
     };
     if let Some(at) = asked.until {
         asked.guidance = notes;

@@ -81,6 +81,7 @@ fn plan(draft: &Draft<'_>, before: AmountBudget, model: &str) -> Option<Compacti
         guidance: Vec::new(),
         turn_attempt: None,
         again: None,
+        row: None,
     })
 }
 

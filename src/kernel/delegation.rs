@@ -75,6 +75,7 @@ fn next(draft: &Draft<'_>) -> Option<ChildStart> {
         max_cost,
         profile: kind.map(|kind| kind.name.clone()),
         tools: Some(tools_for(draft, kind)),
+        row: None,
     })
 }
 

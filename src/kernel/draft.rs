@@ -38,6 +38,8 @@ pub(super) struct Draft<'a> {
     pub added: Vec<ToolSpec>,
     /// What its checks of JSON may still cost.
     pub work: Work,
+    /// The row of the decision table that the turn matched, until a record has it.
+    pub row: Option<u8>,
 }
 
 impl<'a> Draft<'a> {
@@ -51,6 +53,7 @@ impl<'a> Draft<'a> {
             effects: Vec::new(),
             added: Vec::new(),
             work: Work::new(now.work),
+            row: None,
         }
     }
 
@@ -76,7 +79,10 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn emit_in(&mut self, turn: Option<Turn>, fact: impl Into<Fact>) {
-        let record = Record::new(self.now.at, Some(self.query.id), turn, fact);
+        let mut record = Record::new(self.now.at, Some(self.query.id), turn, fact);
+        if let Some(row) = record.fact.row_mut() {
+            *row = self.row.take();
+        }
         self.transcript.evolve(&mut self.query, &record);
         self.records.push(record);
     }
@@ -157,6 +163,7 @@ impl<'a> Draft<'a> {
             turns,
             usage,
             cut,
+            row: None,
         }));
         if let Some(next) = self.next_query() {
             self.effect(next);

@@ -127,6 +127,7 @@ fn start(
         guidance,
         token_estimate: Some(token_estimate),
         unsignalled: draft.now.unsignalled,
+        row: None,
     }));
     let (token, model) = (draft.next_turn_token(attempt), model.name.clone());
     draft.wait_for(Effect::CallModel { token, model, mode })

@@ -7,7 +7,7 @@ use super::{
     fallback::{Consulted, consult},
     format, guard, guidance,
     repetition::ToolLoop,
-    verdict::{FallbackDone, OnMissingSignal, TurnEnd, Verdict},
+    verdict::{FallbackDone, OnMissingSignal, Row, TurnEnd, Verdict},
 };
 use crate::model::{
     FaultCode, ForcedBy, Outcome, QueryType, SignalFields, SignalType, StopReason,
@@ -35,8 +35,11 @@ pub(super) fn end(mut draft: Draft<'_>) -> Decision {
         Some(_) => Consulted::default(),
     };
     let turn = turn_end(&draft, looped.is_some(), judged.done);
-    let verdict = draft.policy().turn.verdict(&turn);
-    let verdict = deferred(&draft, &turn, verdict);
+    let policy = &draft.policy().turn;
+    let (decided, row) = (policy.verdict(&turn), policy.row(&turn));
+    let verdict = deferred(&draft, &turn, decided);
+    let follows_table = verdict == decided && !draft.query.options().is_task;
+    draft.row = row.filter(|_| follows_table).map(|Row(row)| row);
     match so_far {
         Some(paused) if !verdict.ends_the_query() => paused.wait(),
         so_far => apply(draft, verdict, looped, judged, so_far),

@@ -159,6 +159,12 @@ impl Verdict {
 pub trait TurnPolicy: Send + Sync {
     /// Returns the verdict on a turn.
     fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict;
+
+    /// Returns the row of the decision table that the verdict comes from, for the record; by
+    /// default none.
+    fn row(&self, _turn: &TurnEnd<'_>) -> Option<Row> {
+        None
+    }
 }
 
 /// The built-in decision table.
@@ -168,6 +174,10 @@ pub struct DecisionTable;
 impl TurnPolicy for DecisionTable {
     fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
         self.look_up(turn).1
+    }
+
+    fn row(&self, turn: &TurnEnd<'_>) -> Option<Row> {
+        Some(self.look_up(turn).0)
     }
 }
 

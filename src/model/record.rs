@@ -227,6 +227,36 @@ families! {
     Control(ControlFact),
 }
 
+impl Fact {
+    /// The row of the decision table that led to this fact, if one is recorded.
+    pub const fn row(&self) -> Option<u8> {
+        match self {
+            Self::Turn(TurnFact::Started(TurnStarted { row, .. }))
+            | Self::Query(QueryFact::Finished(QueryFinished { row, .. }))
+            | Self::Budget(BudgetFact::ContextCompacting(Compacting { row, .. }))
+            | Self::Agent(
+                AgentFact::CapabilityRequested(CapabilityRequested { row, .. })
+                | AgentFact::DelegationStarted(ChildStart { row, .. }),
+            ) => *row,
+            _ => None,
+        }
+    }
+
+    /// The place for that row, in a fact that can follow from a turn.
+    pub(crate) const fn row_mut(&mut self) -> Option<&mut Option<u8>> {
+        match self {
+            Self::Turn(TurnFact::Started(TurnStarted { row, .. }))
+            | Self::Query(QueryFact::Finished(QueryFinished { row, .. }))
+            | Self::Budget(BudgetFact::ContextCompacting(Compacting { row, .. }))
+            | Self::Agent(
+                AgentFact::CapabilityRequested(CapabilityRequested { row, .. })
+                | AgentFact::DelegationStarted(ChildStart { row, .. }),
+            ) => Some(row),
+            _ => None,
+        }
+    }
+}
+
 /// Declares a family of facts: variant, name on the wire, payload.
 macro_rules! facts {
     (

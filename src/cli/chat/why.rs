@@ -123,6 +123,10 @@ impl Explainer {
             reason => reason,
             separator => SEPARATOR.to_string(),
         };
+        if let Some(row) = record.fact.row() {
+            let text = format_args!("by row {row} of the decision table");
+            self.rows.push(1, "decided", text);
+        }
         for (_, word, text) in templates().filter(|saying| saying.0 == kind) {
             let render = |template: &str| {
                 let said = self.environment.render_str(template, &context);

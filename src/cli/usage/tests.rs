@@ -131,6 +131,7 @@ fn started() -> crate::model::record::TurnStarted {
         guidance: Vec::new(),
         token_estimate: None,
         unsignalled: false,
+        row: None,
     }
 }
 

@@ -135,12 +135,13 @@ function Row({ row, pointed, progress, act }) {
 }
 
 function Turn({ turn, query, pointed, progress, act }) {
+  const canFork = act.fork && turn.over && turn.replied;
   return html`<section class="turn" aria-label=${`Turn ${turn.turn + 1}`}>
     ${turn.rows.map((row) => html`<${Memo} key=${row.seq} of=${Row} row=${row} pointed=${pointed}
       progress=${row.call && progress[row.call.id]} act=${act} />`)}
-    ${turn.decided && html`<p class="decided"><span class="label">decided</span>
-      <span class="text">${turn.decided}</span>
-      ${act.fork && html`<button class="plain" onClick=${() => act.fork(query, turn.turn)}>Fork here</button>`}</p>`}
+    ${(turn.decided || canFork) && html`<p class="decided">
+      <span class="label">${turn.decided ? "decided" : ""}</span> <span class="text">${turn.decided ?? ""}</span>
+      ${canFork && html`<button class="plain" onClick=${() => act.fork(query, turn.turn)}>Fork here</button>`}</p>`}
   </section>`;
 }
 

@@ -14,7 +14,7 @@ const sum = (a, b) => Object.fromEntries(Object.keys(NO_USAGE).map((name) => [na
 const newQuery = ({ query, at }) => ({
   id: query, at, accepted: null, end: null, turns: 0, usage: NO_USAGE, warned: {}, items: [], children: [],
 });
-const newTurn = (number) => ({ turn: number, rows: [], mode: "normal", called: false, over: false });
+const newTurn = (number) => ({ turn: number, rows: [], mode: "normal", over: false });
 
 /** Adds events to a model. Those that it has are left out; queries and turns without new events stay the same. */
 export function extend(model, events) {
@@ -48,8 +48,9 @@ function apply(model, event, writable) {
   if (at < 0) at = model.queries.push(newQuery(event)) - 1;
   const query = writable(model.queries, at);
   updateQuery(query, event, model);
+  if (p?.row) decide(query, event, writable);
   if (number === null || event.query === null) {
-    if (type === "query.finished") conclude(query, p, writable);
+    if (type === "query.finished") close(query, writable);
     const isOpen = query.items.at(-1)?.over === false;
     const list = isOpen ? writable(query.items, query.items.length - 1).rows : query.items;
     list.push(row(event, query));
@@ -57,7 +58,7 @@ function apply(model, event, writable) {
   }
   let index = query.items.findLastIndex((item) => item.turn === number);
   if (index < 0) {
-    conclude(query, null, writable);
+    close(query, writable);
     index = query.items.push(newTurn(number)) - 1;
   }
   const turn = writable(query.items, index);
@@ -80,7 +81,6 @@ function updateQuery(query, { type, payload: p, at, seq }, model) {
       Object.assign(query, { accepted: p, seq, at, limits: p.limits, turns, usage });
       break;
     }
-    case "query.classified": query.type = p.classification.query_type; break;
     case "query.finished": Object.assign(query, { end: p, usage: p.usage }); break;
     case "control.budget_set": query.limits = p.limits; break;
     case "budget.iteration.warning": warn("turns", p.turn / p.max_turns); break;
@@ -97,10 +97,6 @@ function updateTurn(turn, { type, payload: p, at }) {
   if (type === "turn.started") Object.assign(turn, { mode: p.mode, asked: at });
   else if (type === "turn.restarted") turn.asked = at;
   else if (type === "turn.replied") turn.replied = p;
-  else if (type === "signal.emitted") turn.signal = p;
-  else if (type === "fallback.triggered") turn.fallback = p;
-  else if (type === "loop.detected") turn.loop = true;
-  else if (type === "tool.requested" || type === "tool.refused") turn.called = true;
 }
 
 const took = (from, to) => (from ? duration(new Date(to) - new Date(from)) : "");
@@ -133,50 +129,28 @@ function mergeIntoCall(turn, event) {
   return true;
 }
 
-/** Settles the turn that is over: the row of the decision table (docs/protocol.md) that its events match. */
-function conclude(query, end, writable) {
+/** Ends the last turn: what follows is outside of it. */
+function close(query, writable) {
   const index = query.items.findLastIndex((item) => item.rows);
-  if (index < 0 || query.items[index].over) return;
-  const turn = writable(query.items, index);
-  turn.over = true;
-  const { by, outcome, code = "empty_answer" } = end ?? {};
-  const isOutside = by === "operator" || outcome === "cancelled" || code !== "empty_answer";
-  // A reply that the output limit cut off has not been decided by its signal.
-  if (!turn.replied || turn.replied.cut || turn.replied.stop === "max_tokens" || isOutside) return;
-  const guard = by === "tokens" || by === "cost" ? `; then the budget was spent: ${by}` : "";
-  const [number, text] = decidingRow(turn, query, guard ? null : end);
-  turn.decided = `by row ${number}: ${text}${guard}`;
+  if (index >= 0 && !query.items[index].over) writable(query.items, index).over = true;
 }
 
-const BY_SIGNAL = {
-  context_sufficient: 11, partial_answer: 12, stuck: 13, need_turn: 14, need_capability: 15, delegation_recommended: 16,
-};
+// What the rows of the decision table (docs/protocol.md) are about.
+const DECISIONS = [
+  "a final turn", "a last turn with an answer", "a last turn, partial or stuck", "a last turn without an end", "a loop",
+  "stuck again", "the fallback escalated again", "the fallback acted", "tool calls", "a weak end, excused once",
+  "context sufficient", "partial answer", "stuck", "need turn", "need capability", "delegation recommended",
+  "conversation without a signal", "no valid signal",
+];
 
-function decidingRow({ mode, signal, replied, called, loop, fallback, turn }, query, end) {
-  const kind = signal?.type;
-  const hasText = Boolean(textOf(replied.text));
-  const calls = called && mode !== "signal";
-  const silent = [18, `no valid signal: ${end?.outcome ?? "asks again"}`];
-  if (mode === "final") return [1, "a final turn ends the query"];
-  if (mode === "last") {
-    const isAnswer = kind === "context_sufficient" || (!kind && hasText && !called);
-    if (isAnswer) return [2, "a last turn with an answer: answered"];
-    if (kind === "partial_answer" || kind === "stuck") return [3, `a last turn: ${words(kind)}`];
-    return [4, "a last turn without an end: forced by the budget"];
-  }
-  if (mode === "signal" && !kind) return silent;
-  if (loop) return [5, "a loop: forced"];
-  const wasStuck = query.items.some((item) => item.turn < turn && item.signal?.type === "stuck");
-  if (kind === "stuck" && wasStuck && !calls) return [6, "stuck again: stuck"];
-  if (fallback?.applied && fallback.action !== "continue") {
-    return end ? [7, "the fallback escalated again: escalated"] : [8, "the fallback acted: next turn"];
-  }
-  if (calls) return [9, "tool calls: next turn"];
-  const next = end?.outcome ?? "next turn";
-  if (!kind && query.type === "conversational" && hasText) return [17, `conversation without a signal: ${next}`];
-  if (!kind) return silent;
-  if (BY_SIGNAL[kind] <= 13 && fallback && !end) return [10, "a weak end, excused once: next turn"];
-  return [BY_SIGNAL[kind], `${words(kind)}: ${next}`];
+/** Notes the row that a turn matched, which the event that follows from it has. */
+function decide(query, { type, payload: p, turn: number }, writable) {
+  const isNext = type === "turn.started" || type === "budget.context.compacting";
+  const index = query.items.findLastIndex((item) => item.rows && (!isNext || item.turn < number));
+  if (index < 0) return;
+  const isSpent = p.by === "tokens" || p.by === "cost";
+  const next = isSpent ? `next turn; then the budget was spent: ${p.by}` : p.outcome ?? "next turn";
+  writable(query.items, index).decided = `by row ${p.row}: ${DECISIONS[p.row - 1]}: ${next}`;
 }
 
 /** The end of a query's answer that its turns' texts do not show already. */

@@ -266,6 +266,7 @@ mod tests {
             turns: 2,
             usage: Usage::default(),
             cut: None,
+            row: None,
         }))
     }
 
@@ -309,6 +310,7 @@ mod tests {
             turns: 2,
             usage: Usage::default(),
             cut: None,
+            row: None,
         })));
     }
 
@@ -429,6 +431,7 @@ mod tests {
             max_cost: None,
             profile: None,
             tools: None,
+            row: None,
         };
         let read = record(AgentFact::DelegationStarted(start.clone()));
         assert_eq!(decode(read.fact.kind(), old).unwrap(), read);

@@ -91,6 +91,7 @@ async fn ended_elsewhere(journal: &Memory, session: &TestSession, query: QueryId
             turns: 0,
             usage: Usage::default(),
             cut: None,
+            row: None,
         })),
     };
     let append = Append {

@@ -609,6 +609,7 @@ fn started(child: &str) -> Fact {
         max_cost: None,
         profile: None,
         tools: None,
+        row: None,
     }))
 }
 

@@ -236,6 +236,7 @@ fn trace_of_a_query_is_a_tree_with_gen_ai_attributes() {
     ];
     assert_eq!(spans.children(turns[0]), first);
     assert_eq!(spans.children(turns[1]), ["chat script.json"]);
+    assert_eq!([number(turns[0], "row"), number(turns[1], "row")], [9, 11]);
 
     assert_eq!(request.kind, SpanKind::Server as i32);
     assert_eq!(text(request, "http.route"), "/v1/chat/completions");

@@ -1,6 +1,9 @@
 //! What follows a reply: every signal, no signal, and unusable replies.
 
-use oracle_agent::model::{Outcome, Part, QueryType, Reply, Role, StopReason, record::TurnMode};
+use oracle_agent::{
+    kernel::Command,
+    model::{Outcome, Part, QueryType, Reply, Role, StopReason, record::TurnMode},
+};
 
 use super::{play::Play, script::*};
 
@@ -39,6 +42,39 @@ fn terminal_signals_end_the_query() {
         assert_eq!(play.end(), Some(end), "{name}");
         assert_eq!(play.answer(), "Words.", "{name}");
     }
+}
+
+/// Types and rows of the records that have one.
+fn rows(play: &Play) -> Vec<(&'static str, u8)> {
+    let facts = play.log.iter().map(|record| &record.fact);
+    let rows = facts.filter_map(|fact| Some((fact.kind(), fact.row()?)));
+    rows.collect()
+}
+
+#[test]
+fn row_of_a_turn_is_recorded_with_what_follows() {
+    let mut play = Play::asked(policy());
+    play.uses(&need("have to look"), call("1", "search"), "found");
+    play.says(&format!("Found. {}", need("have to read on")));
+    play.says(&format!("So. {}", wants("a shell")));
+    play.says(&format!("It is in retry.rs.\n{}", done()));
+    let expected = [
+        ("turn.started", 9),
+        ("turn.started", 14),
+        ("capability.requested", 15),
+        ("query.finished", 11),
+    ];
+    assert_eq!(rows(&play), expected);
+
+    let mut play = Play::asked(turns(2));
+    play.says(&format!("Found. {}", need("have to read on")));
+    play.says(&format!("So. {}", need("have to read more")));
+    let expected = [("turn.started", 14), ("query.finished", 4)];
+    assert_eq!(rows(&play), expected);
+
+    let mut play = Play::asked(policy());
+    play.command(Command::Cancel { query: None }).unwrap();
+    assert!(rows(&play).is_empty(), "nothing of the table decided");
 }
 
 #[test]

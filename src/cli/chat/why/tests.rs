@@ -89,6 +89,7 @@ fn started(mode: TurnMode, guidance: &[&str]) -> Fact {
         guidance: guidance.iter().map(|&text| text.to_owned()).collect(),
         token_estimate: None,
         unsignalled: false,
+        row: (mode == TurnMode::Final).then_some(8),
     };
     TurnFact::Started(started).into()
 }
@@ -154,12 +155,14 @@ fn signal() -> Fact {
 }
 
 fn finished(outcome: Outcome) -> Fact {
+    let row = (outcome == Outcome::Answered).then_some(1);
     let finished = QueryFinished {
         outcome,
         answer: String::new(),
         turns: 2,
         usage: usage(3_800),
         cut: None,
+        row,
     };
     QueryFact::Finished(finished).into()
 }

@@ -26,6 +26,7 @@ fn finished(answer: &str) -> Arc<Record> {
         turns: 1,
         usage: Usage::default(),
         cut: None,
+        row: None,
     }))
 }
 
