@@ -99,12 +99,13 @@ pub fn outline(path: &str, text: &str) -> Vec<Symbol> {
     let mut found = Collector::new(text, language);
     match language {
         Language::Python | Language::Ruby | Language::Shell | Language::Toml | Language::Yaml => {
-            lines::scan(language, text, &mut found)
+            lines::scan(text, &mut found)
         }
         Language::Sql => lines::sql(text, &mut found),
         Language::Json => lines::json(text, &mut found),
-        Language::Markdown | Language::Rest => prose::scan(language, text, &mut found),
-        _ => blocks::scan(language, text, &mut found),
+        Language::Markdown => prose::markdown(text, &mut found),
+        Language::Rest => prose::rest(text, &mut found),
+        _ => blocks::scan(text, &mut found),
     }
     found.finish()
 }

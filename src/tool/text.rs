@@ -2,7 +2,11 @@
 //!
 //! Signals and markup are not escaped: results are data, and are escaped where they enter a prompt.
 
-use std::{borrow::Cow, fmt::Write as _, path::Path};
+use std::{
+    borrow::{Borrow, Cow},
+    fmt::Write as _,
+    path::Path,
+};
 
 /// Longest quotation of the model's input, in characters.
 const MAX_ECHO: usize = 200;
@@ -28,20 +32,23 @@ pub(super) fn quoted(text: &str) -> String {
     format!("`{}`", on_one_line(&text).replace('`', "'"))
 }
 
-/// A path in the form that a model reads and can send back: with `/`, lossy, on one line.
+/// A normalized path in the form that a model reads and can send back: lossy, on one line.
 pub(super) fn display_path(path: &Path) -> String {
-    let mut shown = String::new();
-    for part in path.components() {
-        if !shown.is_empty() {
-            shown.push('/');
-        }
-        shown.push_str(&on_one_line(&part.as_os_str().to_string_lossy()));
+    match &*path.to_string_lossy() {
+        "" => ".".to_owned(),
+        path => on_one_line(path).into_owned(),
     }
-    if shown.is_empty() {
-        ".".to_owned()
-    } else {
-        shown
-    }
+}
+
+/// Whether a word is one of some, between which there are blanks.
+pub(super) fn is_one_of(words: &str, word: &str) -> bool {
+    words.split_ascii_whitespace().any(|known| known == word)
+}
+
+/// Joins texts by a separator.
+pub(super) fn joined(texts: impl IntoIterator<Item = impl Borrow<str>>, separator: &str) -> String {
+    let texts: Vec<_> = texts.into_iter().collect();
+    texts.join(separator)
 }
 
 /// Replaces control characters, so that a name cannot span lines.

@@ -1,5 +1,7 @@
 //! Classifies files by path and text: code, prose, tests, generated.
 
+use crate::tool::text::is_one_of;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tool) enum FileKind {
     Code,
@@ -41,15 +43,12 @@ impl FileKind {
         let lower = path.to_lowercase();
         let (folders, file) = lower.rsplit_once('/').unwrap_or(("", &lower));
         let (stem, extension) = file.rsplit_once('.').unwrap_or((file, ""));
-        let within = |names: &str| {
-            let mut names = names.split(' ');
-            names.any(|name| folders.split('/').any(|folder| folder == name))
-        };
+        let within = |names: &str| folders.split('/').any(|folder| is_one_of(names, folder));
         let has_word = |words: &str| {
             let mut parts = stem.split(['-', '_', '.', ' ']);
-            parts.any(|part| words.split(' ').any(|word| word == part))
+            parts.any(|part| is_one_of(words, part))
         };
-        let ends = |endings: &str| endings.split(' ').any(|ending| ending == extension);
+        let ends = |endings: &str| is_one_of(endings, extension);
         // `README` and `COPYING` are prose, `Makefile` and `Dockerfile` are code.
         let name = path.rsplit('/').next().unwrap_or(path);
         let shouts = !name.contains(|c: char| c.is_lowercase() || c == '.');

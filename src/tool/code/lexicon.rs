@@ -6,6 +6,7 @@ use std::{collections::HashMap, sync::LazyLock};
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::words::stem;
+use crate::tool::text::is_one_of;
 
 static ENTRIES: &str = include_str!("lexicon.txt");
 
@@ -40,7 +41,7 @@ impl NaturalLanguage {
             French => FRENCH,
             Spanish => SPANISH,
         };
-        has(list, word)
+        is_one_of(list, word)
     }
 
     fn stem(self, word: &str) -> String {
@@ -56,11 +57,7 @@ impl NaturalLanguage {
 
 /// Whether a word is in most questions about code, such as `implemented`.
 pub(in crate::tool) fn is_weak(word: &str) -> bool {
-    has(WEAK, word)
-}
-
-fn has(list: &str, word: &str) -> bool {
-    list.split_ascii_whitespace().any(|entry| entry == word)
+    is_one_of(WEAK, word)
 }
 
 /// English stems for each word: synonyms or translations. Words are stems; foreign ones are also

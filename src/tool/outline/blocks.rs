@@ -14,10 +14,10 @@ use super::{
 /// Maximum nesting of blocks that is tracked.
 const MAX_OPEN: usize = 256;
 
-pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<'a>) {
-    let mut lexer = Lexer::new(language, text);
+pub(super) fn scan<'a>(text: &'a str, found: &mut Collector<'a>) {
+    let mut lexer = Lexer::new(found.language, text);
     let mut blocks = BlockScanner {
-        language,
+        language: found.language,
         found,
         head: Head::default(),
         open: Vec::new(),

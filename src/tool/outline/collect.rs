@@ -4,7 +4,7 @@
 use memchr::memchr_iter;
 
 use super::{MAX_NAME, MAX_SYMBOLS, Symbol, SymbolKind};
-use crate::tool::text::clipped;
+use crate::tool::text::{clipped, is_one_of};
 
 /// Maximum number of lines searched upwards for comments.
 const MAX_COMMENT: usize = 400;
@@ -39,16 +39,14 @@ impl Language {
     pub(super) fn of(path: &str, text: &str) -> Option<Self> {
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
         match name.rsplit_once('.') {
-            Some((stem, extension)) if !stem.is_empty() => Self::by_extension(extension),
+            Some((stem, extension)) if !stem.is_empty() => {
+                let extension = extension.to_ascii_lowercase();
+                let mut languages = LANGUAGES.iter();
+                let known = languages.find(|(_, known, ..)| is_one_of(known, &extension));
+                known.map(|(language, ..)| *language)
+            }
             _ => Self::by_name(name).or_else(|| Self::by_first_line(text)),
         }
-    }
-
-    fn by_extension(extension: &str) -> Option<Self> {
-        let extension = extension.to_ascii_lowercase();
-        let has = |names: &str| names.split(' ').any(|name| name == extension);
-        let (language, ..) = LANGUAGES.iter().find(|(_, names, ..)| has(names))?;
-        Some(*language)
     }
 
     fn by_name(name: &str) -> Option<Self> {
@@ -137,11 +135,20 @@ impl<'a> Definition<'a> {
     }
 }
 
+/// A symbol that ends where its level is closed.
+#[derive(Debug)]
+pub(super) struct OpenSymbol {
+    pub(super) level: usize,
+    pub(super) kind: SymbolKind,
+    index: Option<usize>,
+}
+
 #[derive(Debug)]
 pub(super) struct Collector<'a> {
     text: &'a str,
-    language: Language,
+    pub(super) language: Language,
     found: Vec<RawSymbol<'a>>,
+    open: Vec<OpenSymbol>,
 }
 
 impl<'a> Collector<'a> {
@@ -150,6 +157,7 @@ impl<'a> Collector<'a> {
             text,
             language,
             found: Vec::new(),
+            open: Vec::new(),
         }
     }
 
@@ -181,6 +189,23 @@ impl<'a> Collector<'a> {
     pub(super) fn end(&mut self, which: Option<usize>, end: usize) {
         if let Some(raw) = which.and_then(|which| self.found.get_mut(which)) {
             raw.end = raw.end.max(end);
+        }
+    }
+
+    /// Adds a definition that ends with its level.
+    pub(super) fn open(&mut self, level: usize, definition: Definition<'a>, start: usize) {
+        let (kind, index) = (definition.kind, self.add(definition, start, definition.at));
+        self.open.push(OpenSymbol { level, kind, index });
+    }
+
+    pub(super) fn innermost(&self) -> Option<&OpenSymbol> {
+        self.open.last()
+    }
+
+    /// Ends the open definitions of this level and below.
+    pub(super) fn close(&mut self, level: usize, end: usize) {
+        while let Some(open) = self.open.pop_if(|open| open.level >= level) {
+            self.end(open.index, end);
         }
     }
 

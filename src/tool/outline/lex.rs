@@ -1,5 +1,5 @@
-//! Splits code with braces into pieces: words, texts (as one piece), numbers and signs, without
-//! comments.
+//! Splits code with braces, and JSON, into pieces: words, texts (as one piece), numbers and signs,
+//! without comments.
 //!
 //! **Invariant:** linear, because the search for a missing end is tried a bounded number of times.
 
@@ -9,6 +9,7 @@ use super::{
     collect::{Language, Language as L},
     quotes,
 };
+use crate::tool::text::is_one_of;
 
 /// Number of unclosed texts that are tried; later quotes are signs.
 const MAX_TRIES: u32 = 32;
@@ -41,10 +42,6 @@ pub(super) struct Token<'a> {
     pub(super) is_unindented: bool,
     /// In the pieces of a statement's head, the number of brackets around it; else 0.
     pub(super) nest: u32,
-}
-
-pub(super) fn is_one_of(words: &str, word: &str) -> bool {
-    words.split_ascii_whitespace().any(|known| known == word)
 }
 
 impl Token<'_> {
@@ -111,7 +108,7 @@ impl<'a> Lexer<'a> {
                 }
                 _ if byte.is_ascii_whitespace() => self.at += 1,
                 b'/' if self.follows(b"//") => self.skip_line(),
-                b'/' if self.follows(b"/*") => {
+                b'/' if self.follows(b"/*") && self.language != L::Json => {
                     let nests = matches!(self.language, L::Rust | L::Kotlin | L::Swift);
                     let end = self.tried(|bytes, at| quotes::comment(bytes, at, nests));
                     self.at = end.unwrap_or(self.at + 2);

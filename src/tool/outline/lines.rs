@@ -3,15 +3,16 @@
 
 use std::sync::LazyLock;
 
-use memchr::{memchr, memmem};
+use memchr::memmem;
 use regex::Regex;
 
 use super::{
     SymbolKind,
     collect::{Collector, Definition, Language},
-    lex::is_one_of,
+    lex::{Lexer, TokenKind},
     quotes,
 };
+use crate::tool::text::is_one_of;
 
 /// Number of unclosed texts that are tried.
 const MAX_TRIES: u32 = 32;
@@ -64,22 +65,11 @@ static COMPILED: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     compiled.flatten().collect()
 });
 
-pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<'a>) {
-    let mut reader = LineScanner {
-        language,
-        levels: Vec::new(),
-        last: 0,
-        text: None,
-        brackets: 0,
-        continues: false,
-        decorated: None,
-        here: None,
-        in_block_comment: false,
-        has_table: false,
-    };
+pub(super) fn scan<'a>(text: &'a str, found: &mut Collector<'a>) {
+    let mut reader = LineScanner::default();
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        if found.is_full() || line.trim_end() == "__END__" && language == Ruby {
+        if found.is_full() || line.trim_end() == "__END__" && found.language == Ruby {
             break;
         }
         if !line.trim().is_empty() {
@@ -87,18 +77,11 @@ pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<
         }
         at += line.len();
     }
-    reader.close(0, reader.last, found);
+    found.close(0, reader.last);
 }
 
-struct IndentLevel {
-    depth: usize,
-    symbol: Option<usize>,
-    is_type: bool,
-}
-
+#[derive(Default)]
 struct LineScanner {
-    language: Language,
-    levels: Vec<IndentLevel>,
     last: usize,
     text: Option<&'static str>,
     brackets: usize,
@@ -112,11 +95,10 @@ struct LineScanner {
 
 impl LineScanner {
     fn line<'a>(&mut self, line: &'a str, at: usize, found: &mut Collector<'a>) {
-        let code = line.trim();
-        let depth = depth(line);
+        let (language, code, depth) = (found.language, line.trim(), depth(line));
         let from = at + (line.len() - line.trim_start().len());
         let end = from + code.len() - 1;
-        if self.skip_text(line, code) {
+        if self.skip_text(language, line, code) {
             self.last = end;
             return;
         }
@@ -124,27 +106,26 @@ impl LineScanner {
         let is_inside = self.text.is_some() || self.brackets > 0 || self.continues;
         // At a definition no bracket is open, whatever was broken before.
         let mut words = ["def ", "class ", "async "].iter();
-        let begins = self.language == Python
-            && self.text.is_none()
-            && words.any(|word| code.starts_with(word));
+        let begins =
+            language == Python && self.text.is_none() && words.any(|word| code.starts_with(word));
         let is_statement = !is_comment && (begins || !is_inside);
         if is_statement {
             self.brackets = 0;
             self.statement(code, (from, end), depth, found);
         }
         // A comment not deeper than the open level belongs to what follows.
-        if !is_comment || self.levels.last().is_some_and(|level| depth > level.depth) {
+        if !is_comment || found.innermost().is_some_and(|open| depth > open.level) {
             self.last = end;
         }
-        match self.language {
+        match language {
             Toml if is_statement && code.starts_with('[') => {}
-            Python | Toml => self.pass(line),
-            _ if !is_comment => self.here = heredoc_tag(self.language, code),
+            Python | Toml => self.pass(language, line),
+            _ if !is_comment => self.here = heredoc_tag(language, code),
             _ => {}
         }
     }
 
-    fn skip_text(&mut self, line: &str, code: &str) -> bool {
+    fn skip_text(&mut self, language: Language, line: &str, code: &str) -> bool {
         if let Some(word) = &self.here {
             if code == word {
                 self.here = None;
@@ -152,7 +133,7 @@ impl LineScanner {
             return true;
         }
         let was_aside = self.in_block_comment;
-        if self.language == Ruby {
+        if language == Ruby {
             self.in_block_comment |= line.starts_with("=begin");
             self.in_block_comment &= !line.starts_with("=end");
         }
@@ -166,59 +147,63 @@ impl LineScanner {
         depth: usize,
         found: &mut Collector<'a>,
     ) {
+        let language = found.language;
         let here = |word: &str| {
             let rest = code.strip_prefix(word);
             rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
         };
-        if self.language == Python && code.starts_with('@') {
-            self.close(depth, self.last, found);
+        if language == Python && code.starts_with('@') {
+            found.close(depth, self.last);
             self.decorated.get_or_insert(from);
             return;
         }
         let start = self.decorated.take().unwrap_or(from);
-        let defined = self.definition(code, depth);
-        let closes = match self.language {
+        let defined = self.definition(language, code, depth);
+        let closes = match language {
             Python => Some(self.last),
             Ruby if here("end") => Some(end),
             Shell if code.starts_with(['}', ')']) => Some(end),
             Yaml if depth == 0 && (code.starts_with("---") || code == "...") => Some(self.last),
             _ => matches!(defined, Some((_, true))).then_some(self.last),
         };
-        let depth = if self.language == Toml { 0 } else { depth };
+        let depth = if language == Toml { 0 } else { depth };
         if let Some(closes) = closes {
-            self.close(depth, closes, found);
+            found.close(depth, closes);
         }
         let Some((mut definition, continues)) = defined else {
             return;
         };
-        if definition.kind == Function && self.levels.last().is_some_and(|level| level.is_type) {
+        let outer = found.innermost().map(|open| open.kind);
+        if definition.kind == Function && matches!(outer, Some(Type | Module)) {
             definition.kind = SymbolKind::Method;
         }
         definition.at += from;
         let is_block = definition.kind != Key && continues;
-        let whole = is_block && is_whole(self.language, &code[definition.at - from..]);
-        let symbol = found.add(definition, start, if whole { end } else { from });
-        if continues && !whole {
-            let is_type = matches!(definition.kind, Type | Module);
-            self.levels.push(IndentLevel {
-                depth,
-                symbol,
-                is_type,
-            });
+        if is_block && is_whole(language, &code[definition.at - from..]) {
+            found.add(definition, start, end);
+        } else if continues {
+            found.open(depth, definition, start);
+        } else {
+            found.add(definition, start, from);
         }
     }
 
-    fn definition<'a>(&mut self, code: &'a str, depth: usize) -> Option<(Definition<'a>, bool)> {
-        let mut rules = COMPILED.iter().filter(|(language, _, reach, _)| {
+    fn definition<'a>(
+        &mut self,
+        language: Language,
+        code: &'a str,
+        depth: usize,
+    ) -> Option<(Definition<'a>, bool)> {
+        let mut rules = COMPILED.iter().filter(|(of, _, reach, _)| {
             let is_unindented = matches!(reach, MarginBlock | MarginLine);
-            *language == self.language && (depth == 0 || !is_unindented)
+            *of == language && (depth == 0 || !is_unindented)
         });
         let (groups, kind, reach) = rules
             .find_map(|(_, kind, reach, pattern)| Some((pattern.captures(code)?, *kind, *reach)))?;
         let named = groups.get(1)?;
         let (mut name, mut owner) = (named.as_str(), None);
         let body = code[groups.get(0)?.end()..].trim();
-        match self.language {
+        match language {
             Toml => {
                 let is_table = code.starts_with('[');
                 if self.has_table && !is_table {
@@ -246,13 +231,7 @@ impl LineScanner {
         Some((definition, matches!(reach, Block | MarginBlock)))
     }
 
-    fn close(&mut self, depth: usize, end: usize, found: &mut Collector<'_>) {
-        while let Some(level) = self.levels.pop_if(|level| level.depth >= depth) {
-            found.end(level.symbol, end);
-        }
-    }
-
-    fn pass(&mut self, line: &str) {
+    fn pass(&mut self, language: Language, line: &str) {
         let bytes = line.as_bytes();
         // Searched once: a line may be full of backslashes followed by blanks.
         let last = bytes.trim_ascii_end().len().checked_sub(1);
@@ -280,7 +259,7 @@ impl LineScanner {
                 }
                 b'(' | b'[' | b'{' => self.brackets += 1,
                 b')' | b']' | b'}' => self.brackets = self.brackets.saturating_sub(1),
-                b'\\' if last == Some(at - 1) && self.language == Python => {
+                b'\\' if last == Some(at - 1) && language == Python => {
                     self.continues = true;
                     return;
                 }
@@ -333,42 +312,31 @@ fn heredoc_tag(language: Language, code: &str) -> Option<String> {
 }
 
 pub(super) fn json<'a>(text: &'a str, found: &mut Collector<'a>) {
-    let bytes = text.as_bytes();
-    let mut depth = 0_usize;
-    let mut open: Option<usize> = None;
-    let mut name: Option<(usize, &str)> = None;
-    let (mut at, mut last) = (0, 0);
-    let mut lines = quotes::OnLine::default();
-    while let Some(&byte) = bytes.get(at).filter(|_| !found.is_full()) {
-        let start = at;
-        at += 1;
-        match byte {
-            b'"' => {
-                at = lines.end(bytes, start, b'"').unwrap_or(at);
+    let mut lexer = Lexer::new(Language::Json, text);
+    let (mut depth, mut open, mut key, mut last) = (0_usize, None, None, 0);
+    while let Some(token) = lexer.next().filter(|_| !found.is_full()) {
+        match token.text {
+            _ if token.kind == TokenKind::Text => {
+                let within = |text: &'a str| text.strip_prefix('"')?.strip_suffix('"');
                 if depth == 1 && open.is_none() {
-                    name = text.get(start + 1..at - 1).map(|name| (start, name));
+                    key = within(token.text).map(|name| Definition::new(Key, name, token.at));
                 }
             }
-            b':' if depth == 1 => {
-                if let Some((from, name)) = name.take() {
-                    open = found.add(Definition::new(Key, name, from), from, from);
+            ":" if depth == 1 => {
+                if let Some(key) = key.take() {
+                    open = found.add(key, key.at, key.at);
                 }
             }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' | b',' => {
-                depth -= usize::from(byte != b',' && depth > 0);
-                if (byte == b',' && depth == 1) || depth == 0 {
+            "{" | "[" => depth += 1,
+            "}" | "]" | "," => {
+                depth -= usize::from(token.text != "," && depth > 0);
+                if (token.text == "," && depth == 1) || depth == 0 {
                     found.end(open.take(), last);
                 }
             }
-            b'/' if bytes.get(at) == Some(&b'/') => {
-                at += memchr(b'\n', &bytes[at..]).unwrap_or(bytes.len() - at);
-                continue;
-            }
-            _ if byte.is_ascii_whitespace() => continue,
             _ => {}
         }
-        last = at - 1;
+        last = token.end() - 1;
     }
     found.end(open, last);
 }

@@ -5,46 +5,23 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::{
     SymbolKind,
-    collect::{Collector, Definition, Language},
+    collect::{Collector, Definition},
 };
 
 /// Longest underlined heading, in bytes.
 const MAX_LINE: usize = 400;
 
-pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<'a>) {
-    let mut sections = OpenSections {
-        found,
-        open: Vec::new(),
-    };
-    match language {
-        Language::Markdown => markdown(text, &mut sections),
-        _ => rest(text, &mut sections),
-    }
-    sections.close(0, text.trim_end().len().saturating_sub(1));
+/// Opens the section of a heading with its text at `at`; its first line begins at `start`.
+fn open<'a>(found: &mut Collector<'a>, level: usize, name: &'a str, at: usize, start: usize) {
+    found.close(level, start.saturating_sub(1));
+    found.open(level, Definition::new(SymbolKind::Heading, name, at), start);
 }
 
-struct OpenSections<'a, 'f> {
-    found: &'f mut Collector<'a>,
-    open: Vec<(usize, Option<usize>)>,
+fn close_all(text: &str, found: &mut Collector<'_>) {
+    found.close(0, text.trim_end().len().saturating_sub(1));
 }
 
-impl<'a> OpenSections<'a, '_> {
-    /// Adds a heading with its text at `at`; its first line begins at `start`.
-    fn heading(&mut self, level: usize, name: &'a str, at: usize, start: usize) {
-        self.close(level, start.saturating_sub(1));
-        let kind = SymbolKind::Heading;
-        let symbol = self.found.add(Definition::new(kind, name, at), start, at);
-        self.open.push((level, symbol));
-    }
-
-    fn close(&mut self, level: usize, end: usize) {
-        while let Some((_, symbol)) = self.open.pop_if(|section| section.0 >= level) {
-            self.found.end(symbol, end);
-        }
-    }
-}
-
-fn markdown<'a>(text: &'a str, sections: &mut OpenSections<'a, '_>) {
+pub(super) fn markdown<'a>(text: &'a str, found: &mut Collector<'a>) {
     let front = Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
         | Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS;
     let mut nested = 0_usize;
@@ -56,11 +33,12 @@ fn markdown<'a>(text: &'a str, sections: &mut OpenSections<'a, '_>) {
                 let line = text[range.clone()].trim_start().lines().next();
                 let name = heading(line.unwrap_or_default());
                 let at = range.start + text[range.clone()].find(name).unwrap_or(0);
-                sections.heading(level as usize, name, at, range.start);
+                open(found, level as usize, name, at, range.start);
             }
             _ => {}
         }
     }
+    close_all(text, found);
 }
 
 fn heading(line: &str) -> &str {
@@ -78,7 +56,7 @@ fn without_anchor(name: &str) -> &str {
     }
 }
 
-fn rest<'a>(text: &'a str, sections: &mut OpenSections<'a, '_>) {
+pub(super) fn rest<'a>(text: &'a str, found: &mut Collector<'a>) {
     // Heading styles, in order of appearance.
     let mut styles: Vec<(u8, bool)> = Vec::new();
     // Start and text of the two previous lines.
@@ -114,9 +92,10 @@ fn rest<'a>(text: &'a str, sections: &mut OpenSections<'a, '_>) {
         }
         let indent = name.1.len() - name.1.trim_start().len();
         let from = if is_over { above.0 } else { name.0 };
-        sections.heading(level + 1, title, name.0 + indent, from);
+        open(found, level + 1, title, name.0 + indent, from);
         lines = [(start, ""); 2];
     }
+    close_all(text, found);
 }
 
 fn adornment(body: &str) -> Option<u8> {

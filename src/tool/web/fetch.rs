@@ -23,7 +23,7 @@ use super::{
 };
 use crate::tool::{
     FnTool, ToolError, ToolOutput,
-    text::{on_one_line, quoted, shortened},
+    text::{is_one_of, on_one_line, quoted, shortened},
 };
 
 /// Maximum pages that are fetched at a time, by all sessions.
@@ -215,9 +215,7 @@ fn is_html(url: &Url, content_type: &str) -> Result<bool, ToolError> {
     if matches!(&*kind, "text/html" | "application/xhtml+xml") {
         return Ok(true);
     }
-    let is_text = "javascript json toml x-ndjson x-yaml xml yaml"
-        .split(' ')
-        .any(|text| text == format);
+    let is_text = is_one_of("javascript json toml x-ndjson x-yaml xml yaml", format);
     if kind.is_empty() || kind.starts_with("text/") || is_text {
         return Ok(false);
     }

@@ -29,6 +29,7 @@ use reqwest::Url;
 use tokio_util::sync::CancellationToken;
 
 use super::MAX_URL;
+use crate::tool::text::is_one_of;
 
 /// Maximum tags of a page; what follows is left out.
 const MAX_TAGS: usize = 200_000;
@@ -54,10 +55,6 @@ const NESTED: &str = "blockquote h1 h2 h3 h4 h5 h6 ol pre ul";
 /// A gap in a cleaned page.
 const GAP: &str = "<p>";
 const CELL: &str = " | ";
-
-fn is_in(names: &str, name: &str) -> bool {
-    names.split(' ').any(|one| one == name)
-}
 
 /// A page as Markdown.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -169,7 +166,7 @@ impl Clean {
             self.skipped.take_if(|(_, depth)| *depth == 0);
             return;
         }
-        let is_line = is_in(BLOCKS, name) || is_in(PARTS, name) || is_in(NESTED, name);
+        let is_line = is_one_of(BLOCKS, name) || is_one_of(PARTS, name) || is_one_of(NESTED, name);
         let in_block = self.is_open("pre");
         if is_line && !in_block {
             // The tree builder would begin it again in every line.
@@ -180,7 +177,7 @@ impl Clean {
         match name {
             "title" => self.in_title = is_start,
             "code" if in_block => {}
-            _ if is_in(BLOCKS, name) || (is_start && is_flat && is_line) => {
+            _ if is_one_of(BLOCKS, name) || (is_start && is_flat && is_line) => {
                 let gap = match (in_block, in_link) {
                     (true, _) => "\n",
                     (_, true) => " ",
@@ -196,8 +193,8 @@ impl Clean {
             "td" | "th" => self.html.truncate(self.html.trim_end_matches(GAP).len()),
             _ if !is_start => self.close(name),
             "svg" if tag.self_closing => {}
-            _ if is_in(SKIPPED, name) => self.skipped = Some((tag.name.clone(), 1)),
-            _ if is_in(PARTS, name) => self.push(name, ""),
+            _ if is_one_of(SKIPPED, name) => self.skipped = Some((tag.name.clone(), 1)),
+            _ if is_one_of(PARTS, name) => self.push(name, ""),
             "a" => {
                 self.close(name);
                 let href = tag.attrs.iter().find(|one| &*one.name.local == "href");
@@ -213,7 +210,7 @@ impl Clean {
                 self.open("code", "");
             }
             "code" => self.open(name, ""),
-            _ if is_in(NESTED, name) => self.open(name, ""),
+            _ if is_one_of(NESTED, name) => self.open(name, ""),
             _ => {}
         }
     }

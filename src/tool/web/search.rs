@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::{MAX_URL, SearchService, body, cause, spec};
 use crate::tool::{
     FnTool, ToolError, ToolOutput,
-    text::{on_one_line, quoted, shortened},
+    text::{joined, on_one_line, quoted, shortened},
 };
 
 /// Number of results.
@@ -103,9 +103,8 @@ struct Shown {
 
 fn shown(answer: Answer) -> Vec<Shown> {
     let line = |text: Option<String>, most| {
-        let text = text.unwrap_or_default();
-        let words: Vec<&str> = text.split_whitespace().collect();
-        on_one_line(&shortened(&words.join(" "), most)).into_owned()
+        let text = joined(text.unwrap_or_default().split_whitespace(), " ");
+        on_one_line(&shortened(&text, most)).into_owned()
     };
     let hits = answer.web.map_or(answer.results, |web| web.results);
     let pages = hits.into_iter().filter(|hit| {

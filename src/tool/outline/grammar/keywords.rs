@@ -39,8 +39,7 @@ fn keyword(top: &Top<'_, '_>) -> usize {
 
 fn definition<'a>(top: &Top<'a, '_>, at: usize) -> Option<Definition<'a>> {
     let word = top.get(at)?;
-    let next = top.word(at + 1);
-    let named = |kind| next.map(|name| define(kind, name));
+    let named = |kind| top.define(kind, at + 1);
     match (word.text, top.language) {
         ("class", _)
         | ("struct" | "enum" | "actor" | "typealias", Language::Swift)
