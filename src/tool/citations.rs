@@ -131,19 +131,14 @@ impl<'a> LineCounts<'a> {
 
     fn contains(&mut self, citation: &Citation) -> bool {
         let Citation { path, start, end } = citation;
-        *start > 0 && start <= end && *end <= self.lines_of(path)
-    }
-
-    fn lines_of(&mut self, path: &str) -> u64 {
-        if let Some(lines) = self.lines.get(path) {
-            return *lines;
+        if *start == 0 || start > end {
+            return false;
         }
-        if self.lines.len() >= MAX_FILES {
-            return 0;
+        if self.lines.len() < MAX_FILES && !self.lines.contains_key(path) {
+            let lines = self.count(path).unwrap_or(0);
+            self.lines.insert(path.clone(), lines);
         }
-        let lines = self.count(path).unwrap_or(0);
-        self.lines.insert(path.to_owned(), lines);
-        lines
+        self.lines.get(path).is_some_and(|lines| end <= lines)
     }
 
     fn count(&mut self, path: &str) -> Option<u64> {

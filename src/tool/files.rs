@@ -149,7 +149,8 @@ fn read(
         let end = end.min(start.saturating_add(settings.max_lines - 1));
         span = Span { start, end };
     }
-    let window = window(&opened, span, settings.limits, stop)?;
+    let window = window::read(&opened.file, span, settings.limits, stop);
+    let window = window.map_err(|error| unreadable(&opened, span.start, error))?;
     let last = (span.start + window.lines.len() as u64).saturating_sub(1);
     let mut text = render(shown, span, &window)?;
     // Unless the file was emptied meanwhile.
@@ -160,31 +161,23 @@ fn read(
     Ok(ToolOutput::new(text, &data))
 }
 
-fn window(
-    opened: &OpenedFile,
-    span: Span,
-    limits: WindowLimits,
-    stop: &CancellationToken,
-) -> Result<Window, ToolError> {
+fn unreadable(opened: &OpenedFile, start: u64, error: WindowError) -> ToolError {
     let shown = &opened.shown;
-    window::read(&opened.file, span, limits, stop).map_err(|none| {
-        ToolError::ForModel(match none {
-            WindowError::Binary => format!(
-                "`{shown}` is a binary file of {}: only text can be read",
-                counted(opened.size, "byte")
-            ),
-            WindowError::Utf16 => in_utf16(shown),
-            WindowError::Stopped(line) => format!(
-                "`{shown}` is too long to reach line {} in time: it was at line {line}",
-                span.start
-            ),
-            WindowError::Failed(kind) => format!("`{shown}` cannot be read: {kind}"),
-        })
-    })
+    match error {
+        WindowError::Binary => {
+            let bytes = counted(opened.size, "byte");
+            for_model!("`{shown}` is a binary file of {bytes}: only text can be read")
+        }
+        WindowError::Utf16 => in_utf16(shown),
+        WindowError::Stopped(line) => {
+            for_model!("`{shown}` is too long to reach line {start} in time: it was at line {line}")
+        }
+        WindowError::Failed(kind) => for_model!("`{shown}` cannot be read: {kind}"),
+    }
 }
 
-fn in_utf16(shown: &str) -> String {
-    format!("`{shown}` is UTF-16, which cannot be read: save it as UTF-8")
+fn in_utf16(shown: &str) -> ToolError {
+    for_model!("`{shown}` is UTF-16, which cannot be read: save it as UTF-8")
 }
 
 fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError> {
@@ -193,14 +186,11 @@ fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError>
         Total::AtLeast(total) => (total, format!("of at least {total}")),
     };
     let Some(more) = (window.lines.len() as u64).checked_sub(1) else {
-        return match window.total {
-            Total::Exactly(0) => Ok(format!("{shown} (empty file)")),
-            Total::Exactly(total) | Total::AtLeast(total) => refuse!(
-                "`{shown}` has {}, so there is no line {}",
-                counted(total, "line"),
-                span.start
-            ),
-        };
+        if known == 0 {
+            return Ok(format!("{shown} (empty file)"));
+        }
+        let (lines, start) = (counted(known, "line"), span.start);
+        refuse!("`{shown}` has {lines}, so there is no line {start}");
     };
     let last = span.start + more;
     let mut text = format!("{shown} (lines {}–{last} {of})\n", span.start);
@@ -208,16 +198,12 @@ fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError>
         let tail = if line.cut { "… (line cut)" } else { "" };
         let _ = writeln!(text, "{number}: {}{tail}", line.text);
     }
-    let next = last + 1;
-    match window.total {
-        Total::Exactly(_) | Total::AtLeast(_) if known == last => {}
-        Total::Exactly(_) => {
-            let more = counted(known - last, "more line");
-            let _ = writeln!(text, "… {more}; continue with start_line={next}");
-        }
-        Total::AtLeast(_) => {
-            let _ = writeln!(text, "… more lines follow; continue with start_line={next}");
-        }
+    if known != last {
+        let (more, next) = match window.total {
+            Total::Exactly(_) => (counted(known - last, "more line"), last + 1),
+            Total::AtLeast(_) => ("more lines follow".to_owned(), last + 1),
+        };
+        let _ = writeln!(text, "… {more}; continue with start_line={next}");
     }
     text.pop();
     Ok(text)

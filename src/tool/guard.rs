@@ -155,11 +155,7 @@ impl ProjectRoot {
         let shown = display_path(&relative);
         let denied = |error: io::Error| self.access_error(&relative, &error);
         let found = self.canonical.join(&relative).canonicalize();
-        let found = match found.map_err(denied)? {
-            found if self.is_protected(&found) => return Err(protected_error(&shown)),
-            found if found.starts_with(&self.canonical) => found,
-            _ => return Err(outside(&shown)),
-        };
+        let found = self.admitted(found.map_err(denied)?, &shown)?;
         let kind = found.symlink_metadata().map_err(denied)?;
         if kind.is_file() || kind.is_dir() {
             return Ok(found);
@@ -174,43 +170,39 @@ impl ProjectRoot {
 
     /// Normalizes a path that may not exist, relative to the root, with `/`.
     pub(super) fn inside(&self, wanted: &str) -> Result<String, ToolError> {
-        let clean = self.normalize(wanted)?;
-        let mut parts: Vec<String> = Vec::new();
-        for part in clean.components() {
-            if part == Component::ParentDir {
-                parts.pop();
+        let mut clean = PathBuf::new();
+        for part in &self.normalize(wanted)? {
+            if part == ".." {
+                clean.pop();
             } else {
-                parts.push(part.as_os_str().to_string_lossy().into_owned());
+                clean.push(part);
             }
         }
-        if parts.is_empty() {
-            parts.push(".".to_owned());
-        }
-        Ok(parts.join("/"))
+        Ok(match clean.to_string_lossy() {
+            clean if clean.is_empty() => ".".to_owned(),
+            clean => clean.into_owned(),
+        })
     }
 
     pub(super) fn open_file(&self, relative: &str) -> Result<OpenedFile, ToolError> {
         let path = self.resolve(relative)?;
         let shown = self.display_path(&path);
-        let for_model = |text: &str| Err(for_model!("`{shown}` {text}"));
-        let unreadable = |error: io::Error| cannot_open(&shown, &error);
-        let opened = match self.open_beneath(&path, READ) {
-            Ok(opened) => Some(File::from(opened)),
-            Err(Errno::LOOP | Errno::NOENT | Errno::NOTDIR) => None,
-            Err(error) => return Err(unreadable(error.into())),
+        let changed = || for_model!("`{shown}` changed while it was opened: try again");
+        let file = match self.open_beneath(&path, READ) {
+            Ok(opened) => File::from(opened),
+            Err(Errno::LOOP | Errno::NOENT | Errno::NOTDIR) => return Err(changed()),
+            Err(error) => return Err(cannot_open(&shown, &error.into())),
         };
-        let about = opened.as_ref().map(File::metadata);
-        match (opened, about.transpose().map_err(unreadable)?) {
-            (Some(file), Some(about)) if about.is_file() => Ok(OpenedFile {
-                file,
-                size: about.len(),
-                shown,
-            }),
-            (_, Some(about)) if about.is_dir() => {
-                for_model("is a folder: name a file in it, or search it with `code_search`")
-            }
-            _ => for_model("changed while it was opened: try again"),
+        let about = file.metadata();
+        let about = about.map_err(|error| cannot_open(&shown, &error))?;
+        if about.is_dir() {
+            refuse!("`{shown}` is a folder: name a file in it, or search it with `code_search`");
         }
+        if !about.is_file() {
+            return Err(changed());
+        }
+        let size = about.len();
+        Ok(OpenedFile { file, size, shown })
     }
 
     /// Opens a canonical path that a walk found, and returns its size in bytes; `None` if it is no
@@ -254,9 +246,17 @@ impl ProjectRoot {
         opened.map_or_else(|| open_in(&self.folder, ".", flags), Ok)
     }
 
-    fn is_protected(&self, path: &Path) -> bool {
-        let inside = path.strip_prefix(&self.canonical);
-        inside.is_ok_and(|inside| inside.iter().any(is_never_read))
+    /// Refuses a canonical path outside of the root, and one that is never read.
+    fn admitted(&self, found: PathBuf, shown: &str) -> Result<PathBuf, ToolError> {
+        let inside = found.strip_prefix(&self.canonical);
+        let inside = inside.map_err(|_| outside(shown))?;
+        if inside.iter().any(is_never_read) {
+            refuse!(
+                "`{shown}` may contain secrets and is never read: continue without it, or use \
+                 `history_search` for changes"
+            );
+        }
+        Ok(found)
     }
 
     /// Refuses what it can without the disk, so that no outside path is touched.
@@ -307,10 +307,11 @@ impl ProjectRoot {
         for part in relative.components() {
             let next = reached.join(part);
             match next.canonicalize() {
-                Ok(found) if !found.starts_with(&self.canonical) => return outside(&shown),
-                // Names inside are not revealed either.
-                Ok(found) if self.is_protected(&found) => return protected_error(&shown),
-                Ok(found) => reached = found,
+                // Names inside of what is refused are not revealed either.
+                Ok(found) => match self.admitted(found, &shown) {
+                    Ok(found) => reached = found,
+                    Err(refusal) => return refusal,
+                },
                 Err(_) if reached.is_file() => {
                     return for_model!(
                         "`{}` is a file, not a folder: there is nothing below it",
@@ -393,13 +394,13 @@ impl ProjectRoot {
                 continue;
             }
             match folder.join(&part).canonicalize() {
-                Ok(next) if !next.starts_with(&self.canonical) => return Err(outside(&shown)),
-                Ok(next) if self.is_protected(&next) => return Err(protected_error(&shown)),
-                Ok(next) if next.is_dir() => folder = next,
-                Ok(next) => refuse!(
-                    "`{}` is not a folder: nothing can be written below it",
-                    self.display_path(&next)
-                ),
+                Ok(next) => {
+                    folder = self.admitted(next, &shown)?;
+                    if !folder.is_dir() {
+                        let file = self.display_path(&folder);
+                        refuse!("`{file}` is not a folder: nothing can be written below it");
+                    }
+                }
                 // A dangling link exists; nothing is created below it.
                 Err(error)
                     if error.kind() == io::ErrorKind::NotFound
@@ -522,22 +523,13 @@ fn is_absent(error: &io::Error) -> bool {
 
 fn stem(name: &str) -> &str {
     // A leading dot belongs to the name: `.env` has no extension.
-    match name.rfind('.') {
-        Some(dot) if dot > 0 => &name[..dot],
-        Some(_) | None => name,
-    }
+    let dot = name.rfind('.').filter(|dot| *dot > 0);
+    &name[..dot.unwrap_or(name.len())]
 }
 
 pub(super) fn is_never_read(name: &OsStr) -> bool {
     let names = [".git", ".hg", ".svn", ".jj", "admin.key"];
     names.iter().any(|one| name.eq_ignore_ascii_case(one))
-}
-
-fn protected_error(shown: &str) -> ToolError {
-    for_model!(
-        "`{shown}` may contain secrets and is never read: continue without it, or use \
-         `history_search` for changes"
-    )
 }
 
 fn outside(wanted: &str) -> ToolError {

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use super::{
     FnTool, ProjectRoot, ToolError, ToolOutput, arguments,
     blocking::BlockingRunner,
-    text::{clipped, counted, listed, on_one_line, quoted, shortened},
+    text::{clipped, counted, joined, listed, on_one_line, quoted, shortened},
 };
 use crate::model::tool::ToolNeed;
 
@@ -235,7 +235,8 @@ fn report(ended: &GitOutput, words: &str, is_stopped: bool, is_shallow: bool) ->
     let mut data = Vec::new();
     for commit in commits.iter().take(MAX_COMMITS) {
         let mut block = commit.head();
-        let files: Vec<String> = commit.files().map(name).collect();
+        let files = commit.changes.lines().filter(|file| !file.is_empty());
+        let files: Vec<String> = files.map(name).collect();
         if !files.is_empty() {
             let _ = writeln!(block, "  changed: {}", listed(&files, MAX_FILES));
         }
@@ -304,8 +305,7 @@ async fn show(
             cut = true;
             break;
         }
-        let parts: Vec<_> = piece.split('\t').map(on_one_line).collect();
-        text.push_str(&parts.join("\t"));
+        text += &joined(piece.split('\t').map(on_one_line), "\t");
         text.push('\n');
     }
     text.push_str(match (cut, commit.changes.is_empty()) {
@@ -371,10 +371,6 @@ impl<'a> Commit<'a> {
             message: part(3),
             changes: parts.get(4).map_or("", |part| part.trim_matches('\n')),
         }
-    }
-
-    fn files(&self) -> impl Iterator<Item = &'a str> {
-        self.changes.lines().filter(|file| !file.is_empty())
     }
 
     fn head(&self) -> String {

@@ -237,8 +237,6 @@ fn notes(
         let read = counted(outlines.read, "file");
         notes.push(format!("stopped at the deadline after {read}"));
     }
-    let mut skipped = listing.skipped;
-    outlines.skipped.iter().for_each(|why| skipped.count(*why));
-    notes.extend(skipped.note(most));
+    notes.extend(outlines.skipped.note(most));
     notes.join("; ")
 }

@@ -179,11 +179,7 @@ impl Notes {
     fn text(&self, path: &Path) -> Option<String> {
         let mut bytes = Vec::new();
         walk::read(&self.root, path, self.settings.max_file_bytes, &mut bytes).ok()?;
-        if is_utf16(&bytes) {
-            return None;
-        }
-        let text = String::from_utf8(bytes);
-        Some(text.unwrap_or_else(|broken| String::from_utf8_lossy(broken.as_bytes()).into_owned()))
+        (!is_utf16(&bytes)).then(|| String::from_utf8_lossy(&bytes).into_owned())
     }
 
     fn below_folder<'a>(&self, given: &'a str) -> &'a str {

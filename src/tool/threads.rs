@@ -10,8 +10,8 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::time::timeout;
 
 use super::{
@@ -32,7 +32,7 @@ const EXCERPT: usize = 300;
 const SEARCH_LIMITS: [usize; 3] = [64, 512, 4_096];
 
 /// A statement in a conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ThreadHit {
     /// The session, within the tenant.
     pub session: SessionName,
@@ -40,7 +40,8 @@ pub struct ThreadHit {
     pub seq: Seq,
     /// Its time.
     pub at: Timestamp,
-    /// Its query, if any.
+    /// Its query, if any; not part of its JSON, which models read.
+    #[serde(skip)]
     pub query: Option<QueryId>,
     /// Its kind.
     pub said: Utterance,
@@ -92,10 +93,15 @@ pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
             let (session, limit) = arguments.checked()?;
             let (words, of) = (&*arguments.query, session.as_ref());
             let searched = timeout(deadline, search(&*threads, words, of, limit, &context)).await;
-            let found = searched.map_err(|_| too_slow())?.map_err(failed)?;
+            let searched = searched.map_err(|_| {
+                for_model!(
+                    "the search over earlier conversations took too long: search for rarer words, \
+                     or continue without it"
+                )
+            });
+            let found = searched?.map_err(failed)?;
             let text = report(words, of, &context.session.name, &found);
-            let places: Vec<Value> = found.places.iter().map(data).collect();
-            let data = json!({ "places": places, "more": found.more });
+            let data = json!({ "places": found.places, "more": found.more });
             Ok(ToolOutput::new(text, &data))
         }
     })
@@ -149,13 +155,6 @@ async fn search(
     Ok(found)
 }
 
-fn too_slow() -> ToolError {
-    for_model!(
-        "the search over earlier conversations took too long: search for rarer words, or continue \
-         without it",
-    )
-}
-
 fn failed(fault: Fault) -> ToolError {
     match fault.class {
         FaultClass::Retryable { .. }
@@ -167,13 +166,6 @@ fn failed(fault: Fault) -> ToolError {
         FaultClass::Cancelled => cancelled_error(),
         FaultClass::Permanent | FaultClass::Bug => ToolError::Internal(fault),
     }
-}
-
-fn data(place: &ThreadHit) -> Value {
-    json!({
-        "session": place.session, "seq": place.seq, "at": place.at, "said": place.said,
-        "excerpt": place.excerpt,
-    })
 }
 
 /// Formats the results of `query`, as seen from the session `here`.

@@ -8,9 +8,13 @@ mod rules;
 
 use std::{
     io::Read as _,
+    iter,
     panic::resume_unwind,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
     time::SystemTime,
 };
@@ -99,6 +103,11 @@ impl Skipped {
     }
 }
 
+fn threads() -> usize {
+    let threads = thread::available_parallelism();
+    threads.map_or(1, usize::from).min(MAX_THREADS)
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SkipReason {
     Binary,
@@ -106,12 +115,17 @@ pub(super) enum SkipReason {
     Unreadable,
 }
 
-/// Runs `work` on up to `most` threads and returns all results.
-pub(super) fn on_threads<T: Send>(most: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let others = 1..threads.min(MAX_THREADS).min(most);
+/// Divides items among a few threads, each of which runs `work`, and returns all results.
+pub(super) fn on_threads<'i, I: Sync, T: Send>(
+    items: &'i [I],
+    work: impl Fn(&mut dyn Iterator<Item = &'i I>) -> T + Sync,
+) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let take = || items.get(next.fetch_add(1, Ordering::Relaxed));
+    let work = || work(&mut iter::from_fn(take));
+    let others = 1..threads().min(items.len());
     thread::scope(|scope| {
-        let others: Vec<_> = others.map(|_| scope.spawn(&work)).collect();
+        let others: Vec<_> = others.map(|_| scope.spawn(work)).collect();
         let mut made = vec![work()];
         // Propagates a panic of a thread, which is reported as a fault of the tool.
         let joined = others.into_iter().map(thread::ScopedJoinHandle::join);
@@ -239,12 +253,11 @@ pub(super) fn each<V: FnMut(DirEntry) -> Result<(), SkipReason> + Send>(
 fn walker(scope: &Scope, rules: Arc<Rules>) -> WalkBuilder {
     // The crate's own git switches would read the rules of every folder up to `/`, require a
     // repository, and block on a FIFO.
-    let threads = thread::available_parallelism().map_or(1, usize::from);
     let mut builder = WalkBuilder::new(&scope.start);
     builder
         .standard_filters(false)
         .follow_links(false)
-        .threads(threads.min(MAX_THREADS))
+        .threads(threads())
         .filter_entry(move |entry| {
             let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
             rules.include(entry.path(), is_dir)
@@ -291,9 +304,7 @@ impl Scope {
 
     pub(super) fn top(&self) -> String {
         let below = self.start.strip_prefix(&self.root).unwrap_or(&self.start);
-        let parts = below.components();
-        let parts = parts.map(|part| part.as_os_str().to_string_lossy());
-        parts.collect::<Vec<_>>().join("/")
+        below.to_string_lossy().into_owned()
     }
 
     pub(super) fn holds(&self, file: &Path) -> bool {

@@ -12,14 +12,14 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicU32, Ordering},
     },
     thread,
     time::{Duration, Instant},
 };
 
 use parking_lot::{Condvar, Mutex};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     CodeSearchSettings,
@@ -47,7 +47,7 @@ type FileStamps = BTreeMap<PathBuf, FileStamp>;
 #[derive(Debug)]
 pub(super) struct ProjectIndex {
     shared: Arc<Shared>,
-    quit: CancellationToken,
+    _quits_when_dropped: DropGuard,
 }
 
 #[derive(Debug)]
@@ -58,6 +58,7 @@ struct Shared {
     fresh: Duration,
     now: Mutex<IndexState>,
     ended: Condvar,
+    quit: CancellationToken,
 }
 
 /// Files of the running refresh; no total means that none runs.
@@ -85,7 +86,9 @@ pub(super) struct Snapshot {
 
 impl ProjectIndex {
     pub(super) fn new(root: ProjectRoot, settings: &CodeSearchSettings, fresh: Duration) -> Self {
+        let quit = CancellationToken::new();
         Self {
+            _quits_when_dropped: quit.clone().drop_guard(),
             shared: Arc::new(Shared {
                 root,
                 settings: *settings,
@@ -93,8 +96,8 @@ impl ProjectIndex {
                 fresh,
                 now: Mutex::default(),
                 ended: Condvar::new(),
+                quit,
             }),
-            quit: CancellationToken::new(),
         }
     }
 
@@ -166,23 +169,16 @@ impl ProjectIndex {
     }
 
     fn begin(&self) -> bool {
-        let (shared, quit) = (Arc::clone(&self.shared), self.quit.clone());
+        let shared = Arc::clone(&self.shared);
         let refreshing = move || {
-            let ended = EndGuard(&shared);
+            let _ended = EndGuard(&shared);
             let before = shared.now.lock().known.clone();
-            if let Some(known) = shared.refresh(before, &quit) {
+            if let Some(known) = shared.refresh(before) {
                 shared.now.lock().known = Some(known);
             }
-            drop(ended);
         };
         let thread = thread::Builder::new().name("oracle-index".to_owned());
         thread.spawn(refreshing).is_ok()
-    }
-}
-
-impl Drop for ProjectIndex {
-    fn drop(&mut self) {
-        self.quit.cancel();
     }
 }
 
@@ -209,8 +205,8 @@ impl Shared {
         walk::list(&self.root, scope, self.settings.index_files, |_| true, stop)
     }
 
-    fn refresh(&self, before: Option<Snapshot>, quit: &CancellationToken) -> Option<Snapshot> {
-        let seen = now();
+    fn refresh(&self, before: Option<Snapshot>) -> Option<Snapshot> {
+        let (seen, quit) = (now(), &self.quit);
         let scope = Scope::find(&self.root, None).ok()?;
         let listing = self.list(&scope, quit);
         let took = seen.elapsed();
@@ -234,10 +230,9 @@ impl Shared {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         self.counts.done.store(0, Ordering::Relaxed);
         self.counts.total.store(count, Ordering::Relaxed);
-        let next = AtomicUsize::new(0);
-        let some = || {
+        let read = walk::on_threads(&due, |due| {
             let (mut read, mut spellings) = (Vec::new(), TermCache::default());
-            while let Some((at, files)) = due.get(next.fetch_add(1, Ordering::Relaxed)) {
+            for (at, files) in due {
                 let most = self.settings.index_bytes / SHARDS;
                 let mut of = |before: &Shard| self.read(before, files, most, &mut spellings, quit);
                 let mut shard = of(&shards[*at]);
@@ -250,8 +245,8 @@ impl Shared {
                 read.push((*at, Arc::new(shard)));
             }
             read
-        };
-        for (at, shard) in walk::on_threads(due.len(), some).into_iter().flatten() {
+        });
+        for (at, shard) in read.into_iter().flatten() {
             shards[at] = shard;
         }
         if quit.is_cancelled() {

@@ -1,6 +1,6 @@
 //! The result for the model: matches or places by file, and a last line that states every omission.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use crate::{
     model::tool::{self, SearchData},
     tool::{
         ToolOutput,
-        text::{clipped, counted, quoted, shortened},
+        text::{clipped, counted, joined, quoted, shortened},
         walk::Scope,
     },
 };
@@ -89,10 +89,10 @@ fn write_file(text: &mut String, hits: &FileHits, most: usize, context: u64, roo
 
 fn block(hits: &FileHits, best: &[u64], context: u64) -> String {
     let near = |number: u64| best.iter().any(|shown| shown.abs_diff(number) <= context);
-    let lines = hits.lines.iter().filter(|(number, _)| near(*number));
-    let lines: Vec<(u64, &str)> = lines.map(|(number, line)| (*number, &**line)).collect();
+    let lines = hits.lines.iter().map(|(number, line)| (*number, line));
+    let lines = lines.filter(|(number, _)| near(*number));
     let mut block = String::new();
-    write_lines(&mut block, &hits.path, &lines, best, context > 0);
+    write_lines(&mut block, &hits.path, lines, best, context > 0);
     block
 }
 
@@ -100,19 +100,21 @@ fn block(hits: &FileHits, best: &[u64], context: u64) -> String {
 fn write_lines(
     block: &mut String,
     path: &str,
-    lines: &[(u64, impl AsRef<str>)],
+    lines: impl Iterator<Item = (u64, impl Display)>,
     best: &[u64],
     marks_gaps: bool,
 ) {
-    for (at, (number, line)) in lines.iter().enumerate() {
-        if marks_gaps && at > 0 && lines[at - 1].0 + 1 < *number {
+    let mut next = None;
+    for (number, line) in lines {
+        if marks_gaps && next.is_some_and(|next| next < number) {
             block.push_str("--\n");
         }
-        let mark = if best.contains(number) { ':' } else { '-' };
+        next = Some(number + 1);
+        let mark = if best.contains(&number) { ':' } else { '-' };
         if !path.is_empty() {
             let _ = write!(block, "{path}{mark}");
         }
-        let _ = writeln!(block, "{number}{mark} {}", line.as_ref());
+        let _ = writeln!(block, "{number}{mark} {line}");
     }
     block.push('\n');
 }
@@ -218,10 +220,8 @@ pub(super) fn answer(
         _ => format!("all {places} shown; {searched} searched{words}"),
     }];
     notes.extend(answer.read_as.iter().take(MAX_WORDS).cloned());
-    let list = |words: &[String]| {
-        let words = words.iter().take(MAX_WORDS).map(|word| quoted(word));
-        words.collect::<Vec<_>>().join(", ")
-    };
+    let list =
+        |words: &[String]| joined(words.iter().take(MAX_WORDS).map(|word| quoted(word)), ", ");
     // Without any file this would be meaningless.
     if texts > 0 && !answer.absent.is_empty() {
         notes.push(format!("in no file: {}", list(&answer.absent)));
@@ -269,7 +269,6 @@ fn place_block(found: &RankedPlace, limits: Limits, most: usize) -> String {
     let lines = (found.first..).zip(&found.lines);
     let lines = lines.filter(|(number, _)| near(*number)).take(most);
     let lines = lines.map(|(number, line)| (number, shortened(line, limits.line_chars)));
-    let lines: Vec<(u64, String)> = lines.collect();
-    write_lines(&mut block, "", &lines, &found.best, true);
+    write_lines(&mut block, "", lines, &found.best, true);
     block
 }

@@ -11,7 +11,7 @@ use super::{in_utf16, is_utf16, window::Span};
 use crate::tool::{
     ToolError,
     outline::{self, MAX_SYMBOLS, MAX_TEXT, Symbol, SymbolKind},
-    text::{clipped, quoted},
+    text::{clipped, joined, quoted},
 };
 
 /// Longest name that is searched, in characters.
@@ -38,7 +38,7 @@ pub(super) fn find(file: &File, shown: &str, wanted: &str) -> Result<FoundSymbol
     }
     let text = head(file).map_err(|kind| for_model!("`{shown}` cannot be read: {kind}"))?;
     if is_utf16(&text) {
-        return Err(ToolError::ForModel(in_utf16(shown)));
+        return Err(in_utf16(shown));
     }
     if memchr(0, &text).is_some() {
         refuse!("`{shown}` is a binary file: only text can be read");
@@ -150,15 +150,13 @@ fn missing(shown: &str, wanted: &str, symbols: &[Symbol], segments: &[&str]) -> 
     };
     if near.is_empty() {
         let top = symbols.iter().filter(|symbol| symbol.depth == 0);
-        let top: Vec<String> = top.take(MAX_NAMED).map(named).collect();
-        let top = top.join(", ");
+        let top = joined(top.take(MAX_NAMED).map(named), ", ");
         return format!(
             "there is no {wanted} in `{shown}`; it begins with {top}: find the name with `code_search`"
         );
     }
     let near = near.into_iter().take(MAX_NAMED);
-    let near: Vec<String> = near.map(|(_, symbol)| named(symbol)).collect();
-    let near = near.join(", ");
+    let near = joined(near.map(|(_, symbol)| named(symbol)), ", ");
     format!("there is no {wanted} in `{shown}`: did you mean {near}?")
 }
 
@@ -181,10 +179,13 @@ pub(super) fn note(place: &FoundSymbol, last: u64) -> String {
     };
     let others = &place.others;
     if !others.is_empty() {
-        let lines: Vec<String> = others.iter().take(MAX_NAMED).map(u32::to_string).collect();
-        let is_cut = others.len() > MAX_NAMED;
-        let (lines, more) = (lines.join(", "), if is_cut { ", …" } else { "" });
-        note.push_str(&format!("; others of that name: line {lines}{more}"));
+        let lines = joined(others.iter().take(MAX_NAMED).map(u32::to_string), ", ");
+        let more = if others.len() > MAX_NAMED {
+            ", …"
+        } else {
+            ""
+        };
+        note += &format!("; others of that name: line {lines}{more}");
     }
     note
 }

@@ -110,7 +110,8 @@ pub(in crate::tool) fn read(
         reading.take(fresh)?;
         offset += length as u64;
         source.consume(length);
-        if reading.is_past() && offset >= limits.count_bytes {
+        let is_past = reading.number > reading.span.end;
+        if is_past && offset >= limits.count_bytes {
             return reading.abort();
         }
     }
@@ -173,10 +174,6 @@ impl WindowReader {
 
     fn is_inside(&self) -> bool {
         (self.span.start..=self.span.end).contains(&self.number)
-    }
-
-    fn is_past(&self) -> bool {
-        self.number > self.span.end
     }
 
     fn finish(mut self) -> Window {

@@ -1,11 +1,6 @@
 //! Outlines the best matching files on a few threads.
 
-use std::{
-    cmp::Reverse,
-    collections::BTreeSet,
-    iter,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::{cmp::Reverse, collections::BTreeSet};
 
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +11,7 @@ use crate::tool::{
     code::kind::FileKind,
     outline::{self, Symbol, SymbolKind},
     text::{on_one_line, shortened},
-    walk::{self, ListedFile, Listing, SkipReason},
+    walk::{self, ListedFile, Listing, Skipped},
 };
 
 /// Maximum number of symbols kept of a file.
@@ -32,7 +27,7 @@ pub(super) struct Outlines {
     pub(super) read: u64,
     /// Files with a known language that were not read, because others match better.
     pub(super) unread: u64,
-    pub(super) skipped: Vec<SkipReason>,
+    pub(super) skipped: Skipped,
 }
 
 #[derive(Debug)]
@@ -60,7 +55,10 @@ pub(super) fn outlines(
     settings: RepoMapSettings,
     stop: &CancellationToken,
 ) -> Outlines {
-    let mut found = Outlines::default();
+    let mut found = Outlines {
+        skipped: listing.skipped,
+        ..Outlines::default()
+    };
     let mut ranked: Vec<(i64, &ListedFile)> = Vec::new();
     for file in &listing.files {
         if stop.is_cancelled() {
@@ -70,7 +68,7 @@ pub(super) fn outlines(
             continue;
         }
         if file.stamp.bytes > settings.max_file_bytes {
-            found.skipped.push(SkipReason::TooBig);
+            found.skipped.too_big += 1;
         } else {
             ranked.push((rank(&file.shown, focus), file));
         }
@@ -85,17 +83,15 @@ pub(super) fn outlines(
     let chosen = ranked.iter().take(settings.max_outlined).take_while(enough);
     let chosen: Vec<(i64, &ListedFile)> = chosen.copied().collect();
     found.unread = (ranked.len() - chosen.len()) as u64;
-    let next = AtomicUsize::new(0);
-    let take = || chosen.get(next.fetch_add(1, Ordering::Relaxed)).copied();
     let found = Mutex::new(found);
-    walk::on_threads(chosen.len(), || {
+    walk::on_threads(&chosen, |files| {
         let mut buffer = Vec::new();
-        for (rank, file) in iter::from_fn(take) {
+        for &(rank, file) in files {
             if stop.is_cancelled() {
                 break;
             }
             if let Err(why) = walk::read(root, &file.path, settings.max_file_bytes, &mut buffer) {
-                found.lock().skipped.push(why);
+                found.lock().skipped.count(why);
                 continue;
             }
             let text = String::from_utf8_lossy(&buffer);

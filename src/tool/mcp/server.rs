@@ -230,11 +230,11 @@ impl Server {
         let settings = &self.settings;
         let handler = Handler {
             listed: Arc::default(),
+            oversized: Arc::default(),
             unread: broadcast::Sender::new(UNREAD),
             progress: ProgressDispatcher::default(),
         };
-        let ours = handler.clone();
-        let (most, oversized) = (settings.max_reply_bytes, Arc::new(AtomicBool::new(false)));
+        let (ours, most) = (handler.clone(), settings.max_reply_bytes);
         let (service, process) = match &settings.transport {
             Transport::Program(program) => {
                 let started = Process::start(&settings.name, program, &self.last_line);
@@ -242,7 +242,7 @@ impl Server {
                     started.map_err(|error| format!("cannot start it: {error}"))?;
                 let newline = || b"\n".to_vec();
                 let lines = AnyDelimiterCodec::new_with_max_length(newline(), newline(), most);
-                let oversized = Arc::clone(&oversized);
+                let oversized = Arc::clone(&handler.oversized);
                 let (server, mend) = (settings.name.clone(), settings.mend);
                 let unread = handler.unread.clone();
                 let mut flow = rate(MESSAGES);
@@ -286,7 +286,6 @@ impl Server {
             link: Link {
                 peer: service.peer().clone(),
                 handler,
-                oversized,
             },
             ended: service.waiting().map(drop).boxed(),
             process,
@@ -478,7 +477,7 @@ impl Server {
                 let text = shortened(&error.message, 2_000);
                 refuse!("the MCP server `{name}` reports an error: {text}")
             }
-            Err(_) if link.oversized.load(Ordering::Relaxed) => {
+            Err(_) if link.handler.oversized.load(Ordering::Relaxed) => {
                 format!("one of its messages is larger than {most} bytes")
             }
             Err(error) => self.settings.shown(error),
@@ -547,8 +546,6 @@ fn names(line: &str, id: &RequestId) -> bool {
 struct Link {
     peer: Peer<RoleClient>,
     handler: Handler,
-    /// Whether a message was too large.
-    oversized: Arc<AtomicBool>,
 }
 
 struct Connection {
@@ -562,6 +559,8 @@ struct Connection {
 #[derive(Clone)]
 struct Handler {
     listed: Arc<Notify>,
+    /// Whether a message was too large.
+    oversized: Arc<AtomicBool>,
     /// Responses that cannot be read.
     unread: broadcast::Sender<Unread>,
     progress: ProgressDispatcher,

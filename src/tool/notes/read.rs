@@ -18,7 +18,7 @@ use crate::tool::{
     FnTool, ToolError, ToolOutput, arguments,
     blocking::BlockingRunner,
     code::question::Question,
-    text::{clipped, counted, listed, on_one_line, quoted},
+    text::{clipped, counted, joined, listed, on_one_line, quoted},
 };
 
 /// Maximum and default number of results.
@@ -263,8 +263,8 @@ pub(super) fn find<'a>(
         }
         _ => {
             let named = found.iter().take(MAX_NAMED);
-            let named: Vec<String> = named.map(|(path, _)| format!("`{path}`")).collect();
-            let (all, given, named) = (found.len(), quoted(given), named.join(", "));
+            let named = joined(named.map(|(path, _)| format!("`{path}`")), ", ");
+            let (all, given) = (found.len(), quoted(given));
             refuse!("{all} notes are named {given}: use the path of one, such as {named}")
         }
     }
@@ -294,13 +294,12 @@ pub(super) fn section<'a>(
         _ => {
             let named = found.iter().take(MAX_NAMED);
             let named = named.map(|one| format!("line {}, `{}`", one.first, one.name));
-            let named: Vec<String> = named.collect();
             refuse!(
                 "`{path}` has {} sections {}: {}; name one by all its headings (`A{HEADING_SEPARATOR}B`) or with its line, such as \
                  `{} ({})`",
                 found.len(),
                 quoted(given),
-                named.join("; "),
+                joined(named, "; "),
                 found[0].heading,
                 found[0].first
             )

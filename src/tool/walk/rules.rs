@@ -162,12 +162,10 @@ fn text_of(path: &Path) -> Result<Option<String>, InvalidRuleFile> {
     // A link is followed, even out of the project: rules are never shown.
     let file = match rustix::fs::open(path, READ | OFlags::CLOEXEC, Mode::empty()) {
         Ok(file) => File::from(file),
-        Err(error) => {
-            let is_none = matches!(error, Errno::NOENT | Errno::NOTDIR);
-            // Some systems cannot open a folder.
-            let is_none = is_none || path.is_dir();
-            return is_none.then_some(None).ok_or(InvalidRuleFile);
-        }
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        // Some systems cannot open a folder.
+        Err(_) if path.is_dir() => return Ok(None),
+        Err(_) => return Err(InvalidRuleFile),
     };
     let found = file.metadata().map_err(|_| InvalidRuleFile)?;
     if found.is_dir() {
