@@ -199,10 +199,11 @@ fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError>
         let _ = writeln!(text, "{number}: {}{tail}", line.text);
     }
     if known != last {
-        let (more, next) = match window.total {
-            Total::Exactly(_) => (counted(known - last, "more line"), last + 1),
-            Total::AtLeast(_) => ("more lines follow".to_owned(), last + 1),
+        let more = match window.total {
+            Total::Exactly(_) => counted(known - last, "more line"),
+            Total::AtLeast(_) => "more lines follow".to_owned(),
         };
+        let next = last + 1;
         let _ = writeln!(text, "… {more}; continue with start_line={next}");
     }
     text.pop();

@@ -10,7 +10,7 @@ mod git;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt::Write as _, sync::Arc, time::Duration};
+use std::{ffi::OsString, fmt::Write as _, sync::Arc, time::Duration};
 
 use jiff::civil::Date;
 use schemars::JsonSchema;
@@ -78,7 +78,8 @@ struct HistoryQuery {
 /// Creates the tool `history_search` for one project. At the `deadline`, a call shows what it has
 /// found so far.
 pub fn history_search(root: ProjectRoot, deadline: Duration) -> FnTool {
-    tool(Git::new(root), deadline)
+    let program = OsString::from("git");
+    tool(Git { root, program }, deadline)
 }
 
 fn tool(git: Git, deadline: Duration) -> FnTool {

@@ -50,7 +50,7 @@ const SAFE_CONFIG: &str = "core.abbrev=auto core.fsmonitor=false core.hooksPath=
 #[derive(Debug)]
 pub(super) struct Git {
     pub(super) root: ProjectRoot,
-    program: OsString,
+    pub(super) program: OsString,
 }
 
 pub(super) struct GitOutput {
@@ -60,16 +60,6 @@ pub(super) struct GitOutput {
 }
 
 impl Git {
-    pub(super) fn new(root: ProjectRoot) -> Self {
-        let program = OsString::from("git");
-        Self { root, program }
-    }
-
-    #[cfg(test)]
-    pub(super) fn with_program(root: ProjectRoot, program: OsString) -> Self {
-        Self { root, program }
-    }
-
     pub(super) async fn repository(&self, until: Instant) -> Result<Repository<'_>, ToolError> {
         let mut folders = self.root.path().ancestors();
         let Some(top) = folders.find(|folder| folder.join(".git").exists()) else {

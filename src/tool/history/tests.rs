@@ -544,7 +544,8 @@ async fn missing_or_hanging_git_is_reported() {
     let folder = repository();
     let running = |program: &str, deadline| {
         let root = ProjectRoot::open(folder.path()).unwrap();
-        tool(Git::with_program(root, program.into()), deadline)
+        let program = program.into();
+        tool(Git { root, program }, deadline)
     };
     let missing = running("no-such-git", Duration::from_secs(60));
     let error = missing.call(json!({}), tool_context()).await.unwrap_err();
@@ -584,7 +585,8 @@ async fn cancelled_call_leaves_no_git_process() {
     fs::write(&hangs, script).unwrap();
     fs::set_permissions(&hangs, fs::Permissions::from_mode(0o755)).unwrap();
     let root = ProjectRoot::open(folder.path()).unwrap();
-    let tool = tool(Git::with_program(root, hangs.into()), LATE);
+    let program = hangs.into();
+    let tool = tool(Git { root, program }, LATE);
 
     let ((began, begins), (ended, ends)) = (oneshot::channel(), oneshot::channel());
     thread::spawn(move || {

@@ -10,7 +10,7 @@ use crate::tool::{
     ProjectRoot,
     code::kind::FileKind,
     outline::{self, Symbol, SymbolKind},
-    text::{on_one_line, shortened},
+    text::{is_one_of, on_one_line, shortened},
     walk::{self, ListedFile, Listing, Skipped},
 };
 
@@ -169,9 +169,7 @@ fn shorten(line: &str) -> String {
 }
 
 fn rank(path: &str, focus: &Focus) -> i64 {
-    const ENTRIES: [&str; 8] = [
-        "main", "lib", "mod", "index", "app", "__init__", "cli", "readme",
-    ];
+    const ENTRIES: &str = "main lib mod index app __init__ cli readme";
     let file = path.rsplit('/').next().unwrap_or(path);
     let stem = file.split('.').next().unwrap_or(file).to_lowercase();
     let depth = path.matches('/').count().min(12) as i64;
@@ -181,6 +179,6 @@ fn rank(path: &str, focus: &Focus) -> i64 {
         FileKind::Docs | FileKind::Changes | FileKind::Data => -15,
         FileKind::Test | FileKind::Generated => -25,
     };
-    let entry = if ENTRIES.contains(&&*stem) { 8 } else { 0 };
+    let entry = if is_one_of(ENTRIES, &stem) { 8 } else { 0 };
     40 - 2 * depth + 10 * i64::from(focus.of_path(path)) + kind + entry
 }

@@ -3,7 +3,6 @@
 
 use std::sync::LazyLock;
 
-use memchr::memmem;
 use regex::Regex;
 
 use super::{
@@ -374,9 +373,10 @@ pub(super) fn sql<'a>(text: &'a str, found: &mut Collector<'a>) {
             _ => None,
         };
         if let Some(close) = close {
-            let end = (tries > 0 || word == "--")
-                .then(|| memmem::find(&text.as_bytes()[at..], close.as_bytes()))
-                .flatten();
+            let end = match tries {
+                0 if word != "--" => None,
+                _ => text[at..].find(close),
+            };
             match end {
                 Some(end) => at += end + close.len(),
                 None if word == "--" => at = text.len(),

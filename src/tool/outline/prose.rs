@@ -45,11 +45,8 @@ fn heading(line: &str) -> &str {
     let line = line.trim_start_matches('#').trim();
     let bare = line.trim_end_matches('#');
     let closed = bare.is_empty() || bare.ends_with([' ', '\t']);
-    without_anchor(if closed { bare.trim_end() } else { line })
-}
-
-/// Removes a final `{#anchor}`.
-fn without_anchor(name: &str) -> &str {
+    let name = if closed { bare.trim_end() } else { line };
+    // Without a final `{#anchor}`.
     match name.rfind("{#") {
         Some(at) if name.ends_with('}') => name[..at].trim_end(),
         _ => name,
