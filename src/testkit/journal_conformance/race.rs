@@ -15,7 +15,7 @@ const APPENDS: u64 = 40;
 const CLAIMS: u64 = 30;
 
 /// Each task writes its own log, which must be complete at the end.
-pub(super) async fn own_sessions<J: Journal>(journal: Arc<J>) -> Checked {
+pub(super) async fn own_sessions(journal: Arc<dyn Journal>) -> Checked {
     let mut tasks = JoinSet::new();
     for task in 0..TASKS {
         let (journal, key) = (journal.clone(), key("default", &format!("own-{task}"))?);
@@ -42,7 +42,7 @@ pub(super) async fn own_sessions<J: Journal>(journal: Arc<J>) -> Checked {
 
 /// Two owners claim one session in turns. Its log must consist of the acknowledged appends, each in
 /// one piece and in the order of their epochs.
-pub(super) async fn two_owners<J: Journal>(journal: Arc<J>) -> Checked {
+pub(super) async fn two_owners(journal: Arc<dyn Journal>) -> Checked {
     let key = key("default", "raced-for")?;
     let mut tasks = JoinSet::new();
     for owner in 0..2 {
@@ -62,8 +62,8 @@ pub(super) async fn two_owners<J: Journal>(journal: Arc<J>) -> Checked {
     same("the log", answer, Ok(want))
 }
 
-async fn own<J: Journal>(
-    journal: Arc<J>,
+async fn own(
+    journal: Arc<dyn Journal>,
     key: SessionKey,
     owner: u32,
 ) -> Result<Vec<Append>, String> {

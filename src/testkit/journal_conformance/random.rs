@@ -21,7 +21,7 @@ const WORDS: &[&str] = &[
     "",
 ];
 
-pub(super) async fn check<J: Journal>(journal: &J, seed: u64) -> Checked {
+pub(super) async fn check(journal: &dyn Journal, seed: u64) -> Checked {
     let (reference, mut draw) = (Memory::new(), CallGenerator::new(seed)?);
     for number in 0..CALLS {
         draw.claims = reference.claims();
@@ -101,7 +101,7 @@ impl CallGenerator {
         self.keys[index].clone()
     }
 
-    async fn call<J: Journal>(&mut self, on: (&J, &Memory)) -> (String, String, String) {
+    async fn call(&mut self, on: (&dyn Journal, &Memory)) -> (String, String, String) {
         match self.below(60) {
             0..4 => {
                 let key = self.key();

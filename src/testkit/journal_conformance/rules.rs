@@ -9,14 +9,13 @@ use crate::{
     model::{Epoch, Seq, SessionKey, Sid},
 };
 
-type Rule<J> = for<'a> fn(&'a J) -> BoxFuture<'a, Checked>;
+type Rule = for<'a> fn(&'a dyn Journal) -> BoxFuture<'a, Checked>;
 
 /// Lists the rules of a file, each named after its function.
 macro_rules! rules {
     ($($rule:ident),+ $(,)?) => {
-        pub(super) fn rules<J: Journal>() -> Vec<(&'static str, Rule<J>)> {
-            vec![$((stringify!($rule), (|journal| $rule(journal).boxed()) as Rule<J>)),+]
-        }
+        pub(super) const RULES: &[(&str, Rule)] =
+            &[$((stringify!($rule), |journal| $rule(journal).boxed())),+];
     };
 }
 
@@ -34,27 +33,16 @@ rules![
     its_owner_releases_a_session_and_may_go_on,
 ];
 
-mod counting;
-mod deleting;
+mod keeping;
 mod looking;
-mod searching;
-mod snapshots;
-mod standing;
 
-pub(super) fn all<J: Journal>() -> Vec<(&'static str, Rule<J>)> {
-    [
-        rules::<J>(),
-        looking::rules(),
-        standing::rules(),
-        snapshots::rules(),
-        deleting::rules(),
-        counting::rules(),
-        searching::rules(),
-    ]
-    .concat()
+pub(super) fn all() -> impl Iterator<Item = &'static (&'static str, Rule)> {
+    [RULES, looking::RULES, keeping::RULES]
+        .into_iter()
+        .flatten()
 }
 
-async fn a_new_session_is_there_and_empty<J: Journal>(journal: &J) -> Checked {
+async fn a_new_session_is_there_and_empty(journal: &dyn Journal) -> Checked {
     let key = key("default", "new")?;
     same("find before", journal.find(key.clone()).await, Ok(None))?;
     let Claim { sid, last, .. } = claim(journal, &key).await?;
@@ -64,7 +52,7 @@ async fn a_new_session_is_there_and_empty<J: Journal>(journal: &J) -> Checked {
     same("find", answer, Ok(Some(empty(sid, key))))
 }
 
-async fn each_claim_gives_a_higher_epoch_and_the_same_sid<J: Journal>(journal: &J) -> Checked {
+async fn each_claim_gives_a_higher_epoch_and_the_same_sid(journal: &dyn Journal) -> Checked {
     let (key, first) = claimed(journal, "default", "claimed").await?;
     add(journal, numbered(first, 0, &[1, 2])).await?;
     let mut before = first.epoch;
@@ -77,7 +65,7 @@ async fn each_claim_gives_a_higher_epoch_and_the_same_sid<J: Journal>(journal: &
     Ok(())
 }
 
-async fn records_come_back_as_they_were<J: Journal>(journal: &J) -> Checked {
+async fn records_come_back_as_they_were(journal: &dyn Journal) -> Checked {
     let (key, claim) = claimed(journal, "tenant-2", "A.b_c:d-9").await?;
     let records = sample::awkward(&key)?;
     let want = Entry::numbered(Seq(0), records.clone());
@@ -88,7 +76,7 @@ async fn records_come_back_as_they_were<J: Journal>(journal: &J) -> Checked {
     same("append again", journal.append(append).await, Ok(end))
 }
 
-async fn an_append_elsewhere_is_a_conflict<J: Journal>(journal: &J) -> Checked {
+async fn an_append_elsewhere_is_a_conflict(journal: &dyn Journal) -> Checked {
     let claim = claim(journal, &key("default", "conflict")?).await?;
     add(journal, numbered(claim, 0, &[1, 2, 3])).await?;
     for after in [0, 1, 2, 4, u64::MAX] {
@@ -99,7 +87,7 @@ async fn an_append_elsewhere_is_a_conflict<J: Journal>(journal: &J) -> Checked {
     holds(journal, claim, &[1, 2, 3]).await
 }
 
-async fn the_same_append_again_is_answered_like_the_first<J: Journal>(journal: &J) -> Checked {
+async fn the_same_append_again_is_answered_like_the_first(journal: &dyn Journal) -> Checked {
     let claim = claim(journal, &key("default", "repeated")?).await?;
     add(journal, numbered(claim, 0, &[1, 2])).await?;
     add(journal, numbered(claim, 2, &[3])).await?;
@@ -115,7 +103,7 @@ async fn the_same_append_again_is_answered_like_the_first<J: Journal>(journal: &
     holds(journal, claim, &[1, 2, 3]).await
 }
 
-async fn a_repetition_that_goes_on_is_a_conflict<J: Journal>(journal: &J) -> Checked {
+async fn a_repetition_that_goes_on_is_a_conflict(journal: &dyn Journal) -> Checked {
     let claim = claim(journal, &key("default", "longer")?).await?;
     add(journal, numbered(claim, 0, &[1, 2])).await?;
     let conflict = conflict(claim, 1, 2);
@@ -124,7 +112,7 @@ async fn a_repetition_that_goes_on_is_a_conflict<J: Journal>(journal: &J) -> Che
     holds(journal, claim, &[1, 2]).await
 }
 
-async fn a_fenced_owner_is_told_first<J: Journal>(journal: &J) -> Checked {
+async fn a_fenced_owner_is_told_first(journal: &dyn Journal) -> Checked {
     let (key, old) = claimed(journal, "default", "fenced").await?;
     add(journal, numbered(old, 0, &[1])).await?;
     let new = claim(journal, &key).await?;
@@ -147,7 +135,7 @@ async fn a_fenced_owner_is_told_first<J: Journal>(journal: &J) -> Checked {
     holds(journal, new, &[1, 2]).await
 }
 
-async fn an_owner_cannot_repeat_what_another_appended<J: Journal>(journal: &J) -> Checked {
+async fn an_owner_cannot_repeat_what_another_appended(journal: &dyn Journal) -> Checked {
     let (key, old) = claimed(journal, "default", "taken-over").await?;
     add(journal, numbered(old, 0, &[1])).await?;
     let new = claim(journal, &key).await?;
@@ -157,7 +145,7 @@ async fn an_owner_cannot_repeat_what_another_appended<J: Journal>(journal: &J) -
     holds(journal, new, &[1]).await
 }
 
-async fn an_empty_append_is_refused<J: Journal>(journal: &J) -> Checked {
+async fn an_empty_append_is_refused(journal: &dyn Journal) -> Checked {
     let claim = claim(journal, &key("default", "empty")?).await?;
     let stale = Claim {
         epoch: Epoch(0),
@@ -179,7 +167,7 @@ async fn an_empty_append_is_refused<J: Journal>(journal: &J) -> Checked {
     Ok(())
 }
 
-async fn an_unknown_session_is_named<J: Journal>(journal: &J) -> Checked {
+async fn an_unknown_session_is_named(journal: &dyn Journal) -> Checked {
     let claim = claim(journal, &key("default", "known")?).await?;
     for sid in [unknown(claim), Sid(i64::MAX as u64), Sid(u64::MAX)] {
         let append = numbered(Claim { sid, ..claim }, 0, &[1]);
@@ -191,7 +179,7 @@ async fn an_unknown_session_is_named<J: Journal>(journal: &J) -> Checked {
     Ok(())
 }
 
-async fn its_owner_releases_a_session_and_may_go_on<J: Journal>(journal: &J) -> Checked {
+async fn its_owner_releases_a_session_and_may_go_on(journal: &dyn Journal) -> Checked {
     let (key, old) = claimed(journal, "default", "released").await?;
     let new = claim(journal, &key).await?;
     let (sid, unknown) = (new.sid, unknown(new));
@@ -209,13 +197,13 @@ async fn its_owner_releases_a_session_and_may_go_on<J: Journal>(journal: &J) -> 
     holds(journal, new, &[1]).await
 }
 
-async fn claim<J: Journal>(journal: &J, key: &SessionKey) -> Result<Claim, String> {
+async fn claim(journal: &dyn Journal, key: &SessionKey) -> Result<Claim, String> {
     journal.claim(key.clone()).await.map_err(said)
 }
 
 /// Claims the session of this tenant and name.
-async fn claimed<J: Journal>(
-    journal: &J,
+async fn claimed(
+    journal: &dyn Journal,
     tenant: &str,
     name: &str,
 ) -> Result<(SessionKey, Claim), String> {
@@ -224,7 +212,7 @@ async fn claimed<J: Journal>(
     Ok((key, claim))
 }
 
-async fn add<J: Journal>(journal: &J, append: Append) -> Checked {
+async fn add(journal: &dyn Journal, append: Append) -> Checked {
     journal.append(append).await.map(drop).map_err(said)
 }
 
@@ -283,7 +271,7 @@ fn entries(numbers: &[u64]) -> Vec<Entry> {
     Entry::numbered(Seq(before), sample::all_numbered(numbers))
 }
 
-async fn holds<J: Journal>(journal: &J, claim: Claim, numbers: &[u64]) -> Checked {
+async fn holds(journal: &dyn Journal, claim: Claim, numbers: &[u64]) -> Checked {
     let log = journal.read(claim.sid, Seq(0), usize::MAX).await;
     same("the log afterwards", log, Ok(entries(numbers)))
 }

@@ -1,14 +1,14 @@
-//! Rules of reads, finds and lists.
+//! Rules of what is found: reads, lists, and searches for words.
 
 use std::{cmp::Reverse, sync::Arc};
 
 use futures_util::FutureExt;
 
-use super::{Rule, add, append, claim, claimed, empty, entries, numbered, said};
+use super::{Rule, add, claim, claimed, empty, entries, numbered, said};
 use crate::{
-    journal::{Claim, Journal, Known, Only},
-    model::{Seq, TenantId, Timestamp},
-    testkit::journal_conformance::{Checked, key, same, sample},
+    journal::{Claim, Hit, Journal, Known, Only},
+    model::{Seq, SessionKey, TenantId, Timestamp, Utterance},
+    testkit::journal_conformance::{Checked, append, key, same, sample},
 };
 
 rules![
@@ -17,9 +17,14 @@ rules![
     lists_go_on_behind_a_name,
     sessions_used_last_come_first,
     tenants_are_those_that_have_sessions,
+    all_words_must_occur_as_wholes,
+    the_latest_hit_comes_first,
+    a_search_stays_within_its_tenant,
+    questions_and_answers_are_found,
+    long_texts_are_shown_around_the_first_word,
 ];
 
-async fn reads_are_bounded<J: Journal>(journal: &J) -> Checked {
+async fn reads_are_bounded(journal: &dyn Journal) -> Checked {
     let claim = claim(journal, &key("default", "read")?).await?;
     add(journal, numbered(claim, 0, &[1, 2, 3, 4, 5])).await?;
     for (after, limit, want) in [
@@ -39,7 +44,7 @@ async fn reads_are_bounded<J: Journal>(journal: &J) -> Checked {
     Ok(())
 }
 
-async fn names_belong_to_their_tenant<J: Journal>(journal: &J) -> Checked {
+async fn names_belong_to_their_tenant(journal: &dyn Journal) -> Checked {
     let (here, there) = (key("here", "same")?, key("there", "same")?);
     let (first, second) = (claim(journal, &here).await?, claim(journal, &there).await?);
     same("two sessions", first.sid != second.sid, true)?;
@@ -63,7 +68,7 @@ async fn names_belong_to_their_tenant<J: Journal>(journal: &J) -> Checked {
     same("list nowhere", answer, Ok(vec![]))
 }
 
-async fn lists_go_on_behind_a_name<J: Journal>(journal: &J) -> Checked {
+async fn lists_go_on_behind_a_name(journal: &dyn Journal) -> Checked {
     let (mut all, names) = (Vec::new(), ["b", "a", "B", "a-1", "a.1", "_", "9", "10"]);
     for name in names {
         let key = key("default", name)?;
@@ -89,7 +94,7 @@ async fn lists_go_on_behind_a_name<J: Journal>(journal: &J) -> Checked {
     Ok(())
 }
 
-async fn sessions_used_last_come_first<J: Journal>(journal: &J) -> Checked {
+async fn sessions_used_last_come_first(journal: &dyn Journal) -> Checked {
     let (mut all, answer) = (Vec::new(), journal.newest(TenantId::local(), 9).await);
     same("newest of none", answer, Ok(vec![]))?;
     for (name, number) in [
@@ -121,7 +126,7 @@ async fn sessions_used_last_come_first<J: Journal>(journal: &J) -> Checked {
     Ok(())
 }
 
-async fn tenants_are_those_that_have_sessions<J: Journal>(journal: &J) -> Checked {
+async fn tenants_are_those_that_have_sessions(journal: &dyn Journal) -> Checked {
     let answer = journal.tenants(None, 9).await;
     same("tenants of none", answer, Ok(vec![]))?;
     let mut only = None;
@@ -151,4 +156,134 @@ async fn tenants_are_those_that_have_sessions<J: Journal>(journal: &J) -> Checke
     let left = journal.tenants(None, 9).await;
     let want = named(&["B", "a", "b"])?;
     same("tenants after a deletion", left, Ok(want))
+}
+
+async fn all_words_must_occur_as_wholes(journal: &dyn Journal) -> Checked {
+    let (_, by) = claimed(journal, "default", "said").await?;
+    let texts = [
+        "The quick brown fox jumps over the lazy dog",
+        "A FOX (quick!) said: words:x NOT y* \"OR\" z",
+        "foxes and quickness",
+        "",
+    ];
+    say(journal, by, &texts).await?;
+    for (words, found) in [
+        ("fox", &[2, 1][..]),
+        ("FoX", &[2, 1]),
+        ("lazy fox", &[1]),
+        ("fox lazy", &[1]),
+        ("fox cat", &[]),
+        ("fo", &[]),
+        ("quick*", &[2, 1]),
+        ("\"fox quick\"", &[2, 1]),
+        ("foxes", &[3]),
+        ("fox OR foxes", &[]),
+        ("fox NOT y", &[2]),
+        ("words:x", &[2]),
+        ("words : lazy", &[]),
+        ("NEAR(fox quick, 3)", &[]),
+        ("^the", &[1]),
+        ("fox\0", &[2, 1]),
+        ("fox; DROP TABLE thread", &[]),
+        ("", &[]),
+        (" \"-*\" ", &[]),
+    ] {
+        let hits = journal.search(TenantId::local(), words.into(), 9).await;
+        let seqs = hits.map(|hits| hits.iter().map(|hit| hit.seq.0).collect::<Vec<_>>());
+        same(&format!("search for {words:?}"), seqs, Ok(found.to_vec()))?;
+    }
+    Ok(())
+}
+
+async fn the_latest_hit_comes_first(journal: &dyn Journal) -> Checked {
+    let (a, b) = (key("default", "a")?, key("default", "b")?);
+    let (of_a, of_b) = (claim(journal, &a).await?, claim(journal, &b).await?);
+    let (mut want, mut ends) = (Vec::new(), [Seq(0), Seq(0)]);
+    for (number, texts) in [
+        (1, &["needle 1"][..]),
+        (0, &["needle 2", "nothing", "needle 3"]),
+        (1, &["needle 4"]),
+        (0, &["needle 5"]),
+    ] {
+        let (key, by) = [(&a, of_a), (&b, of_b)][number];
+        let by = Claim {
+            last: ends[number],
+            ..by
+        };
+        ends[number] = say(journal, by, texts).await?;
+        let numbered = (by.last.0 + 1..).map(Seq).zip(texts);
+        let found = numbered.filter(|(_, text)| text.starts_with("needle"));
+        want.extend(found.map(|(seq, text)| hit(key, seq, text)));
+    }
+    want.reverse();
+    for limit in [0, 1, 3, 5, usize::MAX] {
+        let answer = journal.search(TenantId::local(), "needle".into(), limit);
+        let want = want.iter().take(limit).cloned().collect();
+        same(&format!("limit {limit}"), answer.await, Ok(want))?;
+    }
+    Ok(())
+}
+
+async fn a_search_stays_within_its_tenant(journal: &dyn Journal) -> Checked {
+    for tenant in ["one", "One", "two.three", "two-three"] {
+        let (key, by) = claimed(journal, tenant, "same").await?;
+        say(journal, by, &["needle of one two three"]).await?;
+        let found = journal.search(key.tenant.clone(), "needle".into(), 9).await;
+        let want = hit(&key, Seq(1), "needle of one two three");
+        same(tenant, found, Ok(vec![want]))?;
+    }
+    let nowhere = key("three", "same")?.tenant;
+    let found = journal.search(nowhere, "needle".into(), 9).await;
+    same("elsewhere", found, Ok(vec![]))
+}
+
+async fn questions_and_answers_are_found(journal: &dyn Journal) -> Checked {
+    let (_, by) = claimed(journal, "default", "talk").await?;
+    let records = sample::talk("where is the needle?", "the needle is in the hay");
+    let length = records.len() as u64;
+    add(journal, append(by, by.last, records)).await?;
+    same("more than the two were written", length > 2, true)?;
+    for (words, seq, as_what) in [
+        ("where needle", Seq(1), Utterance::Question),
+        ("hay needle", Seq(length), Utterance::Answer),
+    ] {
+        let found = journal.search(TenantId::local(), words.into(), 9).await;
+        let found = found.map(|hits| hits.iter().map(|hit| (hit.seq, hit.said)).collect());
+        same(words, found, Ok(vec![(seq, as_what)]))?;
+    }
+    Ok(())
+}
+
+async fn long_texts_are_shown_around_the_first_word(journal: &dyn Journal) -> Checked {
+    let (_, by) = claimed(journal, "default", "long").await?;
+    let filler = "lorem ipsum\n".repeat(1_000);
+    say(journal, by, &[&format!("{filler}the needle {filler}")]).await?;
+    let found = journal.search(TenantId::local(), "needle".into(), 9).await;
+    let hits = found.map_err(said)?;
+    same("hits", hits.len(), 1)?;
+    for Hit { excerpt, .. } in hits {
+        same("shows it", excerpt.contains("the needle lorem"), true)?;
+        same("is bounded", excerpt.chars().count() < 250, true)?;
+        same("is one line", excerpt.contains('\n'), false)?;
+    }
+    Ok(())
+}
+
+async fn say(journal: &dyn Journal, by: Claim, texts: &[&str]) -> Result<Seq, String> {
+    let steered = |text: &&str| sample::steered((*text).to_owned());
+    let records = texts.iter().map(steered).collect();
+    let appended = journal.append(append(by, by.last, records)).await;
+    appended.map_err(said)
+}
+
+fn hit(key: &SessionKey, seq: Seq, text: &str) -> Hit {
+    let record = sample::steered(text.to_owned());
+    Hit {
+        key: key.clone(),
+        seq,
+        at: record.at,
+        query: record.query,
+        said: Utterance::Addition,
+        excerpt: text.to_owned(),
+    }
 }
