@@ -32,7 +32,6 @@ pub mod journal_conformance;
 pub mod llm_conformance;
 mod oracle;
 mod panics;
-mod point;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod require;
@@ -43,13 +42,15 @@ pub mod tool_conformance;
 
 pub use crate::{http::described as router, mock};
 pub use backend::{Probe, SilentBackend};
-pub use crashing::{AppendPoint, AppendedKinds, CrashTarget, CrashingJournal, Side};
+pub use crashing::{
+    AppendPoint, AppendedKinds, Countdown, CrashPoint, CrashPointError, CrashTarget,
+    CrashingJournal, Side,
+};
 pub use events::{line, lines};
 pub use intercept::{InterceptedCall, InterceptedJournal, Operation};
 pub use journal::{Obstacle, ObstructedJournal};
 pub use oracle::{TestError, TestOracle, TestSystem, advance_time};
 pub use panics::{PanickingPolicy, Panics};
-pub use point::{Countdown, CrashPoint, CrashPointError};
 pub use require::require;
 pub use server::TestServer;
 pub use session::TestSession;

@@ -2,6 +2,7 @@
 //! without an answer.
 
 use std::{
+    future::{pending, ready},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -9,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 
 use super::{
@@ -105,26 +107,6 @@ fn size(records: &[Arc<Record>]) -> usize {
     bytes.flatten().map(|bytes| bytes.len()).sum()
 }
 
-impl Obstacle {
-    fn meets(self, call: &InterceptedCall) -> bool {
-        match (self, call.operation) {
-            (Self::Down | Self::Broken, _)
-            | (Self::SilentReads, Operation::Read)
-            | (Self::SilentAppends | Self::LateAppends(_), Operation::Append)
-            | (Self::RefusedAppends, Operation::Append)
-            | (Self::Full, Operation::Append | Operation::Claim)
-            | (Self::SilentSnapshots, Operation::Save)
-            | (Self::SlowLists(_), Operation::List) => true,
-            (Self::Unreadable(sid) | Self::Panic(sid), Operation::Read)
-            | (Self::Stuck(sid), Operation::Append) => call.sid == Some(sid),
-            (Self::RefusedLarge(most) | Self::NearlyFull(most), Operation::Append) => {
-                size(&call.records) > most
-            }
-            _ => false,
-        }
-    }
-}
-
 impl InterceptedJournal for ObstructedJournal {
     fn inner(&self) -> &dyn Journal {
         &*self.inner
@@ -141,45 +123,53 @@ impl InterceptedJournal for ObstructedJournal {
                 // As if it waited for a disk.
                 tokio::task::yield_now().await;
             }
+            let of = |sid| call.sid == Some(sid);
+            let large = |most| size(&call.records) > most;
+            let fails = |error| ready(Err(error)).boxed();
+            let unavailable = |why: &str| fails(Error::Unavailable(why.to_owned()));
             let obstacle = *self.obstacle.lock();
-            if !obstacle.meets(&call) {
-                return done().await;
-            }
-            self.hits.fetch_add(1, Ordering::Relaxed);
-            let unavailable = |why: &str| Err(Error::Unavailable(why.to_owned()));
-            match obstacle {
-                Obstacle::Down => unavailable("it is down"),
-                Obstacle::RefusedAppends => unavailable("it is away"),
-                Obstacle::Full | Obstacle::NearlyFull(_) => Err(Error::Full),
-                Obstacle::RefusedLarge(_) => unavailable("there is no room for so much"),
-                Obstacle::Broken => Err(Error::Broken("the disk lies".into())),
-                Obstacle::Unreadable(sid) => {
+            let met: JournalFuture<'_, T> = match (obstacle, call.operation) {
+                (Obstacle::Down, _) => unavailable("it is down"),
+                (Obstacle::Broken, _) => fails(Error::Broken("the disk lies".into())),
+                (Obstacle::Full, Operation::Append | Operation::Claim) => fails(Error::Full),
+                (Obstacle::RefusedAppends, Operation::Append) => unavailable("it is away"),
+                (Obstacle::RefusedLarge(most), Operation::Append) if large(most) => {
+                    unavailable("there is no room for so much")
+                }
+                (Obstacle::NearlyFull(most), Operation::Append) if large(most) => {
+                    fails(Error::Full)
+                }
+                (Obstacle::Unreadable(sid), Operation::Read) if of(sid) => {
                     let (seq, why) = (Seq(1), "it is broken".into());
-                    Err(Error::Unreadable { sid, seq, why })
+                    fails(Error::Unreadable { sid, seq, why })
                 }
-                Obstacle::Stuck(_) | Obstacle::SilentReads | Obstacle::SilentSnapshots => {
-                    std::future::pending().await
+                (Obstacle::Panic(sid), Operation::Read) if of(sid) => {
+                    self.set(Obstacle::None);
+                    Box::pin(async {
+                        Panics::times(1).panic_if_due();
+                        done().await
+                    })
                 }
-                Obstacle::SilentAppends => {
+                (Obstacle::Stuck(sid), Operation::Append) if of(sid) => pending().boxed(),
+                (Obstacle::SilentReads, Operation::Read)
+                | (Obstacle::SilentSnapshots, Operation::Save) => pending().boxed(),
+                (Obstacle::SilentAppends, Operation::Append) => Box::pin(async {
                     done().await?;
-                    std::future::pending().await
-                }
-                Obstacle::LateAppends(time) => {
+                    pending().await
+                }),
+                (Obstacle::LateAppends(time), Operation::Append) => Box::pin(async move {
                     let appended = done().await;
                     tokio::time::sleep(time).await;
                     appended
-                }
-                Obstacle::SlowLists(time) => {
+                }),
+                (Obstacle::SlowLists(time), Operation::List) => Box::pin(async move {
                     tokio::time::sleep(time).await;
                     done().await
-                }
-                Obstacle::Panic(_) => {
-                    self.set(Obstacle::None);
-                    Panics::times(1).panic_if_due();
-                    done().await
-                }
-                Obstacle::None => done().await,
-            }
+                }),
+                _ => return done().await,
+            };
+            self.hits.fetch_add(1, Ordering::Relaxed);
+            met.await
         })
     }
 

@@ -175,8 +175,8 @@ fn parts() -> Result<(Arc<Classifier>, Arc<Composer>), TestError> {
 
 /// A running system of a test.
 pub struct TestSystem {
-    system: System,
-    journal: Arc<dyn Journal>,
+    pub(super) system: System,
+    pub(super) journal: Arc<dyn Journal>,
 }
 
 impl TestSystem {
@@ -197,10 +197,6 @@ impl TestSystem {
     pub fn session(&self, name: &str) -> Result<TestSession, TestError> {
         let key = SessionKey::local(SessionName::new(name)?);
         Ok(TestSession(self.oracle().session_by_key(key)))
-    }
-
-    pub(super) fn into_parts(self) -> (System, Arc<dyn Journal>) {
-        (self.system, self.journal)
     }
 
     /// Shuts the system down gracefully.

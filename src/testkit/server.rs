@@ -1,14 +1,13 @@
 //! A server in the test's process.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, ops::Deref, sync::Arc};
 
-use super::{TestError, TestOracle, TestSession};
+use super::{TestError, TestOracle, TestSystem};
 use crate::{
     access::Keyring,
-    actor::{Oracle, System},
+    actor::System,
     http::{AuthMode, Host, HostParts, Listener, Server, Settings},
     journal::Journal,
-    model::{SessionKey, SessionName},
 };
 
 /// A server for a test's system, aborted when dropped.
@@ -16,8 +15,15 @@ use crate::{
 /// Its sockets need a running clock. Tests with a paused one use [`router`](super::router).
 pub struct TestServer {
     server: Server,
-    system: System,
+    system: TestSystem,
     host: Host,
+}
+
+impl Deref for TestServer {
+    type Target = TestSystem;
+    fn deref(&self) -> &TestSystem {
+        &self.system
+    }
 }
 
 impl TestServer {
@@ -49,7 +55,7 @@ impl TestServer {
         keys: Keyring,
         change: impl FnOnce(&mut Settings),
     ) -> Result<Self, TestError> {
-        let (system, journal) = oracle.start().await?.into_parts();
+        let TestSystem { system, journal } = oracle.start().await?;
         Self::of(system, journal, keys, change)
     }
 
@@ -69,14 +75,13 @@ impl TestServer {
         let listener = Listener::bind(&settings, AuthMode::Open)?;
         let host = Host::new(HostParts {
             oracle: system.oracle().clone(),
-            journal,
+            journal: Arc::clone(&journal),
             settings,
             keys: Arc::new(keys),
         });
-        let server = Server::start(listener, host.clone());
         Ok(Self {
-            server,
-            system,
+            server: Server::start(listener, host.clone()),
+            system: TestSystem { system, journal },
             host,
         })
     }
@@ -91,32 +96,13 @@ impl TestServer {
         format!("http://{}{path}", self.address())
     }
 
-    /// Handle of the system.
-    pub const fn oracle(&self) -> &Oracle {
-        self.system.oracle()
-    }
-
-    /// Opens a handle to the session of this name.
-    ///
-    /// # Errors
-    /// If the name is invalid.
-    pub fn session(&self, name: &str) -> Result<TestSession, TestError> {
-        let key = SessionKey::local(SessionName::new(name)?);
-        Ok(TestSession(self.oracle().session_by_key(key)))
-    }
-
     /// State of the request handlers.
     pub const fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Journal of the system.
-    pub fn journal(&self) -> Arc<dyn Journal> {
-        Arc::clone(&self.host.journal)
-    }
-
     /// Shuts the server down gracefully.
     pub async fn shut_down(self) {
-        self.server.shut_down(self.system).await;
+        self.server.shut_down(self.system.system).await;
     }
 }
