@@ -15,7 +15,6 @@ mod fence;
 mod fields;
 mod filter;
 mod limit;
-mod lone;
 mod mark;
 mod read;
 mod scan;
@@ -29,6 +28,7 @@ mod view;
 mod written;
 
 pub use escape::escape;
+pub(crate) use escape::escape_where;
 pub use limit::TextLimit;
 pub use mark::begins_token;
 pub use read::{Finding, Reading, ReplyReading, read, read_reply};

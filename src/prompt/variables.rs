@@ -12,13 +12,13 @@ use sha2::{Digest, Sha256};
 use super::tokens;
 use crate::{
     model::{Needs, QueryType, ToolSpec, tool::ToolNeed},
-    signal::escape,
+    signal::{escape, escape_where},
 };
 
 /// Cap of the project context, in estimated tokens.
 pub const PROJECT_CONTEXT_TOKENS: u64 = 2_000;
 /// The tag around the context.
-const CONTEXT: &str = "project_context";
+const CONTEXT: &[u8] = b"project_context";
 const PROJECT_CONTEXT_CHARACTERS: usize = 4 * PROJECT_CONTEXT_TOKENS as usize;
 
 /// Tells the model that the context was cut.
@@ -227,19 +227,12 @@ fn as_block(text: &str) -> String {
 
 /// Escapes the `<` of tags of signals, of guidance and of the context.
 fn neutralize(text: &str) -> String {
-    let text = escape(text);
-    let (mut out, mut done) = (String::new(), 0);
-    for (at, _) in text.match_indices('<') {
-        let name = &text[at + 1..];
-        let name = name.strip_prefix('/').unwrap_or(name);
+    let is_context = |after: &[u8]| {
+        let name = after.strip_prefix(b"/").unwrap_or(after);
         let named = name.get(..CONTEXT.len());
-        if named.is_some_and(|named| named.eq_ignore_ascii_case(CONTEXT)) {
-            out.push_str(&text[done..at]);
-            out.push_str("&lt;");
-            done = at + 1;
-        }
-    }
-    out + &text[done..]
+        named.is_some_and(|named| named.eq_ignore_ascii_case(CONTEXT))
+    };
+    escape_where(&escape(text), is_context).into_owned()
 }
 
 /// The cap includes [`CUT_MARK`].

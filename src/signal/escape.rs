@@ -13,12 +13,18 @@ const GUIDANCE: &[u8] = b"guidance";
 ///
 /// A `<` at the end that could become a tag is escaped as well, so escaped texts can be joined.
 pub fn escape(text: &str) -> Cow<'_, str> {
+    escape_where(text, |after| {
+        may_begin(after) || may_begin_tag(after, GUIDANCE)
+    })
+}
+
+/// Escapes each `<` that is followed by such bytes.
+pub(crate) fn escape_where(text: &str, is_tag: impl Fn(&[u8]) -> bool) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut escaped = String::new();
     let mut done = 0;
     for at in memchr_iter(b'<', bytes) {
-        let after = &bytes[at + 1..];
-        if may_begin(after) || may_begin_tag(after, GUIDANCE) {
+        if is_tag(&bytes[at + 1..]) {
             escaped.push_str(&text[done..at]);
             escaped.push_str("&lt;");
             done = at + 1;

@@ -6,9 +6,8 @@
 use memchr::memchr3_iter;
 
 use super::{
-    block::{Block, BlockNesting, NearMiss},
+    block::{Block, BlockNesting, LoneFence, NearMiss, is_blank},
     fields,
-    lone::{LoneFence, is_blank},
     mark::{self, Mark},
     read,
     scan::{Offer, Scanner, Token, TokenKind},

@@ -9,7 +9,7 @@ use super::{
     fields::{self, Field},
     filter::{SignalFilter, Verdict},
     scan::Offer,
-    schema::{self, FieldError, quoted},
+    schema::{self, Typed, quoted},
     tag,
     view::{View, visit},
     written::Written,
@@ -149,7 +149,7 @@ fn interpret(block: &Block, view: View<'_>, at: Timestamp) -> Finding {
     }
 }
 
-pub(super) fn kind(opening: &str) -> Result<SignalType, FieldError> {
+pub(super) fn kind(opening: &str) -> Typed<SignalType> {
     let allowed = || SignalType::ALL.map(SignalType::as_str).join(", ");
     let name = attribute(opening, "type")
         .ok_or_else(|| format!("the signal has no `type`; use one of {}", allowed()))?

@@ -21,13 +21,11 @@ const ESTIMATED_TOKENS: RangeInclusive<u64> = 100..=100_000;
 const SOURCES: RangeInclusive<u64> = 0..=u64::MAX;
 const QUOTED: usize = 40;
 
-pub(super) type FieldError = String;
+/// A typed value, or what is wrong with it.
+pub(super) type Typed<T> = Result<T, String>;
 
 /// Types `elements`, which exclude `confidence`.
-pub(super) fn parse_fields(
-    kind: SignalType,
-    elements: Vec<Field<'_>>,
-) -> Result<SignalFields, FieldError> {
+pub(super) fn parse_fields(kind: SignalType, elements: Vec<Field<'_>>) -> Typed<SignalFields> {
     let mut fields = Fields { kind, elements };
     Ok(match kind {
         SignalType::NeedTurn => SignalFields::NeedTurn(NeedTurn {
@@ -85,36 +83,26 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn required<T>(
-        &mut self,
-        name: &str,
-        read: impl FnOnce(&str) -> Result<T, FieldError>,
-    ) -> Result<T, FieldError> {
+    fn required<T>(&mut self, name: &str, typed: impl FnOnce(&str) -> Typed<T>) -> Typed<T> {
         let kind = self.kind;
-        let value = self
-            .take(name)
-            .ok_or_else(|| format!("a {kind} signal needs the field `{name}`, which is missing"))?;
-        self.read(name, value, read)
+        let missing = || format!("a {kind} signal needs the field `{name}`, which is missing");
+        let value = self.take(name).ok_or_else(missing)?;
+        typed(value).map_err(|fault| self.misfit(name, &fault))
     }
 
     /// Treats an empty optional element as absent.
     fn optional<T>(
         &mut self,
         name: &str,
-        read: impl FnOnce(&str) -> Result<T, FieldError>,
-    ) -> Result<Option<T>, FieldError> {
+        typed: impl FnOnce(&str) -> Typed<T>,
+    ) -> Typed<Option<T>> {
         let value = self.take(name).filter(|value| !value.is_empty());
-        value.map(|value| self.read(name, value, read)).transpose()
+        let value = value.map(typed).transpose();
+        value.map_err(|fault| self.misfit(name, &fault))
     }
 
-    fn read<T>(
-        &self,
-        name: &str,
-        value: &str,
-        read: impl FnOnce(&str) -> Result<T, FieldError>,
-    ) -> Result<T, FieldError> {
-        let kind = self.kind;
-        read(value).map_err(|fault| format!("the field `{name}` of a {kind} signal needs {fault}"))
+    fn misfit(&self, name: &str, needs: &str) -> String {
+        format!("the field `{name}` of a {} signal needs {needs}", self.kind)
     }
 
     /// Takes the last element of the name.
@@ -132,7 +120,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn text(limits: RangeInclusive<usize>) -> impl FnOnce(&str) -> Result<String, FieldError> {
+fn text(limits: RangeInclusive<usize>) -> impl FnOnce(&str) -> Typed<String> {
     move |value| {
         let length = value.chars().count();
         if limits.contains(&length) {
@@ -146,7 +134,7 @@ fn text(limits: RangeInclusive<usize>) -> impl FnOnce(&str) -> Result<String, Fi
     }
 }
 
-fn integer(limits: RangeInclusive<u64>) -> impl FnOnce(&str) -> Result<u64, FieldError> {
+fn integer(limits: RangeInclusive<u64>) -> impl FnOnce(&str) -> Typed<u64> {
     move |value| {
         let number = whole_number(value).filter(|number| limits.contains(number));
         number.ok_or_else(|| {
@@ -167,14 +155,14 @@ fn whole_number(value: &str) -> Option<u64> {
     whole.parse().ok().filter(|_| integral)
 }
 
-fn list(value: &str) -> Result<Vec<String>, FieldError> {
+fn list(value: &str) -> Typed<Vec<String>> {
     serde_json::from_str(value).map_err(|_| {
         let value = quoted(value);
         format!("a JSON array of strings such as [\"one\", \"two\"], it is {value}")
     })
 }
 
-fn nonempty_list(value: &str) -> Result<Vec<String>, FieldError> {
+fn nonempty_list(value: &str) -> Typed<Vec<String>> {
     let entries = list(value)?;
     match entries.is_empty() {
         true => Err("at least 1 entry, it has none".to_owned()),
@@ -182,7 +170,7 @@ fn nonempty_list(value: &str) -> Result<Vec<String>, FieldError> {
     }
 }
 
-fn scopes(value: &str) -> Result<Vec<String>, FieldError> {
+fn scopes(value: &str) -> Typed<Vec<String>> {
     let entries = list(value)?;
     if entries.len() > FURTHER_SCOPES {
         let length = entries.len();
