@@ -225,11 +225,7 @@ fn chunk(reply: &Reply, choices: Value) -> Value {
 }
 
 fn call(reply: &Reply, call: &Call, arguments: &str) -> Value {
-    let arguments = match reply.is(FaultKind::CallObject) {
-        true => call.object(),
-        false => arguments.into(),
-    };
-    let function = json!({ "name": call.name, "arguments": arguments });
+    let function = json!({ "name": call.name, "arguments": reply.arguments(call, arguments) });
     json!({ "id": call.id, "type": "function", "function": function })
 }
 

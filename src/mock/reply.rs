@@ -36,6 +36,14 @@ impl Reply<'_> {
         }
     }
 
+    /// The arguments of a call: this text, or an object if a fault makes it one.
+    pub(super) fn arguments(&self, call: &Call, text: &str) -> Value {
+        match self.is(FaultKind::CallObject) {
+            true => call.object(),
+            false => text.into(),
+        }
+    }
+
     /// The stop reason by its name in the dialect; `None` if a fault removes it.
     pub(super) fn stop(&self, name: &'static str) -> Option<&'static str> {
         match self.fault {

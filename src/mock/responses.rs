@@ -318,13 +318,9 @@ fn thought(reply: &Reply, name: &str) -> Value {
 }
 
 fn call(reply: &Reply, n: usize, call: &Call) -> Value {
-    let arguments = match reply.is(FaultKind::CallObject) {
-        true => call.object(),
-        false => (&*call.arguments).into(),
-    };
     let id = format!("{}_{n}", id(reply, "fc"));
     json!({ "type": "function_call", "id": id, "status": "completed", "call_id": call.id,
-        "name": call.name, "arguments": arguments })
+        "name": call.name, "arguments": reply.arguments(call, &call.arguments) })
 }
 
 /// An id of strict mode names what the reply is bound to.

@@ -14,7 +14,7 @@ use axum::{
     extract::{DefaultBodyLimit, FromRequest as _, Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE},
     response::{IntoResponse as _, Response},
-    routing::{MethodRouter, get, post},
+    routing::{get, post},
 };
 use bytes::Bytes;
 use futures_util::stream;
@@ -75,7 +75,9 @@ type SharedState = State<Arc<Server>>;
 
 pub(super) fn router(server: Arc<Server>) -> Router {
     let replies = Dialect::ALL.iter().fold(Router::new(), |router, &dialect| {
-        router.route(row(dialect).facts().path, reply(dialect))
+        let reply =
+            async move |State(server): SharedState, request| answer(server, dialect, request).await;
+        router.route(row(dialect).facts().path, post(reply))
     });
     replies
         .route("/v1/models", get(models))
@@ -87,12 +89,6 @@ pub(super) fn router(server: Arc<Server>) -> Router {
             json(404, &row(Dialect::OpenAi).error(&problem))
         })
         .with_state(server)
-}
-
-fn reply(dialect: Dialect) -> MethodRouter<Arc<Server>> {
-    post(async move |State(server): SharedState, request: Request| {
-        answer(server, dialect, request).await
-    })
 }
 
 async fn models(State(server): SharedState, headers: HeaderMap) -> Response {

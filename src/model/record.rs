@@ -15,7 +15,6 @@ use super::{
 mod agent;
 mod budget;
 pub mod codec;
-mod context;
 mod control;
 mod llm;
 mod query;
@@ -28,8 +27,10 @@ pub use agent::{
     Ending, EscalationRaised, FallbackAction, FallbackCause, FallbackTriggered, LoopDetected,
     LoopKind, ToolsAdded,
 };
-pub use budget::{AmountBudget, BudgetFact, IterationExceeded, IterationWarning};
-pub use context::{Compacted, CompactedPart, Compacting, CompactionFailed, MessageRange};
+pub use budget::{
+    AmountBudget, BudgetFact, Compacted, CompactedPart, Compacting, CompactionFailed,
+    IterationExceeded, IterationWarning, MessageRange,
+};
 pub use control::{
     Act, ApprovalGiven, BudgetSet, Continued, ControlFact, Deleted, ForkMade, Noted, Reloaded,
     Steered, ToolApproved, ToolAttached,

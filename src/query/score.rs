@@ -25,15 +25,11 @@ impl Score {
 
     /// The type with the most positive evidence.
     pub(super) fn best(&self) -> Option<QueryType> {
-        let mut best = None;
-        let mut most = 0.0;
-        for query_type in ORDER {
-            if self.of(query_type) > most {
-                most = self.of(query_type);
-                best = Some(query_type);
-            }
-        }
-        best
+        let positive = ORDER.into_iter().filter(|of| self.of(*of) > 0.0);
+        // Of equal ones the last.
+        positive
+            .rev()
+            .max_by(|a, b| self.of(*a).total_cmp(&self.of(*b)))
     }
 
     /// The lead of the best type, at most its own sum.

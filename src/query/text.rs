@@ -87,12 +87,11 @@ pub(super) fn each_word_in(word: &mut String, text: &str, mut sink: impl FnMut(&
                 word.push(c);
                 flush(word, &mut opens, &mut sink);
             }
-            CharKind::Gap(breaks) => {
+            gap => {
                 flush(word, &mut opens, &mut sink);
-                opens |= match breaks {
-                    Breaks::Never => false,
-                    Breaks::BeforeSpace => rest.chars().next().is_none_or(char::is_whitespace),
-                    Breaks::Always => true,
+                opens |= match gap {
+                    CharKind::Stop => rest.chars().next().is_none_or(char::is_whitespace),
+                    _ => matches!(gap, CharKind::Break),
                 };
             }
         }
@@ -104,30 +103,23 @@ enum CharKind {
     Letter,
     Joint,
     Alone,
-    Gap(Breaks),
-}
-
-enum Breaks {
-    Never,
-    /// Excludes `main.rs` and `1,000`.
-    BeforeSpace,
-    Always,
+    Gap,
+    /// A gap that parts clauses before white space, unlike in `main.rs` and `1,000`.
+    Stop,
+    /// A gap that parts clauses.
+    Break,
 }
 
 fn kind(c: char) -> CharKind {
     match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => CharKind::Letter,
         '\'' | '’' => CharKind::Joint,
-        '.' | '!' | '?' | ';' | ':' | ',' | '-' | '–' | '—' | ')' => {
-            CharKind::Gap(Breaks::BeforeSpace)
-        }
-        '\n' | '。' | '！' | '？' | '；' | '：' | '，' | '、' => {
-            CharKind::Gap(Breaks::Always)
-        }
-        _ if c.is_ascii() => CharKind::Gap(Breaks::Never),
+        '.' | '!' | '?' | ';' | ':' | ',' | '-' | '–' | '—' | ')' => CharKind::Stop,
+        '\n' | '。' | '！' | '？' | '；' | '：' | '，' | '、' => CharKind::Break,
+        _ if c.is_ascii() => CharKind::Gap,
         _ if is_unspaced(c) => CharKind::Alone,
         _ if c.is_alphanumeric() || is_mark(c) => CharKind::Letter,
-        _ => CharKind::Gap(Breaks::Never),
+        _ => CharKind::Gap,
     }
 }
 

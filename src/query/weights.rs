@@ -82,13 +82,9 @@ pub(super) struct Opinion {
 
 impl Opinion {
     pub(super) fn best(&self) -> (QueryType, f64) {
-        let mut best = (QueryType::Conversational, 0.0);
-        for (query_type, share) in QueryType::ALL.into_iter().zip(self.shares) {
-            if share > best.1 {
-                best = (query_type, share);
-            }
-        }
-        best
+        let shares = QueryType::ALL.into_iter().zip(self.shares).rev();
+        let best = shares.max_by(|(_, one), (_, other)| one.total_cmp(other));
+        best.unwrap_or((QueryType::Conversational, 0.0))
     }
 }
 

@@ -1,11 +1,9 @@
-//! Budgets: warnings and exhaustion.
+//! Budgets: warnings, exhaustion, and the compaction of a conversation.
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    context::{Compacted, Compacting, CompactionFailed},
-    facts,
-};
+use super::{facts, turn::TurnRestartCause};
+use crate::model::{fault::Fault, id::Attempt, usage::Usage};
 
 /// `budget.iteration.warning`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +38,104 @@ pub struct AmountBudget {
     pub used: u64,
     /// Allowed.
     pub limit: u64,
+}
+
+/// The messages that a summary replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactedPart {
+    /// Before the running query.
+    History,
+    /// Earlier turns of the running query.
+    Query,
+}
+
+/// A range of messages, as of the start of a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageRange {
+    /// The first, counted from 0.
+    pub from: usize,
+    /// The one after the last.
+    pub to: usize,
+}
+
+impl MessageRange {
+    /// The length.
+    pub const fn len(self) -> usize {
+        self.to.saturating_sub(self.from)
+    }
+
+    /// Whether it is empty.
+    pub const fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// `budget.context.compacting`: a model is called for a summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compacting {
+    /// Number of the compaction, from 1.
+    pub number: u32,
+    /// The attempt, counted over all compactions of the query.
+    pub attempt: Attempt,
+    /// The model, as `provider/model`.
+    pub model: String,
+    /// The part.
+    pub part: CompactedPart,
+    /// Its messages.
+    pub messages: MessageRange,
+    /// Estimated use of the context window; if that is unknown, the limit is the size that did not
+    /// fit.
+    pub before: AmountBudget,
+    /// Guidance of the next turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guidance: Vec<String>,
+    /// The attempt of the running turn that did not fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_attempt: Option<Attempt>,
+    /// The cause of another attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<TurnRestartCause>,
+    /// The row of the decision table that the turn before matched (docs/protocol.md).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row: Option<u8>,
+}
+
+/// `budget.context.compacted`: a summary replaces earlier messages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compacted {
+    /// Number of the compaction, from 1.
+    pub number: u32,
+    /// The attempt.
+    pub attempt: Attempt,
+    /// The model that replied.
+    pub model: String,
+    /// The part.
+    pub part: CompactedPart,
+    /// Its messages.
+    pub messages: MessageRange,
+    /// The summary.
+    pub summary: String,
+    /// Its usage.
+    pub usage: Usage,
+    /// Estimated tokens of the next call before.
+    pub before: u64,
+    /// Estimated tokens of the next call after.
+    pub after: u64,
+}
+
+/// `budget.context.compaction_failed`: the turn begins without a summary if it fits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactionFailed {
+    /// Number of the compaction, from 1.
+    pub number: u32,
+    /// The last attempt.
+    pub attempt: Attempt,
+    /// The fault.
+    pub fault: Fault,
+    /// Usage of that attempt.
+    #[serde(default)]
+    pub usage: Usage,
 }
 
 facts! {
