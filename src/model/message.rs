@@ -92,12 +92,14 @@ pub struct Message {
 }
 
 impl Message {
+    /// A message of these parts.
+    pub(crate) const fn new(role: Role, parts: Vec<Part>) -> Self {
+        Self { role, parts }
+    }
+
     /// A message of one text part.
     pub fn text(role: Role, text: impl Into<String>) -> Self {
-        Self {
-            role,
-            parts: vec![Part::text(text)],
-        }
+        Self::new(role, vec![Part::text(text)])
     }
 
     /// Bytes of its texts and images.

@@ -92,7 +92,8 @@ pub struct PreparedVariables {
 impl Variables {
     /// Escapes and caps the values.
     pub fn prepare(&self) -> PreparedVariables {
-        let (project_context, cut) = cap(&as_block(&self.project_context));
+        let project_context = self.project_context.replace("\r\n", "\n");
+        let (project_context, cut) = cap(&neutralize(project_context.trim()));
         let tools = self.tools.iter().map(|tool| ToolLine {
             name: as_line(&tool.name),
             summary: as_line(&tool.summary),
@@ -219,10 +220,6 @@ pub(super) fn sample_values() -> Vec<Value> {
 
 fn as_line(text: &str) -> String {
     neutralize(&text.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
-fn as_block(text: &str) -> String {
-    neutralize(text.replace("\r\n", "\n").trim())
 }
 
 /// Escapes the `<` of tags of signals, of guidance and of the context.

@@ -6,9 +6,12 @@
 use std::ops::RangeInclusive;
 
 use super::{escape::escape, fields::Field};
-use crate::model::signal::{
-    ContextSufficient, DelegationRecommended, Extra, NeedCapability, NeedTurn, PartialAnswer,
-    SignalFields, SignalType, Stuck,
+use crate::model::{
+    decimal,
+    signal::{
+        ContextSufficient, DelegationRecommended, Extra, NeedCapability, NeedTurn, PartialAnswer,
+        SignalFields, SignalType, Stuck,
+    },
 };
 
 const SENTENCE: RangeInclusive<usize> = 5..=500;
@@ -136,7 +139,8 @@ fn text(limits: RangeInclusive<usize>) -> impl FnOnce(&str) -> Typed<String> {
 
 fn integer(limits: RangeInclusive<u64>) -> impl FnOnce(&str) -> Typed<u64> {
     move |value| {
-        let number = whole_number(value).filter(|number| limits.contains(number));
+        // Also `3.0`, but not `3.5`, `-3` or `3e0`.
+        let number = decimal::scaled(value, 0).filter(|number| limits.contains(number));
         number.ok_or_else(|| {
             let allowed = match (*limits.start(), *limits.end()) {
                 (least, u64::MAX) => format!("of at least {least}"),
@@ -145,14 +149,6 @@ fn integer(limits: RangeInclusive<u64>) -> impl FnOnce(&str) -> Typed<u64> {
             format!("an integer {allowed}, it is {}", quoted(value))
         })
     }
-}
-
-/// Parses `3` and `3.0`, but not `3.5`, `-3`, `3e0`, or a number that overflows.
-fn whole_number(value: &str) -> Option<u64> {
-    let (whole, fraction) = value.split_once('.').unwrap_or((value, "0"));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let integral = digits(whole) && digits(fraction) && fraction.bytes().all(|byte| byte == b'0');
-    whole.parse().ok().filter(|_| integral)
 }
 
 fn list(value: &str) -> Typed<Vec<String>> {

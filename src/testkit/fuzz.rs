@@ -57,10 +57,7 @@ pub fn reply(data: &[u8]) {
         Delta::Text(text) => Some(text.as_str()),
         _ => None,
     });
-    let message = Message {
-        role: Role::Assistant,
-        parts: reply.parts,
-    };
+    let message = Message::new(Role::Assistant, reply.parts);
     let text: String = message.texts().collect();
     assert_eq!(text, told.collect::<String>(), "the text that was streamed");
     let mut ids: Vec<_> = message.calls().map(|call| &call.id).collect();

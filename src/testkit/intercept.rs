@@ -71,11 +71,11 @@ pub trait InterceptedJournal: Send + Sync + 'static {
     fn on_appended(&self, _: Sid, _: &[Arc<Record>]) {}
 }
 
-fn call(operation: Operation, sid: Option<Sid>) -> InterceptedCall {
+fn call(operation: Operation, sid: Option<Sid>, records: &[Arc<Record>]) -> InterceptedCall {
     InterceptedCall {
         operation,
         sid,
-        records: Vec::new(),
+        records: records.to_vec(),
     }
 }
 
@@ -84,7 +84,7 @@ macro_rules! passed_on {
     ($($call:ident($($name:ident: $type:ty),+) -> $answer:ty: $operation:ident, $sid:expr;)+) => {$(
         fn $call(&self, $($name: $type),+) -> JournalFuture<'_, $answer> {
             let done = move || self.inner().$call($($name),+);
-            self.intercept(call(Operation::$operation, $sid), done)
+            self.intercept(call(Operation::$operation, $sid, &[]), done)
         }
     )+};
 }
@@ -109,10 +109,7 @@ impl<A: InterceptedJournal> Journal for A {
         records: Vec<Arc<Record>>,
         leaves: SessionStatus,
     ) -> JournalFuture<'_, Claim> {
-        let call = InterceptedCall {
-            records: records.clone(),
-            ..call(Operation::Append, None)
-        };
+        let call = call(Operation::Append, None, &records);
         let done = move || {
             let begun = self.inner().begin(key, records.clone(), leaves);
             let appended = move |claim: &Claim| self.on_appended(claim.sid, &records);
@@ -130,10 +127,7 @@ impl<A: InterceptedJournal> Journal for A {
     }
 
     fn append(&self, append: Append) -> JournalFuture<'_, Seq> {
-        let call = InterceptedCall {
-            records: append.records.clone(),
-            ..call(Operation::Append, Some(append.sid))
-        };
+        let call = call(Operation::Append, Some(append.sid), &append.records);
         let done = move || {
             let (sid, records) = (append.sid, append.records.clone());
             let appended = move |_: &Seq| self.on_appended(sid, &records);
@@ -148,6 +142,6 @@ impl<A: InterceptedJournal> Journal for A {
             let entries = self.inner().read(sid, after, limit);
             entries.inspect_ok(read).boxed()
         };
-        self.intercept(call(Operation::Read, Some(sid)), done)
+        self.intercept(call(Operation::Read, Some(sid), &[]), done)
     }
 }

@@ -98,10 +98,7 @@ async fn dropped(backend: &dyn Backend, request: Request) -> Result<(), String> 
 
 async fn checked_reply(backend: &dyn Backend, request: Request) -> Result<Reply, String> {
     let (pieces, reply) = whole_reply(backend, request.clone()).await?;
-    let message = Message {
-        role: Role::Assistant,
-        parts: reply.parts.clone(),
-    };
+    let message = Message::new(Role::Assistant, reply.parts.clone());
     let text: String = message.texts().collect();
     if text != pieces {
         return Err(format!("the pieces say {pieces:?}, the reply {text:?}"));
@@ -202,14 +199,8 @@ fn search() -> [Message; 2] {
     let found = "src/cache.rs:7: fn empty_session_cache() {";
     let result = ToolResult::new(id, ToolStatus::Ok, found);
     [
-        Message {
-            role: Role::Assistant,
-            parts: vec![Part::ToolCall(call)],
-        },
-        Message {
-            role: Role::Tool,
-            parts: vec![Part::ToolResult(result)],
-        },
+        Message::new(Role::Assistant, vec![Part::ToolCall(call)]),
+        Message::new(Role::Tool, vec![Part::ToolResult(result)]),
     ]
 }
 

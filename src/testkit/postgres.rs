@@ -182,15 +182,14 @@ fn user_instead_of_root() -> io::Result<Option<(u32, u32)>> {
     let users = fs::read_to_string("/etc/passwd")?;
     let ids = |name: &str| {
         let mut fields = users.lines().map(|line| line.split(':'));
-        let mut of_user = fields
-            .find(|fields| fields.clone().next() == Some(name))?
-            .skip(2);
-        Some((of_user.next()?.parse().ok()?, of_user.next()?.parse().ok()?))
+        let mut user = fields.find_map(|mut user| (user.next()? == name).then_some(user))?;
+        let (_password, uid, gid) = (user.next()?, user.next()?, user.next()?);
+        Some((uid.parse().ok()?, gid.parse().ok()?))
     };
-    let found = ids("postgres").or_else(|| ids("nobody"));
-    found
-        .map(Some)
-        .ok_or_else(|| io::Error::other("there is no user besides root"))
+    match ids("postgres").or_else(|| ids("nobody")) {
+        None => Err(io::Error::other("there is no user besides root")),
+        found => Ok(found),
+    }
 }
 
 fn run(directory: &Path, options: [&str; 2], user: Option<(u32, u32)>) -> io::Result<Child> {

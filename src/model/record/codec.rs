@@ -171,12 +171,7 @@ impl<'a> Encoded<'a> {
             let text = text.ok_or(DecodeError::TextNotInReply)?.to_owned();
             fact = with_text(fact, &text);
         }
-        Ok(Record {
-            at,
-            query,
-            turn,
-            fact,
-        })
+        Ok(Record::new(at, query, turn, fact))
     }
 }
 

@@ -21,15 +21,12 @@ pub(super) fn all_numbered(numbers: &[u64]) -> Vec<Arc<Record>> {
 }
 
 pub(super) fn steered(text: String) -> Arc<Record> {
-    record(
-        ControlFact::Steered(Steered {
-            text,
-            author: Author::User,
-            by: By::local(),
-            idempotency_key: None,
-        })
-        .into(),
-    )
+    record(ControlFact::Steered(Steered {
+        text,
+        author: Author::User,
+        by: By::local(),
+        idempotency_key: None,
+    }))
 }
 
 fn accepted(text: &str) -> Accepted {
@@ -55,9 +52,9 @@ pub(super) fn talk(question: &str, answer: &str) -> Vec<Arc<Record>> {
         row: None,
     };
     vec![
-        record(QueryFact::Accepted(accepted(question)).into()),
-        record(ControlFact::Paused(By::local().into()).into()),
-        record(QueryFact::Finished(finished).into()),
+        record(QueryFact::Accepted(accepted(question))),
+        record(ControlFact::Paused(By::local().into())),
+        record(QueryFact::Finished(finished)),
     ]
 }
 
@@ -75,7 +72,7 @@ pub(super) fn opened(key: &SessionKey, parent: Option<&str>) -> Result<Arc<Recor
             tools: None,
         }),
     };
-    Ok(record(SessionFact::Opened(opened).into()))
+    Ok(record(SessionFact::Opened(opened)))
 }
 
 /// Values that an encoding could lose: absent fields, empty and large texts, every kind of
@@ -98,28 +95,19 @@ pub(super) fn awkward(key: &SessionKey) -> Result<Vec<Arc<Record>>, String> {
         percentage: 100.0 / 3.0,
         remaining: 2,
     };
-    let early = Record {
-        at: Timestamp::from_millis(-1),
-        query: None,
-        turn: None,
-        fact: ControlFact::Paused(By::local().into()).into(),
-    };
+    let paused = ControlFact::Paused(By::local().into());
+    let early = Record::new(Timestamp::from_millis(-1), None, None, paused);
     Ok(vec![
         opened(key, None)?,
-        record(QueryFact::Accepted(accepted).into()),
-        record(BudgetFact::IterationWarning(warning).into()),
+        record(QueryFact::Accepted(accepted)),
+        record(BudgetFact::IterationWarning(warning)),
         steered(String::new()),
         steered("0123456789abcdef".repeat(16 * 1024)),
         Arc::new(early),
     ])
 }
 
-fn record(fact: Fact) -> Arc<Record> {
+fn record(fact: impl Into<Fact>) -> Arc<Record> {
     let at = Timestamp::from_millis(1_767_225_600_123);
-    Arc::new(Record {
-        at,
-        query: Some(QueryId(1)),
-        turn: Some(Turn(0)),
-        fact,
-    })
+    Arc::new(Record::new(at, Some(QueryId(1)), Some(Turn(0)), fact))
 }
