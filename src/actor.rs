@@ -52,6 +52,7 @@ mod task;
 mod text_publisher;
 pub(crate) mod trace;
 mod usage_log;
+mod warnings;
 
 pub use approvals::{Approval, AwaitedGrant, WaitingCalls};
 pub use bus::{

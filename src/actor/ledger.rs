@@ -5,26 +5,19 @@
 
 use std::{
     collections::HashSet,
-    mem,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use dashmap::DashMap;
-use parking_lot::Mutex;
-use tokio::time::Instant;
 
-use super::{live_session::LiveSession, meter::Meter};
+use super::{live_session::LiveSession, meter::Meter, warnings::Warnings};
 use crate::{
     access::{SessionUsage, Tenants},
     model::{By, QueryId, SessionKey, SessionState},
 };
-
-/// Shortest time between two warnings of an outage.
-const QUIET: Duration = Duration::from_secs(5);
 
 /// Cheap to clone; no reference is held across an await.
 #[derive(Debug, Clone, Default)]
@@ -36,8 +29,8 @@ struct Tables {
     /// Sessions quarantined in memory, not necessarily in their logs, with the reason.
     quarantined: DashMap<SessionKey, String>,
     appended: AtomicU64,
-    /// When the last warning of an outage was logged, and how many were not logged since.
-    warned: Mutex<(Option<Instant>, u64)>,
+    /// Of outages.
+    warnings: Warnings,
 }
 
 impl Ledger {
@@ -52,6 +45,8 @@ impl Ledger {
             self.get(key),
             SessionUsage::new(tenants.account(&key.tenant)),
         );
+        // It counts before the one before it ends, so that the totals miss its query at no moment: a
+        // system that drains waits for them.
         let live = Arc::new(LiveSession::new(meter.clone(), usage, before.as_deref()));
         self.0.live.insert(key.clone(), Arc::clone(&live));
         if let Some(before) = before {
@@ -125,18 +120,9 @@ impl Ledger {
         self.0.quarantined.remove(key).is_some()
     }
 
-    /// Logs a warning of an outage, with the number of those that were left out since the last one,
-    /// or leaves it out.
+    /// Logs a warning of an outage, or leaves it out.
     pub(super) fn warn(&self, log: impl FnOnce(u64)) {
-        let now = Instant::now();
-        let mut warned = self.0.warned.lock();
-        if warned.0.is_some_and(|last| now - last < QUIET) {
-            warned.1 += 1;
-            return;
-        }
-        let (_, more) = mem::replace(&mut *warned, (Some(now), 0));
-        drop(warned);
-        log(more);
+        self.0.warnings.warn(log);
     }
 
     pub(super) fn appended(&self) {
@@ -145,20 +131,5 @@ impl Ledger {
 
     pub(super) fn appends(&self) -> u64 {
         self.0.appended.load(Ordering::Relaxed)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn warnings_of_an_outage_are_counted_instead_of_repeated() {
-        let (ledger, mut logged) = (Ledger::default(), Vec::new());
-        for _ in 0..100 {
-            ledger.warn(|more| logged.push(more));
-            tokio::time::advance(QUIET / 20).await;
-        }
-        assert_eq!(logged, [0, 19, 19, 19, 19]);
     }
 }

@@ -143,8 +143,10 @@ pub(super) struct Question {
 
 pub(super) enum ClassifierMsg {
     Classify(Question),
-    /// A thread may be free, or a question may have waited for too long.
-    Next,
+    /// A call has ended, and its thread is free unless it hangs.
+    Ended,
+    /// The oldest question may have waited for too long.
+    Due,
 }
 local_messages!(ClassifierMsg);
 

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     approvals::Approvals,
     bus::{BusActor, BusHandle},
-    classifier::{ClassifierActor, ClassifierArgs},
+    classifier::{ClassifierActor, ClassifierArgs, HostClassifier},
     clock::Clock,
     composer::ComposerActor,
     deadline::APPEND_DEADLINE,
@@ -99,6 +99,7 @@ pub(super) struct SupervisorActor;
 
 pub(super) struct SupervisorState {
     args: SystemArgs,
+    classifier: Arc<HostClassifier>,
     services: Services,
     places: HashMap<ActorId, ChildRole>,
     deaths: HashMap<ChildRole, Deaths>,
@@ -183,6 +184,7 @@ impl Actor for SupervisorActor {
         (args, services, (log, writer)): Self::Arguments,
     ) -> Result<SupervisorState, ActorProcessingErr> {
         let mut state = SupervisorState {
+            classifier: HostClassifier::new(Arc::clone(&args.classifier)),
             args,
             services,
             places: HashMap::new(),
@@ -253,9 +255,8 @@ impl SupervisorState {
             ChildRole::Classifier => {
                 let pool = &services.classifier;
                 let args = ClassifierArgs {
-                    classifier: Arc::clone(&self.args.classifier),
+                    host: Arc::clone(&self.classifier),
                     depth: pool.depth(0),
-                    ledger: services.router.ledger.clone(),
                 };
                 put(pool, 0, ClassifierActor, args, me).await?
             }

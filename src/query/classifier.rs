@@ -61,13 +61,15 @@ pub trait QueryClassifier: Send + Sync + 'static {
         found.collect()
     }
 
-    /// Most queries that share a call, and its deadline and panics.
+    /// Most queries that share a call, its panics, and the deadline of the first of them. Asked once,
+    /// at the start of the system.
     fn max_batch(&self) -> usize {
         1
     }
 
     /// Whether [`Self::classify`] answers from memory within microseconds, and never blocks. It is
-    /// then called on the classifier actor, which spares a thread and two switches to it.
+    /// then called on the classifier actor, which spares a thread and two switches to it. Asked once,
+    /// at the start of the system.
     fn is_immediate(&self) -> bool {
         false
     }

@@ -49,6 +49,7 @@ const ACTOR_FLOORS: &[&[&str]] = &[
         "profile",
         "signal_tracker",
         "task",
+        "warnings",
     ],
     &[
         "error",
