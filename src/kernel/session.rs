@@ -196,11 +196,13 @@ impl Session {
             step if !step.has(&CallState::Running) && step.has(&CallState::AwaitingApproval) => {
                 SessionState::Approval
             }
+            // A pause holds back what is next, and not what is in flight.
+            Step::Calling { pause: None, .. } => SessionState::Calling,
+            Step::Compacting { pause: None, .. } => SessionState::Compacting,
+            step if step.has(&CallState::Running) => SessionState::Tools,
             _ if self.paused => SessionState::Paused,
-            step if step.pause().is_some() => SessionState::BackingOff,
+            Step::Calling { .. } | Step::Compacting { .. } => SessionState::BackingOff,
             Step::Preparing | Step::Ready => SessionState::Preparing,
-            Step::Calling { .. } => SessionState::Calling,
-            Step::Compacting { .. } => SessionState::Compacting,
             Step::Tools { .. } => SessionState::Tools,
             Step::Delegating { .. } => SessionState::Delegating,
         }

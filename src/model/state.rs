@@ -31,7 +31,7 @@ super::words! {
         Grant = "grant",
         /// Its query waits for results of its caller's own tools.
         Client = "client",
-        /// The session is paused, and its query waits for nothing else.
+        /// The session is paused, and nothing of its query is in flight.
         Paused = "paused",
         /// The session rejects messages.
         Closed = "closed",
@@ -54,13 +54,14 @@ impl SessionState {
         )
     }
 
-    /// Whether a query waits for a person: for an answer, for results of its caller's tools, or for
-    /// the end of a pause.
+    /// Whether a query waits for a person: for an operator, or for results of its caller's tools.
     pub const fn awaits_person(self) -> bool {
-        matches!(
-            self,
-            Self::Approval | Self::Grant | Self::Client | Self::Paused
-        )
+        self.awaits_operator() || matches!(self, Self::Client)
+    }
+
+    /// Whether a query waits for an operator: for an answer, for a tool, or for the end of a pause.
+    pub(crate) const fn awaits_operator(self) -> bool {
+        matches!(self, Self::Approval | Self::Grant | Self::Paused)
     }
 
     /// How soon a person should look at a session of which so many calls wait for approval, from 0

@@ -61,9 +61,9 @@ check("a paused question goes on when it is resumed", async (page) => {
     await openRunning(page, "paused");
     await press(page, "Pause");
     await server.event("paused", "control.paused");
-    await waitForText(page.locator(".session .badge"), "paused");
     server.resume();
     await server.event("paused", "turn.replied");
+    await waitForText(page.locator(".session .badge"), "paused");
     await press(page, "Resume");
     const { seq } = await server.event("paused", "control.resumed");
     await waitForText(turn(page, 3), "answered");

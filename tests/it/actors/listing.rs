@@ -115,7 +115,10 @@ async fn listing_filters_by_name_state_and_time_without_activating_sessions() {
 async fn sessions_are_listed_by_the_state_that_a_view_shows() {
     let oracle = some_sessions().await;
     let (oracle, any) = (oracle.oracle(), SessionFilter::default());
-    oracle.session("a.2").unwrap().pause().await.unwrap();
+    // It runs no call while it is paused.
+    let held = oracle.session("c").unwrap();
+    held.pause().await.unwrap();
+    held.submit(Submission::new("second")).await.unwrap();
     for (name, state) in listed(oracle, any).await {
         let shown = oracle.session(&name).unwrap().view().await.unwrap().state;
         assert_eq!(shown, state, "{name}");
@@ -126,12 +129,17 @@ async fn sessions_are_listed_by_the_state_that_a_view_shows() {
         state: Some(state),
         ..SessionFilter::default()
     };
-    let paused = [("a.2".to_owned(), SessionState::Paused)];
+    let paused = [("c".to_owned(), SessionState::Paused)];
     assert_eq!(listed(oracle, with(StateFilter::Waiting)).await, paused);
-    assert_eq!(listed(oracle, with(StateFilter::Running)).await, []);
-    oracle.session("a.2").unwrap().resume().await.unwrap();
     let running = [("a.2".to_owned(), SessionState::Tools)];
     assert_eq!(listed(oracle, with(StateFilter::Running)).await, running);
+    let busy = oracle.session("a.2").unwrap();
+    busy.pause().await.unwrap();
+    let still = listed(oracle, with(StateFilter::Running)).await;
+    assert_eq!(still, running, "its call goes on");
+    assert!(busy.view().await.unwrap().paused);
+    held.resume().await.unwrap();
+    assert_eq!(listed(oracle, with(StateFilter::Waiting)).await, []);
 }
 
 #[tokio::test(start_paused = true)]

@@ -315,9 +315,10 @@ fn paused_query_shows_approval_only_if_a_call_waits_for_it() {
         ),
     ] {
         let mut play = Play::asked(policy());
-        play.command(Command::Pause).unwrap();
-        play.calls("Words.", asked);
         let step = |play: &Play| play.session.state().as_str();
+        play.command(Command::Pause).unwrap();
+        assert_eq!(step(&play), "calling", "{name}: the call goes on");
+        play.calls("Words.", asked);
         assert_eq!(step(&play), expected, "{name}");
         assert!(play.session.may_passivate(), "{name}");
         play.command(Command::Resume).unwrap();
@@ -327,6 +328,8 @@ fn paused_query_shows_approval_only_if_a_call_waits_for_it() {
     let mut ended = Play::asked(policy());
     ended.calls("Words.", vec![call("s", "search")]);
     ended.command(Command::Pause).unwrap();
+    let state = ended.session.state().as_str();
+    assert_eq!(state, "tools", "the call goes on");
     ended.ok("s", "found");
     let state = ended.session.state().as_str();
     assert_eq!(state, "paused", "the end of its turn is put off");
