@@ -1,4 +1,4 @@
-//! Sessions that wait for a person, with the calls that wait for approval, by tenant.
+//! Sessions that wait for an operator, with the calls that wait for approval, by tenant.
 //!
 //! A live session publishes what it waits for, and that remains when it is passivated. For other
 //! sessions with an unfinished query, a request reads the journal: a few sessions at a time, within

@@ -38,7 +38,7 @@ pub(super) struct Status {
     pub inbox: usize,
     /// About how many bytes of memory it takes.
     pub bytes: usize,
-    /// Whether it waits for a person, which is published for lists.
+    /// Whether it waits for an operator, which is published for lists.
     pub asks: bool,
 }
 
@@ -74,19 +74,25 @@ impl Status {
             query,
             inbox: session.waiting(),
             bytes,
-            asks: state.awaits_person() || session.waiting_calls().next().is_some(),
+            asks: state.awaits_operator() || session.waiting_calls().next().is_some(),
         }
+    }
+
+    /// Whether a query has begun, or is prepared before it is recorded.
+    fn has_query(&self) -> bool {
+        self.query.is_some() || self.state == SessionState::Preparing
     }
 
     fn gauges(&self) -> Gauges {
         Gauges {
             state: Some(self.state).filter(|state| *state != SessionState::Suspended),
-            has_query: self.query.is_some(),
+            has_query: self.has_query(),
             inbox: self.inbox,
         }
     }
 
-    /// A query costs nothing until its caller returns, which may be never.
+    /// A query costs nothing until its caller returns, which may be never. Before it is recorded, it
+    /// counts as its caller's submission.
     fn load(&self) -> SessionLoad {
         let is_free = matches!(self.state, SessionState::Client | SessionState::Suspended);
         SessionLoad {
@@ -98,7 +104,7 @@ impl Status {
 }
 
 /// What follows from a change of status.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Transition {
     gauges: (Gauges, Gauges),
     load: SessionLoad,
@@ -106,8 +112,8 @@ pub(super) struct Transition {
     beats: bool,
     /// Whether a turn or a query has ended since the session was started.
     progresses: bool,
-    /// Whether what is published for lists may have changed.
-    pub asks: bool,
+    /// Whether something is published for lists.
+    pub asked: bool,
 }
 
 fn transition(before: &Status, after: &Status) -> Transition {
@@ -120,7 +126,7 @@ fn transition(before: &Status, after: &Status) -> Transition {
             SessionState::Waking => after.query.is_none(),
             _ => turns(before) != turns(after),
         },
-        asks: before.asks || after.asks,
+        asked: before.asks,
     }
 }
 
@@ -191,11 +197,17 @@ impl LiveSession {
         }
     }
 
-    /// Takes the status after a step, and the payer of its query.
-    pub(super) fn update(&self, after: Status, payer: impl FnOnce() -> By, now: u64) -> Transition {
+    /// Takes the status after a step, and the payer of its query. A late step of an actor that the
+    /// shard has seen the end of changes nothing: `None`.
+    pub(super) fn update(
+        &self,
+        after: Status,
+        payer: impl FnOnce() -> By,
+        now: u64,
+    ) -> Option<Transition> {
         let mut current = self.current.lock();
         let ran = current.status.query.map(|query| query.id);
-        let change = self.replace(&mut current, after);
+        let change = self.replace(&mut current, after)?;
         if let Some(query) = current.status.query {
             if ran != Some(query.id) {
                 (current.charged, current.payer) = (0, Some(payer()));
@@ -206,20 +218,18 @@ impl LiveSession {
         if change.beats {
             self.beat(now);
         }
-        change
+        Some(change)
     }
 
-    /// Changes the state between two steps: the session is about to record a query, or its actor
-    /// refuses callers because another process owns it.
-    pub(super) fn at(&self, state: SessionState, rests: bool, now: u64) {
+    /// Another process owns the session: its actor refuses callers until the shard ends it.
+    pub(super) fn set_unclaimed(&self, now: u64) {
         let mut current = self.current.lock();
-        let status = current.status;
         let after = Status {
-            state,
-            rests,
-            ..status
+            state: SessionState::Waking,
+            rests: true,
+            ..current.status
         };
-        if self.replace(&mut current, after).beats {
+        if self.replace(&mut current, after).is_some() {
             self.beat(now);
         }
     }
@@ -244,17 +254,16 @@ impl LiveSession {
         self.replace(&mut self.current.lock(), after);
     }
 
-    /// A late step of an actor that the shard has seen the end of changes nothing.
-    fn replace(&self, current: &mut Current, after: Status) -> Transition {
+    fn replace(&self, current: &mut Current, after: Status) -> Option<Transition> {
         let has_ended = |status: &Status| status.state == SessionState::Suspended;
         if has_ended(&current.status) && !has_ended(&after) {
-            return Transition::default();
+            return None;
         }
         let change = transition(&current.status, &after);
         self.meter.replace(change.gauges.0, change.gauges.1);
         current.usage.set(change.load);
         current.status = after;
-        change
+        Some(change)
     }
 
     /// Charges a turn, once over all its calls.

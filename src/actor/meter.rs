@@ -407,7 +407,8 @@ impl Meter {
         usize::try_from(live.sum::<u64>()).unwrap_or(usize::MAX)
     }
 
-    /// Queries that have begun and not ended, also of sessions that wait for a restart.
+    /// Queries that have begun and not ended, also of sessions that wait for a restart, and messages
+    /// that are about to begin one.
     pub(super) fn running(&self) -> usize {
         self.0.running.load(Relaxed)
     }

@@ -46,12 +46,7 @@ impl Actor for SessionActor {
         message: SessionMsg,
         state: &mut SessionShell,
     ) -> impl Future<Output = Result<(), ActorProcessingErr>> + Send {
-        let span = match &message {
-            SessionMsg::Command(request) if !request.origin.span.is_none() => {
-                request.origin.span.clone()
-            }
-            _ => state.span(),
-        };
+        let span = state.span();
         let handled = async move {
             let message = match message {
                 SessionMsg::Activate { activation, first } => {
@@ -77,7 +72,7 @@ impl Actor for SessionActor {
                 SessionMsg::Park => state.park(&me).await?,
                 SessionMsg::Fail(error) => Err(error)?,
             }
-            state.work_off(&me).await
+            state.handle_backlog(&me).await
         };
         Box::pin(handled.instrument(span))
     }

@@ -52,7 +52,7 @@ fn take(
     by: By,
     now: DecisionContext,
 ) -> Result<Decision, Refusal> {
-    check_budgets(now)?;
+    now.check_budgets()?;
     let has_options = submission.limits.is_some() || submission.options.is_some();
     let profile = session.policy().limits;
     let limits = submission.limits.map(|limits| limits.resolve(profile));
@@ -116,7 +116,7 @@ pub(super) fn continue_last(
     if session.query().is_some() {
         return Err(Refusal::Busy);
     }
-    check_budgets(now)?;
+    now.check_budgets()?;
     let forced = session.forced.as_ref().map(|from| from.query);
     let forced = forced.ok_or(Refusal::NothingToContinue)?;
     let accepted = Accepted {
@@ -143,15 +143,6 @@ pub(super) fn checked(limits: Limits, policy: &Policy) -> Result<Limits, Refusal
         (1..=100, _) => Ok(limits),
         (found, _) => Err(Refusal::TurnsOutOfRange(found)),
     }
-}
-
-/// Refuses what begins a query while a budget of the tenant or the key is spent.
-fn check_budgets(now: DecisionContext) -> Result<(), Refusal> {
-    let Some(budget) = now.allowance.spent() else {
-        return Ok(());
-    };
-    let after = budget.renewed.since(now.at);
-    Err(Refusal::BudgetSpent { budget, after })
 }
 
 /// Adds text to the running query before its next call. If no call follows, a user's text becomes
@@ -182,7 +173,7 @@ pub(super) fn steer_late(
     if session.key().is_some_and(|key| key.name.is_sub_agent()) {
         return Err(Refusal::NothingRunning);
     }
-    check_budgets(now)?;
+    now.check_budgets()?;
     let by = steered.by.clone();
     let accepted = session.message(steered.text, steered.idempotency_key, by);
     let begun = match session.query() {

@@ -89,6 +89,18 @@ impl DecisionContext {
             work: Self::MOST_WORK,
         }
     }
+
+    /// Refuses what begins a query while a budget of the tenant or the key is spent.
+    ///
+    /// # Errors
+    /// [`Refusal::BudgetSpent`].
+    pub fn check_budgets(&self) -> Result<(), Refusal> {
+        let Some(budget) = self.allowance.spent() else {
+            return Ok(());
+        };
+        let after = budget.renewed.since(self.at);
+        Err(Refusal::BudgetSpent { budget, after })
+    }
 }
 
 /// A command and its principal.

@@ -127,7 +127,7 @@ impl Oracle {
 
     /// Lists up to `limit` (at most 1,000) sessions of a tenant after a name. Their states may be
     /// slightly outdated. No log is read, so a query that is not in memory here is
-    /// [`SessionState::Suspended`], unless it waits for a person and this system knows that.
+    /// [`SessionState::Suspended`], unless it waits for an operator and this system knows that.
     ///
     /// # Errors
     /// When the journal cannot be read.

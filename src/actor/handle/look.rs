@@ -136,7 +136,7 @@ impl SessionHandle {
             Some(view) => Ok(view),
             None => {
                 let Replayed { session, last, .. } = self.replayed().await?;
-                if session.state().awaits_person() {
+                if session.state().awaits_operator() {
                     // Lists show it from now on.
                     self.router.remember(&self.key, &session, last);
                 }

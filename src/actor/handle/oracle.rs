@@ -77,7 +77,7 @@ impl Oracle {
         router.bus.subscribe(filter, capacity)
     }
 
-    /// Number of running queries.
+    /// Number of running queries, and of messages that are prepared before they are recorded.
     pub fn running(&self) -> usize {
         self.services.meter.running()
     }

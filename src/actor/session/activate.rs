@@ -14,7 +14,7 @@ use crate::{
     journal::{self, Claim},
     kernel::{Command, Decision, DecisionContext, Effect, IssuedCommand, Report},
     model::{
-        By, Seq, SessionState,
+        By, Seq,
         record::{Opened, Quarantined, Record, SessionFact},
     },
 };
@@ -42,7 +42,7 @@ impl SessionShell {
                     // Refuses callers until the shard ends this actor.
                     self.unclaimed = Some(error);
                     let now = self.services.clock.monotonic_millis();
-                    self.live.at(SessionState::Waking, true, now);
+                    self.live.set_unclaimed(now);
                     let (key, anyway, gone) = (key.clone(), false, None);
                     self.shard.cast(ShardMsg::Leave { key, anyway, gone });
                     return Ok(());
@@ -139,9 +139,10 @@ impl SessionShell {
         &mut self,
         me: &ActorRef<SessionMsg>,
     ) -> Result<(), ActorProcessingErr> {
-        if self.holds() {
+        // A held message whose caller has left gives way to the next one.
+        while self.holds() {
             self.hurry(me).await?;
-            self.work_off(me).await?;
+            self.handle_backlog(me).await?;
         }
         if self.session.query().is_some() {
             return self.leave(me).await;

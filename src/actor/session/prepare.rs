@@ -2,8 +2,9 @@
 //!
 //! A message that begins a query is prepared before it is recorded, so that its acceptance, its type
 //! and its first turn are one append. Until then the session holds the decision, which nothing
-//! outdates: an idle session decides nothing by itself, and further commands wait. A query from the
-//! inbox is prepared once the query before it has ended.
+//! outdates: an idle session decides nothing by itself, and further commands wait. Only the budgets
+//! of its tenant and key are read at the end, because others may spend them meanwhile. A query from
+//! the inbox is prepared once the query before it has ended.
 
 use std::sync::Arc;
 
@@ -11,18 +12,19 @@ use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::time::Instant;
 
 use super::{
-    state::SessionShell,
+    state::{SessionShell, payer},
     work::{ModelCall, Work},
 };
 use crate::{
     actor::{
         classifier::builtin,
         composer,
+        error::AskError,
         protocol::{Acknowledged, Asker, ClassifierMsg, Compose, Question, SessionMsg},
         trace::Origin,
     },
     kernel::{BegunQuery, Decision, DecisionContext, Report},
-    model::{Fault, QueryClassification, QueryType, record::Classified},
+    model::{By, Fault, QueryClassification, QueryType, record::Classified},
     prompt::{ComposeInput, ComposedPrompt},
 };
 
@@ -38,7 +40,6 @@ pub(super) struct Preparation {
 /// A decision that is not recorded yet, and the command that it answers.
 pub(super) struct HeldDecision {
     pub decision: Decision,
-    pub now: DecisionContext,
     pub origin: Origin,
     pub reply: RpcReplyPort<Acknowledged>,
 }
@@ -59,12 +60,12 @@ impl SessionShell {
         held: Option<HeldDecision>,
     ) {
         let token = self.next_token();
-        let found = begun.is_task.then(|| {
-            let kind = QueryClassification::new(QueryType::Conversational, 1.0, Vec::new());
-            (kind, false)
-        });
-        match begun.is_task {
-            true => drop(me.cast(SessionMsg::Composed(token, Some(Ok(Arc::default()))))),
+        let found = match begun.is_task {
+            true => {
+                let _ = me.cast(SessionMsg::Composed(token, Some(Ok(Arc::default()))));
+                let kind = QueryClassification::new(QueryType::Conversational, 1.0, Vec::new());
+                Some((kind, false))
+            }
             false => {
                 let asker = Asker::new(me, token, SessionMsg::Classified);
                 let question = Question {
@@ -76,8 +77,9 @@ impl SessionShell {
                 self.services
                     .classifier
                     .cast(&self.key, ClassifierMsg::Classify(question));
+                None
             }
-        }
+        };
         self.preparation = Some(Box::new(Preparation {
             token,
             begun,
@@ -184,7 +186,10 @@ impl SessionShell {
         let found = found.unwrap_or_else(|| (stand_in(&begun), true));
         let (classification, fallback) = found;
         let query_type = classification.query_type;
-        let result = prompt.unwrap_or_else(|| self.compose(query_type));
+        let result = prompt.unwrap_or_else(|| match begun.is_task {
+            true => Ok(Arc::default()),
+            false => self.compose(query_type),
+        });
         let result = result.map(|prompt| {
             let summary = prompt.summary();
             if !begun.is_task {
@@ -207,9 +212,24 @@ impl SessionShell {
             return Ok(());
         }
         let (then, reply) = (self.session.after(&held.decision), held.decision.reply);
-        let decision = held.decision.and(then.observe(report, held.now));
+        let now = match self.budgets_for(&payer(&then)).await {
+            Ok(now) => now,
+            Err(error) => {
+                let _ = held.reply.send(Err(error));
+                self.show(self.services.clock.monotonic_millis());
+                return Ok(());
+            }
+        };
+        let decision = held.decision.and(then.observe(report, now));
         held.decision = Decision { reply, ..decision };
         self.commit(me, held).await
+    }
+
+    /// The moment at which a query of this caller begins, unless a budget is spent.
+    async fn budgets_for(&self, by: &By) -> Result<DecisionContext, AskError> {
+        let now = self.moment_with_budgets(by).await?;
+        now.check_budgets()?;
+        Ok(now)
     }
 
     fn query_type(&self) -> QueryType {

@@ -31,17 +31,28 @@ impl SessionShell {
         // The records of an ephemeral session are in memory, too.
         let copies = 1 + usize::from(self.key.name.is_ephemeral());
         let bytes = (copies * self.session.bytes(&mut self.weighed) / STEP + 1) * STEP;
-        let mut status = Status::of(&self.session, bytes);
-        if self.holds() {
-            (status.state, status.rests) = (SessionState::Preparing, false);
-        }
-        let change = self.live.update(status, || self.payer(), now);
+        let status = Status {
+            state: self.state(),
+            rests: self.may_passivate(),
+            ..Status::of(&self.session, bytes)
+        };
+        let Some(change) = self.live.update(status, || self.payer(), now) else {
+            return;
+        };
         let approvals = &self.services.router.approvals;
         if status.asks {
             // With the number of its last record, it stays valid after passivation.
             approvals.update(&self.key, &self.session, self.last, || true);
-        } else if change.asks {
+        } else if change.asked {
             approvals.forget(&self.key);
+        }
+    }
+
+    /// What the session is doing: a held message is about to begin a query.
+    pub(super) fn state(&self) -> SessionState {
+        match self.holds() {
+            true => SessionState::Preparing,
+            false => self.session.state(),
         }
     }
 

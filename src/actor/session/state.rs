@@ -9,6 +9,7 @@ use std::{
 
 use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
+use tracing::Instrument as _;
 
 use super::{
     prepare::{Head, HeldDecision, Preparation},
@@ -154,10 +155,8 @@ impl SessionShell {
         }
     }
 
-    /// The payer of the running query, or of the one that a quarantine interrupted.
     pub(super) fn payer(&self) -> By {
-        let query = self.session.unfinished();
-        query.map(|query| query.by.clone()).unwrap_or_default()
+        payer(&self.session)
     }
 
     /// The moment of a decision that may begin a query or a turn of this caller.
@@ -178,7 +177,7 @@ impl SessionShell {
 
     /// Handles the commands that arrived, unless a decision is held. A message waits for that one;
     /// another command does not.
-    pub(super) async fn work_off(
+    pub(super) async fn handle_backlog(
         &mut self,
         me: &ActorRef<SessionMsg>,
     ) -> Result<(), ActorProcessingErr> {
@@ -218,11 +217,17 @@ impl SessionShell {
             return Ok(());
         }
         self.renew(*opening);
+        let begins = is_message && self.session.query().is_none();
         let by = match is_message {
             true => order.by.clone(),
             false => self.payer(),
         };
-        let now = match self.moment_with_budgets(&by).await {
+        let now = match begins {
+            // The budgets are read once the query is prepared.
+            true => Ok(self.moment()),
+            false => self.moment_with_budgets(&by).await,
+        };
+        let now = match now {
             Ok(now) => now,
             Err(error) => {
                 let _ = reply.send(Err(error.into()));
@@ -236,11 +241,9 @@ impl SessionShell {
                 return Ok(());
             }
         };
-        let begins = is_message && self.session.query().is_none();
         let begun = begins.then(|| decision.take_preparation()).flatten();
         let held = HeldDecision {
             decision,
-            now,
             origin,
             reply,
         };
@@ -261,11 +264,11 @@ impl SessionShell {
             decision,
             origin,
             reply,
-            ..
         } = held;
         let (before, answer) = (self.last, decision.reply_after(self.last));
+        let span = origin.span.clone();
         self.origin = Some(origin);
-        let recorded = self.step(me, decision).await;
+        let recorded = self.step(me, decision).instrument(span.clone()).await;
         self.origin = None;
         let Err(error) = recorded else {
             // The command is durable, even if the caller has given up.
@@ -288,7 +291,9 @@ impl SessionShell {
         }
         // Nothing was recorded, so the session has not changed.
         self.services.router.ledger.warn(|more| {
-            tracing::warn!(session = %self.key, %error, more, "cannot record a message");
+            span.in_scope(|| {
+                tracing::warn!(session = %self.key, %error, more, "cannot record a message");
+            });
         });
         self.show(self.services.clock.monotonic_millis());
         Ok(())
@@ -359,8 +364,9 @@ impl SessionShell {
             // Nothing is recorded.
             None if self.last == Seq(0) => Ok(None),
             None => {
-                let key = self.key.clone();
-                Ok(Some(SessionView::of(key, &self.session, self.last)))
+                let view = SessionView::of(self.key.clone(), &self.session, self.last);
+                let state = self.state();
+                Ok(Some(SessionView { state, ..view }))
             }
         };
         let _ = reply.send(view);
@@ -521,6 +527,12 @@ impl SessionShell {
             }
         }));
     }
+}
+
+/// The payer of the running query, or of the one that a quarantine interrupted.
+pub(super) fn payer(session: &Session) -> By {
+    let query = session.unfinished();
+    query.map(|query| query.by.clone()).unwrap_or_default()
 }
 
 pub(super) fn is_full(error: &ActorProcessingErr) -> bool {

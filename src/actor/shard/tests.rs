@@ -14,13 +14,18 @@ use super::{
 use crate::{
     actor::{
         protocol::{Acknowledged, CommandRequest},
-        supervisor::SupervisorActor,
+        supervisor::{SupervisorActor, SystemArgs},
         trace::Origin,
     },
     journal::Memory,
     kernel::{Command, CommandReply},
     llm::Scripted,
-    model::{QueryId, SessionName, Submission, record::RestartCause},
+    model::{
+        AnswerOptions, QueryClassification, QueryId, Seq, SessionName, SessionState, Submission,
+        record::{Fact, QueryFact, RestartCause},
+    },
+    prompt::ComposedPrompt,
+    query::{QueryClassifier, QueryContext},
     testkit::{Obstacle, ObstructedJournal, PanickingPolicy, Panics, TestOracle, TestTool},
 };
 
@@ -82,7 +87,10 @@ fn key() -> SessionKey {
 
 impl Bench {
     async fn new(oracle: TestOracle) -> Self {
-        let args = oracle.args().unwrap();
+        Self::of(oracle.args().unwrap()).await
+    }
+
+    async fn of(args: SystemArgs) -> Self {
         let services = SupervisorActor::services(&args);
         let settings = args.settings.clone();
         let log = SupervisorActor::log(&args, SessionName::system(), services.router.bus.clone());
@@ -474,4 +482,93 @@ async fn stuck_session_awaiting_approval_is_not_charged_a_restart() {
     bench.say(ShardMsg::Sweep).await;
     bench.until(resting).await;
     assert_eq!(bench.activation(), Some(&Activation::Again));
+}
+
+/// A classifier that never answers.
+struct Hangs;
+
+impl QueryClassifier for Hangs {
+    fn classify(&self, _: &str, _: QueryContext<'_>) -> QueryClassification {
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// A session that holds a message, and the answer to its caller. The clock stands still.
+async fn holding() -> (Bench, oneshot::Receiver<Acknowledged>) {
+    let oracle = TestOracle::new(Scripted::new().stall("Half an"));
+    let mut args = oracle.args().unwrap();
+    args.classifier = Arc::new(Hangs);
+    let mut bench = Bench::of(args).await;
+    let answer = bench.submit("what?").await;
+    let state = |bench: &Bench| bench.live().unwrap().session.state();
+    for _ in 0..100_000 {
+        if state(&bench) == SessionState::Preparing {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(state(&bench), SessionState::Preparing);
+    assert_eq!(bench.state.services.meter.running(), 1);
+    (bench, answer)
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_records_every_held_message_that_its_caller_awaits() {
+    let (mut bench, left) = holding().await;
+    drop(left);
+    let awaited = [bench.submit("and?").await, bench.submit("or?").await];
+    let parked = bench.park().await;
+    bench.until(|slot| slot.is_none()).await;
+    parked.await.unwrap();
+    for (number, answer) in (1..).zip(awaited) {
+        let reply = answer.await.unwrap().unwrap();
+        let is_it = matches!(reply, CommandReply::Query { query, .. } if query == QueryId(number));
+        assert!(is_it, "{number}: {reply:?}");
+    }
+    assert_eq!(bench.state.services.meter.running(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_session_answers_nothing_about_a_held_message_and_counts_nothing() {
+    let (mut bench, answer) = holding().await;
+    bench.state.end_for(&key(), bench.state.stall());
+    bench.until(resting).await;
+    let services = bench.state.services.clone();
+    assert!(answer.await.is_err(), "it fell with its session");
+    assert_eq!(services.meter.running(), 0);
+    bench.until(live).await;
+    let again = bench.submit("what?").await;
+    assert!(again.await.unwrap().is_ok());
+    assert_eq!(services.meter.0.accepted.get(), 1, "the second one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn hurried_task_of_a_client_has_no_prompt() {
+    let mut bench = Bench::new(TestOracle::new(Scripted::new().stall("Half an"))).await;
+    bench.command(Command::Resume).await.await.unwrap().unwrap();
+    let options = AnswerOptions {
+        is_task: true,
+        ..AnswerOptions::default()
+    };
+    let title = Submission {
+        options: Some(Arc::new(options)),
+        ..Submission::new("a title, please")
+    };
+    let accepted = bench.command(Command::Submit(title)).await;
+    // Handled before the session learns that the task needs no preparation.
+    let paused = bench.command(Command::Pause).await;
+    accepted.await.unwrap().unwrap();
+    paused.await.unwrap().unwrap();
+    let journal = &bench.state.services.router.journal;
+    let known = journal.find(key()).await.unwrap().unwrap();
+    let log = journal.read(known.sid, Seq(0), 100).await.unwrap();
+    let classified = log.iter().find_map(|entry| match &entry.record.fact {
+        Fact::Query(QueryFact::Classified(classified)) => Some(classified),
+        _ => None,
+    });
+    let classified = classified.unwrap();
+    assert_eq!(classified.prompt, ComposedPrompt::default().summary());
+    assert!(!classified.fallback, "a task has no type to find");
 }

@@ -8,7 +8,10 @@ use std::{
 use futures_util::future::join_all;
 use oracle_agent::{
     Oracle, Session, System,
+    access::Budgets,
     actor::AskError,
+    config::Config,
+    kernel::Refusal,
     model::{QueryClassification, QueryType, Seq, SessionName, Submission},
     query::{QueryClassifier, QueryContext},
 };
@@ -146,15 +149,26 @@ fn gated(max_batch: usize) -> (Gated, Receiver<Vec<String>>, Sender<()>) {
     (classifier, calls, open)
 }
 
-/// Waits for a call without blocking the system.
-async fn next(calls: &Receiver<Vec<String>>) -> Vec<String> {
-    for _ in 0..1_000 {
-        if let Ok(call) = calls.try_recv() {
-            return call;
+/// Waits, without blocking the system, until something is there.
+async fn until<T>(what: &str, found: impl Fn() -> Option<T>) -> T {
+    for _ in 0..10_000 {
+        if let Some(found) = found() {
+            return found;
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    panic!("no call within a second")
+    panic!("not within ten seconds: {what}")
+}
+
+async fn next(calls: &Receiver<Vec<String>>) -> Vec<String> {
+    until("a call", || calls.try_recv().ok()).await
+}
+
+/// Waits until this many sessions hold a message or begin a turn.
+async fn preparing(system: &System, count: u64) {
+    let metrics = system.oracle().metrics();
+    let is_it = || (metrics.live.get("preparing") == Some(count)).then_some(());
+    until("sessions that prepare a query", is_it).await;
 }
 
 #[tokio::test]
@@ -167,9 +181,7 @@ async fn queries_that_wait_for_a_thread_share_a_call() {
         for _ in 0..8 {
             assert_eq!(next(&calls).await.len(), 1);
         }
-        while system.oracle().metrics().live.get("preparing") != Some(48) {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        preparing(&system, 48).await;
         for size in [32, 8] {
             open.send(()).unwrap();
             assert_eq!(next(&calls).await.len(), size);
@@ -207,4 +219,80 @@ async fn session_with_a_held_message_answers_other_commands() {
     assert_eq!(of(first, "query.classified")["fallback"], true);
     assert_ne!(of(second, "query.finished")["outcome"], "cancelled");
     assert!(of(second, "query.classified").get("fallback").is_none());
+}
+
+#[tokio::test]
+async fn held_message_of_a_caller_that_left_is_not_recorded() {
+    let (classifier, calls, open) = gated(1);
+    let system = start(classifier).await;
+    let session = session(&system, 0);
+    tokio::select! {
+        submitted = session.submit("hello there") => panic!("{submitted:?}"),
+        call = next(&calls) => assert_eq!(call, ["hello there"]),
+    }
+    preparing(&system, 1).await;
+    open.send(()).unwrap();
+    preparing(&system, 0).await;
+    let view = session.view().await;
+    assert!(matches!(view, Err(AskError::NoSession(_))), "{view:?}");
+    open.send(()).unwrap();
+    answered(&session, "thanks").await;
+    let log = session.events(Seq(0)).await.unwrap();
+    let accepted = log.iter().filter(|one| one.kind == "query.accepted");
+    assert_eq!(accepted.count(), 1);
+}
+
+#[tokio::test]
+async fn shutdown_lets_a_held_message_be_answered() {
+    let (classifier, calls, open) = gated(1);
+    let system = start(classifier).await;
+    let session = session(&system, 0);
+    let shutdown = async {
+        next(&calls).await;
+        preparing(&system, 1).await;
+        assert_eq!(system.oracle().running(), 1);
+        let end = system.shut_down(Duration::from_secs(60));
+        let classified = async {
+            // It waits meanwhile.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            open.send(()).unwrap();
+        };
+        tokio::join!(end, classified);
+    };
+    tokio::join!(answered(&session, "hello there"), shutdown);
+    assert!(!is_fallback(&session).await);
+}
+
+#[tokio::test]
+async fn budget_that_is_spent_meanwhile_refuses_a_held_message() {
+    let (classifier, calls, open) = gated(1);
+    let mut config = Config::default();
+    config.tenants.all.budgets = Budgets {
+        tokens_per_day: Some(1),
+        ..Budgets::default()
+    };
+    let builder = Oracle::builder().config(config).classifier(classifier);
+    let system = builder.start().await.unwrap();
+    let (first, second) = (session(&system, 1), session(&system, 2));
+    let held = async {
+        // The calls are let go in their order.
+        assert_eq!(next(&calls).await, ["hello there"]);
+        let spends = async {
+            assert_eq!(next(&calls).await, ["and me?"]);
+            open.send(()).unwrap();
+        };
+        tokio::join!(second.submit("and me?"), spends).0
+    };
+    let spent = async {
+        answered(&first, "hello there").await;
+        open.send(()).unwrap();
+    };
+    let (refused, ()) = tokio::join!(held, spent);
+    let refused = refused.unwrap_err();
+    let is_it = matches!(refused, AskError::Refused(Refusal::BudgetSpent { .. }));
+    assert!(is_it, "{refused:?}");
+    let view = second.view().await;
+    assert!(matches!(view, Err(AskError::NoSession(_))), "{view:?}");
+    preparing(&system, 0).await;
+    assert_eq!(system.oracle().running(), 0);
 }
