@@ -1,8 +1,8 @@
 //! Session actor: the shell around [`crate::kernel::Session`]; one for each live session.
 //!
 //! Supervised by its shard. **Order, always:** decide, append, evolve, publish, perform, answer; a
-//! query that begins is prepared in between (`session/prepare.rs`). A failed append ends the actor, and the shard restarts it from the journal. Slow work runs in
-//! tasks that report by message.
+//! query that begins is prepared in between (`session/prepare.rs`). A failed append ends the actor,
+//! and the shard restarts it from the journal. Slow work runs in tasks that report by message.
 //!
 //! Checks of JSON by a caller's schema are part of a decision, and the kernel bounds their work
 //! (`kernel/schema.rs`): that ends them, on any thread. A decision about a report that needs more than

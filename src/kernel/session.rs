@@ -334,8 +334,14 @@ impl Session {
         }
     }
 
+    /// The caller who pays for the query that runs, or that the quarantine interrupted.
+    pub(crate) fn payer(&self) -> By {
+        let query = self.unfinished();
+        query.map(|query| query.by.clone()).unwrap_or_default()
+    }
+
     /// The query that runs, or that the quarantine interrupted.
-    pub(crate) fn unfinished(&self) -> Option<&Query> {
+    pub(super) fn unfinished(&self) -> Option<&Query> {
         match &self.phase {
             Phase::Idle => None,
             Phase::Running(query) => Some(query),

@@ -93,7 +93,7 @@ impl SessionShell {
             }
         }
         let now = match self.session.query() {
-            Some(_) => self.moment_with_budgets(&self.payer()).await?,
+            Some(_) => self.moment_with_budgets(&self.session.payer()).await?,
             None => self.moment(),
         };
         self.step(me, self.session.resume(now)).await

@@ -156,7 +156,7 @@ impl SessionShell {
         let wall = self.services.clock.now();
         let waited = |outage| self.session.waited(wall, outage);
         let leaves_nothing = self.key.name.is_ephemeral();
-        let by = self.payer();
+        let by = self.session.payer();
         let budgets = || self.services.tenants.budgets(&self.key.tenant, &by);
         let metered = leaves_nothing.then(|| MeteredCall {
             session: self.key.clone(),

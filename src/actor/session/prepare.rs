@@ -12,7 +12,7 @@ use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::time::Instant;
 
 use super::{
-    state::{SessionShell, payer},
+    state::SessionShell,
     work::{ModelCall, Work},
 };
 use crate::{
@@ -23,8 +23,8 @@ use crate::{
         protocol::{Acknowledged, Asker, ClassifierMsg, Compose, Question, SessionMsg},
         trace::Origin,
     },
-    kernel::{BegunQuery, Decision, DecisionContext, Report},
-    model::{By, Fault, QueryClassification, QueryType, record::Classified},
+    kernel::{BegunQuery, Decision, Report},
+    model::{Fault, QueryClassification, QueryType, record::Classified},
     prompt::{ComposeInput, ComposedPrompt},
 };
 
@@ -203,33 +203,36 @@ impl SessionShell {
         });
         let query = begun.query;
         let report = Report::Prepared { query, result };
-        let Some(mut held) = held else {
+        let Some(HeldDecision {
+            decision,
+            origin,
+            reply,
+        }) = held
+        else {
             return self.report(me, report).await;
         };
-        if held.reply.is_closed() {
+        let begun = match reply.is_closed() {
             // An unacknowledged message must not run after its caller has given up.
-            self.show(self.services.clock.monotonic_millis());
-            return Ok(());
-        }
-        let (then, reply) = (self.session.after(&held.decision), held.decision.reply);
-        let now = match self.budgets_for(&payer(&then)).await {
-            Ok(now) => now,
-            Err(error) => {
-                let _ = held.reply.send(Err(error));
-                self.show(self.services.clock.monotonic_millis());
-                return Ok(());
-            }
+            true => Err(AskError::Stopped),
+            false => self.begun(decision, report).await,
         };
-        let decision = held.decision.and(then.observe(report, now));
-        held.decision = Decision { reply, ..decision };
-        self.commit(me, held).await
+        match begun {
+            Ok(decision) => self.commit(me, decision, (origin, reply)).await,
+            Err(error) => {
+                let _ = reply.send(Err(error));
+                self.show(self.services.clock.monotonic_millis());
+                Ok(())
+            }
+        }
     }
 
-    /// The moment at which a query of this caller begins, unless a budget is spent.
-    async fn budgets_for(&self, by: &By) -> Result<DecisionContext, AskError> {
-        let now = self.moment_with_budgets(by).await?;
+    /// Adds the first turn to a decision that begins a query, unless a budget is spent by now.
+    async fn begun(&self, decision: Decision, report: Report) -> Result<Decision, AskError> {
+        let (then, reply) = (self.session.after(&decision), decision.reply);
+        let now = self.moment_with_budgets(&then.payer()).await?;
         now.check_budgets()?;
-        Ok(now)
+        let decision = decision.and(then.observe(report, now));
+        Ok(Decision { reply, ..decision })
     }
 
     fn query_type(&self) -> QueryType {

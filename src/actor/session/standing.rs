@@ -36,7 +36,7 @@ impl SessionShell {
             rests: self.may_passivate(),
             ..Status::of(&self.session, bytes)
         };
-        let Some(change) = self.live.update(status, || self.payer(), now) else {
+        let Some(change) = self.live.update(status, || self.session.payer(), now) else {
             return;
         };
         let approvals = &self.services.router.approvals;

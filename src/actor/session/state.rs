@@ -23,7 +23,7 @@ use crate::{
         live_session::LiveSession,
         mailbox::Mailbox,
         profile::{Opening, Profile, Profiles},
-        protocol::{CommandRequest, SessionMsg, ShardMsg, Viewed},
+        protocol::{Acknowledged, CommandRequest, SessionMsg, ShardMsg, Viewed},
         replay::{Replayed, SHORT},
         services::Services,
         status::SessionView,
@@ -31,7 +31,7 @@ use crate::{
         trace::{Origin, QueryTrace},
     },
     journal::{self, Append, Claim, Entry, Journal, Snapshot},
-    kernel::{Decision, DecisionContext, Query, Refusal, Report, Session},
+    kernel::{Decision, DecisionContext, IssuedCommand, Query, Refusal, Report, Session},
     model::{
         AnswerOptions, By, CallId, Charge, Day, DayUsage, Period, QueryId, Record, Seq, SessionKey,
         SessionName, ToolSpec, Usage,
@@ -155,10 +155,6 @@ impl SessionShell {
         }
     }
 
-    pub(super) fn payer(&self) -> By {
-        payer(&self.session)
-    }
-
     /// The moment of a decision that may begin a query or a turn of this caller.
     pub(super) async fn moment_with_budgets(
         &self,
@@ -211,60 +207,55 @@ impl SessionShell {
             order,
             reply,
         } = request;
-        let unclaimed = self.unclaimed.clone().map(AskError::from);
-        if let Some(error) = unclaimed.or_else(|| self.refuses(&opening).map(AskError::from)) {
-            let _ = reply.send(Err(error));
-            return Ok(());
-        }
-        self.renew(*opening);
-        let begins = is_message && self.session.query().is_none();
-        let by = match is_message {
-            true => order.by.clone(),
-            false => self.payer(),
-        };
-        let now = match begins {
-            // The budgets are read once the query is prepared.
-            true => Ok(self.moment()),
-            false => self.moment_with_budgets(&by).await,
-        };
-        let now = match now {
-            Ok(now) => now,
+        let decided = self.decide(&opening, order, is_message).await;
+        let mut decision = match decided {
+            Ok(decision) => decision,
             Err(error) => {
-                let _ = reply.send(Err(error.into()));
+                let _ = reply.send(Err(error));
                 return Ok(());
             }
         };
-        let mut decision = match self.session.decide(order, now) {
-            Ok(decision) => self.opening(decision),
-            Err(refusal) => {
-                let _ = reply.send(Err(refusal.into()));
-                return Ok(());
-            }
-        };
+        let begins = is_message && self.session.query().is_none();
         let begun = begins.then(|| decision.take_preparation()).flatten();
+        let Some(begun) = begun else {
+            return self.commit(me, decision, (origin, reply)).await;
+        };
         let held = HeldDecision {
             decision,
             origin,
             reply,
         };
-        match begun {
-            Some(begun) => self.prepare(me, begun, Some(held)),
-            None => self.commit(me, held).await?,
-        }
+        self.prepare(me, begun, Some(held));
         Ok(())
+    }
+
+    /// Decides on a command. The budgets of a message that begins a query are read once it is prepared.
+    async fn decide(
+        &mut self,
+        opening: &Opening,
+        order: IssuedCommand,
+        is_message: bool,
+    ) -> Result<Decision, AskError> {
+        if let Some(error) = &self.unclaimed {
+            return Err(error.clone().into());
+        }
+        self.check_opening(opening)?;
+        self.renew(opening);
+        let now = match (is_message, self.session.query()) {
+            (true, None) => self.moment(),
+            (true, Some(_)) => self.moment_with_budgets(&order.by).await?,
+            (false, _) => self.moment_with_budgets(&self.session.payer()).await?,
+        };
+        Ok(self.opening(self.session.decide(order, now)?))
     }
 
     /// Carries out the decision about a command, and answers it.
     pub(super) async fn commit(
         &mut self,
         me: &ActorRef<SessionMsg>,
-        held: HeldDecision,
+        decision: Decision,
+        (origin, reply): (Origin, RpcReplyPort<Acknowledged>),
     ) -> Result<(), ActorProcessingErr> {
-        let HeldDecision {
-            decision,
-            origin,
-            reply,
-        } = held;
         let (before, answer) = (self.last, decision.reply_after(self.last));
         let span = origin.span.clone();
         self.origin = Some(origin);
@@ -300,14 +291,13 @@ impl SessionShell {
     }
 
     /// Only its parent creates a sub-agent's session, and a parent has no other one.
-    fn refuses(&self, opening: &Opening) -> Option<Refusal> {
+    fn check_opening(&self, opening: &Opening) -> Result<(), Refusal> {
         let (is_new, opened) = (self.last == Seq(0), &self.opening.parent);
+        let is_it = |parent| opened.as_ref().is_some_and(|opened| opened.is(parent));
         match &opening.parent {
-            None => (is_new && self.key.name.is_sub_agent()).then_some(Refusal::NothingRunning),
-            Some(parent) => {
-                let is_it = opened.as_ref().is_some_and(|opened| opened.is(parent));
-                (!is_new && !is_it).then_some(Refusal::AlreadyOpen)
-            }
+            None if is_new && self.key.name.is_sub_agent() => Err(Refusal::NothingRunning),
+            Some(parent) if !is_new && !is_it(parent) => Err(Refusal::AlreadyOpen),
+            _ => Ok(()),
         }
     }
 
@@ -320,7 +310,7 @@ impl SessionShell {
             self.tools.remove(&result.call);
         }
         let now = match self.session.may_begin(&report) {
-            true => self.moment_with_budgets(&self.payer()).await?,
+            true => self.moment_with_budgets(&self.session.payer()).await?,
             false => self.moment(),
         };
         let decision = self.observed(report, now).await?;
@@ -374,11 +364,11 @@ impl SessionShell {
 
     /// Adopts the opening of a command while nothing is recorded, and reloaded profiles while no
     /// query runs: a query ends with the profile that it began with.
-    fn renew(&mut self, opening: Opening) {
+    fn renew(&mut self, opening: &Opening) {
         let now = self.services.router.profiles.now();
-        let opens = self.last == Seq(0) && opening != self.opening;
+        let opens = self.last == Seq(0) && *opening != self.opening;
         if opens {
-            self.opening = opening;
+            self.opening = opening.clone();
         }
         let is_old = opens || !Arc::ptr_eq(&now, &self.profiles);
         if self.session.query().is_some() || !is_old {
@@ -500,7 +490,7 @@ impl SessionShell {
             return Vec::new();
         };
         let usage = DayUsage::new(last.at, &usage, &Usage::default());
-        Charge::of(&self.key.tenant, &self.payer(), usage)
+        Charge::of(&self.key.tenant, &self.session.payer(), usage)
     }
 
     /// Saves a snapshot if one is due. A snapshot is optional, because the records suffice for a
@@ -527,12 +517,6 @@ impl SessionShell {
             }
         }));
     }
-}
-
-/// The payer of the running query, or of the one that a quarantine interrupted.
-pub(super) fn payer(session: &Session) -> By {
-    let query = session.unfinished();
-    query.map(|query| query.by.clone()).unwrap_or_default()
 }
 
 pub(super) fn is_full(error: &ActorProcessingErr) -> bool {

@@ -94,7 +94,7 @@ impl SessionShell {
                 self.sync_pause(query, &start);
                 let session = self.child(query, &start.child, Some(&start));
                 let child = start.child.clone();
-                let (by, reporter) = (self.payer(), me.clone());
+                let (by, reporter) = (self.session.payer(), me.clone());
                 let report = child_ended(me.clone(), query);
                 let run = async move {
                     let progressed = |progress| {
