@@ -34,6 +34,8 @@ use crate::{
 
 /// Longest time from a question to its answer: in the queue, and in the call.
 const DEADLINE: Duration = Duration::from_secs(2);
+/// Longest time in the queue, so that a call that begins has time for its answer.
+const IN_QUEUE: Duration = Duration::from_secs(1);
 /// Most calls of the host's classifier at once.
 const MAX_THREADS: usize = 8;
 
@@ -145,16 +147,16 @@ impl ClassifierState {
     /// Starts calls for what waits, while threads are free.
     fn start(&mut self) {
         self.running.retain(|task| !task.is_over());
-        let is_late = |one: &&Question| one.since.elapsed() >= DEADLINE;
+        let is_late = |one: &&Question| one.since.elapsed() >= IN_QUEUE;
         self.give_up(self.waiting.iter().take_while(is_late).count());
         while let Some(oldest) = self.waiting.front() {
-            let until = oldest.since + DEADLINE;
+            let since = oldest.since;
             let Ok(thread) = Arc::clone(&self.host.threads).try_acquire_owned() else {
-                return self.wait(until);
+                return self.wait(since + IN_QUEUE);
             };
             let most = self.host.max_batch.min(self.waiting.len());
             let batch = self.waiting.drain(..most).collect();
-            self.classify(batch, until, thread);
+            self.classify(batch, since + DEADLINE, thread);
         }
     }
 
