@@ -7,12 +7,52 @@ use std::path::PathBuf;
 
 use clap::{
     Arg, ArgAction, ArgMatches, Command,
-    builder::{PossibleValuesParser, TypedValueParser},
+    builder::{
+        BoolValueParser, PossibleValuesParser, StringValueParser, TypedValueParser, ValueParser,
+        ValueParserFactory,
+    },
     parser::ValueSource,
+    value_parser,
 };
 
 use super::{CliError, CliResult};
-use crate::{config::Setting, model::SessionName};
+use crate::{
+    config::Setting,
+    model::{
+        ApprovalToken, CallId, NanoUsd, QueryId, Seq, SessionName, Severity, StateFilter, Turn,
+        command::Author, decimal,
+    },
+};
+
+/// Says how an argument of a type is parsed.
+macro_rules! arguments {
+    ($($type:ty: $parser:expr;)*) => {$(
+        impl ValueParserFactory for $type {
+            type Parser = ValueParser;
+
+            fn value_parser() -> ValueParser {
+                ValueParser::new($parser)
+            }
+        }
+    )*};
+}
+
+arguments! {
+    ApprovalToken: StringValueParser::new().map(ApprovalToken);
+    Author: BoolValueParser::new().map(|is_user| if is_user { Author::User } else { Author::Operator });
+    CallId: StringValueParser::new().map(|id| CallId::new(&id));
+    NanoUsd: money;
+    QueryId: value_parser!(u32).map(QueryId);
+    Seq: value_parser!(u64).map(Seq);
+    Severity: one_of(Severity::ALL, Severity::as_str);
+    StateFilter: one_of(StateFilter::all(), StateFilter::as_str);
+    Turn: value_parser!(u32).map(Turn);
+}
+
+fn money(text: &str) -> Result<NanoUsd, &'static str> {
+    let nanos = decimal::scaled(text, 9).map(NanoUsd);
+    nanos.ok_or("write an amount in US dollars, such as 1.50")
+}
 
 /// Parses one of these values by its name.
 pub(super) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
@@ -98,7 +138,9 @@ pub(super) fn taken_by(command: &str) -> impl Iterator<Item = &'static str> {
 
 /// Hides, in the help of each command, the common options that do not apply to it.
 pub(super) fn hide_idle_options(command: Command, common: &[Arg], path: &str) -> Command {
-    let names = command.get_subcommands().map(Command::get_name);
+    let mut below: Vec<&Command> = command.get_subcommands().collect();
+    below.sort_by_key(|below| below.get_display_order());
+    let names = below.into_iter().map(Command::get_name);
     let names: Vec<String> = names.map(str::to_owned).collect();
     names.into_iter().fold(command, |command, name| {
         let path = format!("{path} {name}").trim_start().to_owned();
@@ -132,5 +174,29 @@ pub(super) fn refuse_idle_options(matches: &ArgMatches) -> CliResult {
     match idle.is_empty() {
         true => Ok(()),
         false => Err(CliError::all(idle)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_parsed_exactly() {
+        for (text, nanos) in [
+            ("1", Some(1_000_000_000)),
+            ("1.50", Some(1_500_000_000)),
+            ("0.000000001", Some(1)),
+            ("18446744073.709551615", Some(u64::MAX)),
+            ("18446744073.709551616", None),
+            ("0.0000000001", None),
+            ("", None),
+            (".5", None),
+            ("1.", None),
+            ("-1", None),
+            ("1e3", None),
+        ] {
+            assert_eq!(money(text).ok(), nanos.map(NanoUsd), "{text}");
+        }
     }
 }

@@ -16,15 +16,12 @@ use super::{
 };
 use crate::{
     config::Environment,
-    control::{Client, ClientError, Subject, Watching, WireUpdate, socket},
+    control::{Client, ClientError, Subject, Verb, Watching, WireUpdate, socket},
     journal::sqlite::{Inspection, processes},
     model::{Owner, SessionKey, TenantId},
 };
 
-mod command;
 pub(super) mod output;
-
-use command::{CtlCommand, Step};
 
 const KEY: &str = "ORACLE_API_KEY";
 
@@ -53,14 +50,31 @@ pub struct CtlArgs {
     pub command: CtlCommand,
 }
 
+/// A subcommand of `oracle ctl`: a verb, or a subscription.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Subcommand)]
+pub enum CtlCommand {
+    /// A verb.
+    #[command(flatten, next_display_order = 0)]
+    Do(Verb),
+    /// Watch new events of one session or all sessions
+    // After `tail`: commands of the same place are listed by name.
+    #[command(display_order = 3)]
+    Watch(Watching),
+}
+
 pub(super) fn run(args: &CtlArgs, context: CommandContext<'_>) -> CliResult {
     let folder = context.directory()?;
     on_runtime(Box::pin(async {
-        let step = args.command.step().map_err(CliError::no_json)?;
-        let client = connect(&args.server, step.session(), &folder, context.environment).await?;
-        match step {
-            Step::Do(verb) => output::answer(&client.carry_out(&verb).await?, context.terminal),
-            Step::Watch(wanted) => watch(&client, &wanted, context.terminal).await,
+        let session = match &args.command {
+            CtlCommand::Do(verb) => verb.session(),
+            CtlCommand::Watch(wanted) => wanted.session.as_ref(),
+        };
+        let client = connect(&args.server, session, &folder, context.environment).await?;
+        match &args.command {
+            CtlCommand::Do(verb) => {
+                output::answer(&client.carry_out(verb).await?, context.terminal)
+            }
+            CtlCommand::Watch(wanted) => watch(&client, wanted, context.terminal).await,
         }
     }))
 }

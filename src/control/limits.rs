@@ -44,6 +44,19 @@ pub(crate) fn optional_object<'de, D: Deserializer<'de>>(
     Ok(limits.map(|Strict(limits)| limits))
 }
 
+/// Describes budgets of `oracle ctl continue`, which hold for the query and its continuation.
+#[cfg(feature = "cli")]
+pub(super) fn of_whole_query(argument: clap::Arg) -> clap::Arg {
+    let help = match argument.get_id().as_str() {
+        "turns" => "Maximum number of turns, including those already used",
+        "tokens" => "Maximum number of tokens, including those already used",
+        "cost" => "Maximum cost in US dollars, including what is already spent",
+        _ => return argument,
+    };
+    let is_turns = argument.get_id() == "turns";
+    argument.help(help).required(is_turns)
+}
+
 struct Object;
 
 impl<'de> Visitor<'de> for Object {

@@ -36,210 +36,276 @@ const fn operator() -> Author {
 
 /// A command to sessions or to the system. A session is written `NAME`, or `TENANT/NAME` for
 /// another tenant's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(ToSchema))]
+#[cfg_attr(feature = "cli", derive(clap::Subcommand))]
 #[serde(tag = "verb", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Verb {
-    /// Lists sessions by name.
+    /// List sessions by name
     List {
-        /// The tenant; the caller's if omitted.
+        /// Tenant to list [default: your own]
+        #[cfg_attr(feature = "cli", arg(long))]
         tenant: Option<TenantId>,
-        /// Only sessions in this state; `running` and `waiting` are several.
+        /// List only sessions in this state; `running` and `waiting` are several
+        #[cfg_attr(feature = "cli", arg(long))]
         state: Option<StateFilter>,
-        /// Only sessions whose names have this prefix.
+        /// List only sessions whose names start with this
+        #[cfg_attr(feature = "cli", arg(long, value_name = "TEXT"))]
         prefix: Option<String>,
-        /// Only sessions with a record since this time.
+        /// List only sessions with a record since this time
+        #[cfg_attr(feature = "cli", arg(skip))]
         updated_since: Option<Timestamp>,
-        /// Only sessions after this name.
+        /// List only names after this one
+        #[cfg_attr(feature = "cli", arg(long, value_name = "ID"))]
         after: Option<SessionName>,
-        /// Page size, up to 1,000.
+        /// Maximum number of sessions, up to 1000
+        #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = page(), value_parser = clap::value_parser!(u32).range(1..)))]
         #[serde(default = "page", deserialize_with = "positive")]
         #[cfg_attr(feature = "server", schema(minimum = 1))]
         limit: u32,
     },
-    /// Lists the tenants that have sessions, by name.
+    /// List the tenants that have sessions
+    #[cfg_attr(feature = "cli", command(display_order = 15))]
     Tenants {
-        /// Only tenants after this one.
+        /// List only names after this one
+        #[cfg_attr(feature = "cli", arg(long, value_name = "TENANT"))]
         after: Option<TenantId>,
-        /// Page size, up to 1,000.
+        /// Maximum number of tenants, up to 1000
+        #[cfg_attr(feature = "cli", arg(skip = 1_000_u32))]
         #[serde(default = "page", deserialize_with = "positive")]
         #[cfg_attr(feature = "server", schema(minimum = 1))]
         limit: u32,
     },
-    /// Returns a session's state.
+    /// Show the state of a session
     Inspect {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
     },
-    /// Returns events from a session's log.
+    /// Print a session's last events, or those after a number
     Tail {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
-        /// Only events after this number; the last ones if omitted.
+        /// Print only events after this number
+        #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
         after: Option<Seq>,
-        /// Page size, up to 512.
+        /// Maximum number of events, up to 512
+        #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = page(), value_parser = clap::value_parser!(u32).range(1..)))]
         #[serde(default = "page", deserialize_with = "positive")]
         #[cfg_attr(feature = "server", schema(minimum = 1))]
         limit: u32,
     },
-    /// Pauses a session: no new model call and no new tool call starts.
+    /// Pause a session: start no new model calls and no new tools
     Pause {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
     },
-    /// Resumes a paused session.
+    /// Resume a paused session
     Resume {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
     },
-    /// Cancels a query.
+    /// Cancel the running query
     Interrupt {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
-        /// The query; the running one if omitted.
+        /// Query to cancel [default: the running one]
+        #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
         query: Option<QueryId>,
     },
-    /// Ends the running query with the results it has.
+    /// End the running query with the results so far
+    #[cfg_attr(feature = "cli", command(name = "finish"))]
     FinishNow {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
     },
-    /// Adds a message to the running query, before its next model call; if no query runs, begins
-    /// one with it.
+    /// Add a message to the running query, before its next model call; if no query runs, begin one
+    /// with it
+    #[cfg_attr(feature = "cli", command(about = "Add a message to the running query"))]
     Steer {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
-        /// The message; not blank.
+        /// Text of the message
         #[cfg_attr(feature = "server", schema(min_length = 1, max_length = 1_048_576))]
         text: String,
-        /// The author under which it enters the conversation.
+        /// Author under which the message enters the conversation
+        #[cfg_attr(feature = "cli", arg(long = "as-user", action = clap::ArgAction::SetTrue, help = "Add the message as the user's instead of the operator's"))]
         #[serde(default = "operator")]
         author: Author,
     },
-    /// Replaces budgets of the running query.
+    /// Change budgets of the running query; omitted budgets stay the same
+    #[cfg_attr(feature = "cli", command(name = "budget", mut_group("PartialLimits", |limits| limits.required(true))))]
     SetBudget {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
-        /// The new budgets; an omitted limit stays as it is.
+        /// The budgets to change.
+        #[cfg_attr(feature = "cli", command(flatten))]
         #[serde(deserialize_with = "super::limits::object")]
         limits: PartialLimits,
     },
-    /// Continues a query that was forced to end.
+    /// Continue a query that was forced to end; omitted budgets are the profile's
+    #[cfg_attr(feature = "cli", command(mut_args(super::limits::of_whole_query)))]
     Continue {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
-        /// Budgets for both parts together; an omitted limit is the profile's.
+        /// Budgets of both queries together.
+        #[cfg_attr(feature = "cli", command(flatten))]
         #[serde(deserialize_with = "super::limits::object")]
         limits: PartialLimits,
     },
-    /// Stops a session and recovers it from its records.
+    /// Stop a session and recover it from its records
     Restart {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
     },
-    /// Releases a quarantined session.
+    /// Release a quarantined session
     Release {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
     },
-    /// Copies a session up to a turn into a new session of the same tenant.
+    /// Copy a session, up to a query or turn, into a new session
     Fork {
-        /// The session to copy.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
-        /// The new session's name.
+        /// Name of the new session
+        #[cfg_attr(feature = "cli", arg(value_name = "NEW"))]
         into: SessionName,
-        /// The last query to copy; 0 copies none.
+        /// Last query to copy; 0 copies none
+        #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
         query: QueryId,
-        /// The last turn of that query to copy, from 0; all if omitted.
+        /// Last turn of that query to copy, counted from 0 [default: all turns]
+        #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
         turn: Option<Turn>,
     },
-    /// Closes a session: cancels its running and pending queries and accepts no more messages.
+    /// Close a session: cancel its queries and refuse new messages
     Close {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
     },
-    /// Deletes a session and its sub-agents' sessions permanently.
+    /// Permanently delete a session and its sub-agents
     Delete {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
-        /// Also while a query is running.
+        /// Delete even if a query is running
+        #[cfg_attr(feature = "cli", arg(long))]
         #[serde(default)]
         anyway: bool,
     },
-    /// Lists the tool calls that wait for approval, the oldest first.
+    /// List the tool calls that wait for approval
     Approvals {
-        /// The tenant; the caller's if omitted.
+        /// Tenant to list [default: your own]
+        #[cfg_attr(feature = "cli", arg(long))]
         tenant: Option<TenantId>,
-        /// Page size, up to 1,000.
+        /// Maximum number of calls, up to 1000
+        #[cfg_attr(feature = "cli", arg(skip = 1_000_u32))]
         #[serde(default = "page", deserialize_with = "positive")]
         #[cfg_attr(feature = "server", schema(minimum = 1))]
         limit: u32,
     },
-    /// Approves a tool call.
+    /// Approve a tool call
     Approve {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
-        /// The call.
+        /// Id of the call, as listed by `approvals`
         call: CallId,
-        /// Its token, from `approvals` or the event `approval.requested`.
+        /// Token of the call, as listed by `approvals`
         token: ApprovalToken,
     },
-    /// Denies a tool call.
+    /// Deny a tool call
     Deny {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
-        /// The call.
+        /// Id of the call, as listed by `approvals`
         call: CallId,
-        /// Its token, from `approvals` or the event `approval.requested`.
+        /// Token of the call, as listed by `approvals`
         token: ApprovalToken,
-        /// Why, for the model.
+        /// Why, for the model
+        #[cfg_attr(feature = "cli", arg(long, value_name = "TEXT"))]
         #[cfg_attr(feature = "server", schema(max_length = 500))]
         reason: Option<String>,
     },
-    /// Attaches one of the configured tools to a session.
+    /// Give a session an additional tool
+    #[cfg_attr(feature = "cli", command(name = "attach"))]
     AttachTool {
-        /// The session.
+        /// Session, as `ID` or `TENANT/ID`
+        #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
-        /// The tool's name.
+        /// Name of the tool
         tool: String,
     },
-    /// Lists the servers of tools, with the tools that are withheld because they have changed.
+    /// List the MCP servers that Oracle uses, with the tools that are withheld because they have
+    /// changed
+    #[cfg_attr(feature = "cli", command(name = "mcp"))]
     ToolServers {},
-    /// Approves the changed declaration of a withheld tool.
+    /// Approve the changed declaration of a withheld tool
     ApproveTool {
-        /// The tool's name.
+        /// Name of the tool, as listed by `tool_servers`
+        #[cfg_attr(feature = "cli", arg(help = "Name of the tool, as listed by `mcp`"))]
         tool: String,
-        /// The hash of the declaration.
+        /// Hash of the declaration, as listed by `tool_servers`
+        #[cfg_attr(
+            feature = "cli",
+            arg(help = "Hash of the declaration, as listed by `mcp`")
+        )]
         sha256: String,
     },
-    /// Accepts no new messages in any session; running queries continue.
+    /// Refuse new messages in all sessions until the next start; running queries continue
     Drain {},
-    /// Shuts the system down gracefully.
+    /// Shut down the server gracefully
+    #[cfg_attr(feature = "cli", command(name = "shutdown"))]
     ShutDown {},
-    /// Reloads the configuration and applies the changes that need no restart.
+    /// Reload the configuration and apply the settings that need no restart
     Reload {},
 }
 
 /// Selects the records of a subscription.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "server", into_params(parameter_in = Query))]
 pub struct Watching {
-    /// Only this session, `NAME` or `TENANT/NAME`; all if omitted.
+    /// Session, as `ID` or `TENANT/ID` [default: all]
+    #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
     #[cfg_attr(feature = "server", param(inline))]
     pub session: Option<Subject>,
-    /// Only this tenant's sessions; all if omitted.
+    /// Show only events of this tenant
+    #[cfg_attr(feature = "cli", arg(long))]
     #[cfg_attr(feature = "server", param(inline))]
     pub tenant: Option<TenantId>,
-    /// First replays the session's records after this number; requires `session`.
+    /// Start with the events recorded after this number
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", requires = "subject"))]
     #[cfg_attr(feature = "server", param(inline))]
     pub after: Option<Seq>,
     /// Only types with one of these prefixes, separated by commas.
+    #[cfg_attr(
+        feature = "cli",
+        arg(
+            long = "type",
+            value_name = "PREFIX",
+            help = "Show only event types that start with this, such as `tool.`; can be repeated"
+        )
+    )]
     #[serde(skip_serializing_if = "Vec::is_empty", with = "commas")]
     #[cfg_attr(feature = "server", param(style = Form, explode = false))]
     pub types: Vec<String>,
-    /// Minimum severity of the events.
+    /// Show only events of at least this severity
+    #[cfg_attr(feature = "cli", arg(long))]
     #[cfg_attr(feature = "server", param(inline))]
     pub severity: Option<Severity>,
 }

@@ -44,19 +44,47 @@ impl Default for Limits {
 /// Some budgets of a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
 pub struct PartialLimits {
     /// Maximum number of turns, 1–100; the profile's if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", schema(minimum = 1, maximum = 100))]
+    #[cfg_attr(
+        feature = "cli",
+        arg(
+            id = "turns",
+            long = "turns",
+            value_name = "N",
+            help = "Maximum number of turns"
+        )
+    )]
     pub max_turns: Option<u32>,
     /// Maximum tokens, sent and received; the profile's if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", schema(minimum = 1))]
+    #[cfg_attr(
+        feature = "cli",
+        arg(
+            id = "tokens",
+            long = "tokens",
+            value_name = "N",
+            help = "Maximum number of tokens"
+        )
+    )]
     pub max_tokens: Option<u64>,
     /// Maximum cost, in billionths of a US dollar, at least 1; the profile's if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "server", schema(value_type = Option<u64>, minimum = 1))]
+    #[cfg_attr(
+        feature = "cli",
+        arg(
+            id = "cost",
+            long = "cost",
+            value_name = "USD",
+            help = "Maximum cost in US dollars"
+        )
+    )]
     pub max_cost: Option<NanoUsd>,
 }
 
