@@ -52,10 +52,10 @@ mod subject;
 pub(crate) mod verb;
 
 pub use answer::{Accepted, Answer, Update, WireUpdate};
-#[cfg(feature = "server")]
-pub(crate) use client::wire_update;
 #[cfg(any(feature = "cli", feature = "server"))]
 pub use client::{Client, ClientError, Events, QueryEnd, SessionUpdate, TextFrame};
+#[cfg(feature = "server")]
+pub(crate) use client::{events, wire_update};
 pub use controller::Controller;
 pub(crate) use controller::{check_profile, check_session};
 #[cfg(feature = "server")]

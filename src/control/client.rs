@@ -23,13 +23,7 @@
 //! # }
 //! ```
 
-use std::{
-    fmt, io,
-    path::Path,
-    pin::Pin,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{fmt, io, path::Path, time::Duration};
 
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
@@ -329,7 +323,7 @@ impl Client {
         let begun = timeout(ANSWER, self.send(request)).await;
         let response = begun.map_err(|_| silent(&place, ANSWER))??;
         let pieces = response.bytes_stream().map(|piece| piece.map_err(broken));
-        Ok(Events::of(place, pieces, read))
+        Ok(events(place, pieces, read))
     }
 
     /// Sends a request and turns an error status into an error.
@@ -370,35 +364,25 @@ impl Client {
     }
 }
 
-/// A [`Stream`] of server-sent events. It ends with the connection, or after an error.
-pub struct Events<T>(BoxStream<'static, Result<T, ClientError>>);
+/// A stream of server-sent events. It ends with the connection, or after an error.
+pub type Events<T> = BoxStream<'static, Result<T, ClientError>>;
 
-impl<T: Send + 'static> Events<T> {
-    pub(crate) fn of(
-        place: String,
-        pieces: impl Stream<Item = Result<Bytes, ClientError>> + Send + 'static,
-        read: fn(&sse::Event) -> Result<Option<T>, ClientError>,
-    ) -> Self {
-        let reader = EventReader {
-            place,
-            pieces: pieces.boxed(),
-            piece: Bytes::new(),
-            parser: Box::new(sse::Parser::new(MOST)),
-            read,
-        };
-        let events = stream::try_unfold(reader, |mut reader| async {
-            Ok(reader.next().await?.map(|item| (item, reader)))
-        });
-        Self(events.boxed())
-    }
-}
-
-impl<T> Stream for Events<T> {
-    type Item = Result<T, ClientError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_next_unpin(context)
-    }
+pub(crate) fn events<T: Send + 'static>(
+    place: String,
+    pieces: impl Stream<Item = Result<Bytes, ClientError>> + Send + 'static,
+    read: fn(&sse::Event) -> Result<Option<T>, ClientError>,
+) -> Events<T> {
+    let reader = EventReader {
+        place,
+        pieces: pieces.boxed(),
+        piece: Bytes::new(),
+        parser: Box::new(sse::Parser::new(MOST)),
+        read,
+    };
+    let events = stream::try_unfold(reader, |mut reader| async {
+        Ok(reader.next().await?.map(|item| (item, reader)))
+    });
+    events.boxed()
 }
 
 struct EventReader<T> {
@@ -505,7 +489,7 @@ mod tests {
             Some((Ok(piece), (clock, signs)))
         });
         let place = "http://127.0.0.1:7770/api/control/watch".to_owned();
-        let mut events = Events::of(place, pieces.chain(stream::pending()), wire_update);
+        let mut events = events(place, pieces.chain(stream::pending()), wire_update);
         let first = events.next().await.unwrap();
         assert_eq!(first.unwrap(), WireUpdate::Lost {});
         let stopped = timeout(10 * SILENCE, events.next()).await.unwrap();

@@ -1,6 +1,8 @@
 //! The controller, which executes verbs.
 
-use super::{Answer, Code, Follow, Refused, Verb, Watching, limits, subject::Subject};
+use super::{
+    Answer, Code, Follow, Refused, Verb, Watching, follow::follow, limits, subject::Subject,
+};
 use crate::{
     actor::{AskError, Oracle, SessionFilter, SessionHandle},
     journal::{Entry, Only},
@@ -50,7 +52,7 @@ impl Controller {
     /// of range.
     pub async fn watch(&self, who: &Principal, wanted: Watching) -> Result<Follow, Refused> {
         require_admin(who)?;
-        Follow::begin(self.oracle.clone(), who, wanted).await
+        follow(self.oracle.clone(), who, wanted).await
     }
 }
 

@@ -3,14 +3,9 @@
 //! A subscription to one session has no gaps: it reads from the journal what the bus dropped. A
 //! subscription to all sessions delivers what its bounded queue can hold, and marks every gap.
 
-use std::{
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use futures_util::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
+use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 
 use super::{Code, Refused, Update, Watching};
 use crate::{
@@ -24,17 +19,9 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// Bound of the queue at each bus, in events.
 const WAITING: usize = 64;
 
-/// A subscription to the records of one session or of all sessions: a [`Stream`] that ends after
+/// A subscription to the records of one session or of all sessions: a stream that ends after
 /// [`Update::End`].
-pub struct Follow(BoxStream<'static, Update>);
-
-impl Stream for Follow {
-    type Item = Update;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Update>> {
-        self.0.poll_next_unpin(context)
-    }
-}
+pub type Follow = BoxStream<'static, Update>;
 
 struct Following {
     oracle: Oracle,
@@ -66,40 +53,38 @@ enum Source {
     All(Subscription),
 }
 
-impl Follow {
-    pub(super) async fn begin(
-        oracle: Oracle,
-        who: &Principal,
-        wanted: Watching,
-    ) -> Result<Self, Refused> {
-        let tenant = wanted.tenant;
-        let selector = Arc::new(EventSelector {
-            types: wanted.types,
-            severity: wanted.severity,
-        });
-        let source = match (wanted.session, wanted.after) {
-            (Some(session), after) => {
-                let key = session.of(tenant.as_ref().unwrap_or(&who.tenant));
-                one(&oracle, key, after).await?
-            }
-            (None, None) => Source::All(subscribe(&oracle, &selector)),
-            (None, Some(_)) => {
-                let why = "`after` is an event number of a single session: name the session too";
-                return Err(Refused::new(Code::InvalidValue, why));
-            }
-        };
-        let following = Following {
-            oracle,
-            source,
-            tenant,
-            selector,
-            over: false,
-        };
-        let updates = stream::unfold(following, |mut following| async {
-            Some((following.next().await?, following))
-        });
-        Ok(Self(updates.fuse().boxed()))
-    }
+pub(super) async fn follow(
+    oracle: Oracle,
+    who: &Principal,
+    wanted: Watching,
+) -> Result<Follow, Refused> {
+    let tenant = wanted.tenant;
+    let selector = Arc::new(EventSelector {
+        types: wanted.types,
+        severity: wanted.severity,
+    });
+    let source = match (wanted.session, wanted.after) {
+        (Some(session), after) => {
+            let key = session.of(tenant.as_ref().unwrap_or(&who.tenant));
+            one(&oracle, key, after).await?
+        }
+        (None, None) => Source::All(subscribe(&oracle, &selector)),
+        (None, Some(_)) => {
+            let why = "`after` is an event number of a single session: name the session too";
+            return Err(Refused::new(Code::InvalidValue, why));
+        }
+    };
+    let following = Following {
+        oracle,
+        source,
+        tenant,
+        selector,
+        over: false,
+    };
+    let updates = stream::unfold(following, |mut following| async {
+        Some((following.next().await?, following))
+    });
+    Ok(updates.fuse().boxed())
 }
 
 impl Following {

@@ -12,7 +12,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval, sleep, timeout};
 
 use super::{Forwarded, LOOK, NODE_ANSWER};
 use crate::{
-    control::{ClientError, Events, WireUpdate, wire_update},
+    control::{ClientError, WireUpdate, events, wire_update},
     http::Host,
     model::Principal,
 };
@@ -95,7 +95,7 @@ fn watch(
         let is_watched = answer.status().is_success();
         let pieces = answer.into_body().into_data_stream();
         let pieces = pieces.map_err(|error| ClientError::NotUnderstood(error.to_string()));
-        is_watched.then(|| Events::of(url, pieces, wire_update))
+        is_watched.then(|| events(url, pieces, wire_update))
     };
     stream::once(connect).flat_map(|events| match events {
         Some(events) => {
