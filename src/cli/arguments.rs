@@ -19,8 +19,8 @@ use super::{CliError, CliResult};
 use crate::{
     config::Setting,
     model::{
-        ApprovalToken, CallId, NanoUsd, QueryId, Seq, SessionName, Severity, StateFilter, Turn,
-        command::Author, decimal,
+        ApprovalToken, BusyPolicy, CallId, NanoUsd, QueryId, QueryType, Seq, SessionName, Severity,
+        StateFilter, Turn, access::Role, command::Author, decimal,
     },
 };
 
@@ -40,9 +40,12 @@ macro_rules! arguments {
 arguments! {
     ApprovalToken: StringValueParser::new().map(ApprovalToken);
     Author: BoolValueParser::new().map(|is_user| if is_user { Author::User } else { Author::Operator });
+    BusyPolicy: one_of(BusyPolicy::ALL, BusyPolicy::as_str);
     CallId: StringValueParser::new().map(|id| CallId::new(&id));
     NanoUsd: money;
     QueryId: value_parser!(u32).map(QueryId);
+    QueryType: one_of(QueryType::ALL, QueryType::as_str);
+    Role: one_of(Role::ALL, Role::as_str);
     Seq: value_parser!(u64).map(Seq);
     Severity: one_of(Severity::ALL, Severity::as_str);
     StateFilter: one_of(StateFilter::all(), StateFilter::as_str);
@@ -55,7 +58,7 @@ fn money(text: &str) -> Result<NanoUsd, &'static str> {
 }
 
 /// Parses one of these values by its name.
-pub(super) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,
 ) -> impl TypedValueParser<Value = T> {
@@ -136,10 +139,11 @@ pub(super) fn taken_by(command: &str) -> impl Iterator<Item = &'static str> {
     row.map_or("", |(_, options)| options).split(' ')
 }
 
-/// Hides, in the help of each command, the common options that do not apply to it.
+/// Hides, in the help of each command, the common options that do not apply to it, and puts the
+/// commands into the order of the help.
 pub(super) fn hide_idle_options(command: Command, common: &[Arg], path: &str) -> Command {
     let mut below: Vec<&Command> = command.get_subcommands().collect();
-    below.sort_by_key(|below| below.get_display_order());
+    below.sort_by_key(|below| (below.get_display_order(), below.get_name()));
     let names = below.into_iter().map(Command::get_name);
     let names: Vec<String> = names.map(str::to_owned).collect();
     names.into_iter().fold(command, |command, name| {

@@ -7,7 +7,6 @@ use uuid::Uuid;
 
 use super::{
     CliError, CliResult, Options,
-    arguments::one_of,
     context::CommandContext,
     exit, input,
     interrupts::Interrupts,
@@ -21,7 +20,7 @@ use crate::{
     actor::{Answer, AskError, SessionHandle},
     app::BuildError,
     config::Config,
-    journal::{Entry, Journal, SessionStatus},
+    journal::{Journal, SessionStatus},
     kernel::Refusal,
     model::{BusyPolicy, ProfileName, SessionKey, SessionName, Submission},
     tool::{ProjectRoot, citations},
@@ -46,18 +45,11 @@ pub struct AskArgs {
     #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,
     /// What to do if the session is busy with another question
-    #[arg(long, value_name = "POLICY", default_value = "queue", value_parser = one_of(BusyPolicy::ALL, BusyPolicy::as_str))]
+    #[arg(long, value_name = "POLICY", default_value = "queue")]
     pub busy: BusyPolicy,
     /// Profile for a new session [default: oracle]
     #[arg(long, value_name = "NAME")]
     pub profile: Option<ProfileName>,
-}
-
-impl AskArgs {
-    /// The question, whose words may be several arguments.
-    fn question(&self) -> Option<String> {
-        (!self.question.is_empty()).then(|| self.question.join(" "))
-    }
 }
 
 /// Formats of an answer.
@@ -131,7 +123,8 @@ pub(super) fn run(args: &AskArgs, mut context: CommandContext<'_>) -> CliResult<
             "an idempotency key needs a session: name the session too",
         ));
     }
-    let question = input::question(args.question().as_deref(), &mut context.terminal.input)?;
+    let words = (!args.question.is_empty()).then(|| args.question.join(" "));
+    let question = input::question(words.as_deref(), &mut context.terminal.input)?;
     // Another process may claim the session concurrently; with a key the question can be submitted
     // again safely.
     let shared = !is_new && args.busy == BusyPolicy::Queue;
@@ -195,22 +188,14 @@ pub(super) async fn show_object(
     format: Format,
     terminal: &mut Terminal,
 ) -> CliResult {
-    if matches!(format, Format::Json | Format::EventsThenJson) {
-        terminal.line(&object(session, root, answer).await?.to_string())?;
+    if !matches!(format, Format::Json | Format::EventsThenJson) {
+        return Ok(());
     }
-    Ok(())
-}
-
-async fn object(
-    session: &SessionHandle,
-    root: &ProjectRoot,
-    answer: &Answer,
-) -> Result<serde_json::Value, AskError> {
-    let records = session.query_records(answer.query).await?.into_iter();
-    let event = |entry: Entry| entry.event(&session.key().name);
-    let events: Vec<_> = records.map(event).collect();
-    Ok(json!({
-        "session": session.key().name,
+    let name = &session.key().name;
+    let records = session.query_records(answer.query).await?;
+    let events = records.iter().map(|entry| entry.event(name));
+    let object = json!({
+        "session": name,
         "query": answer.query,
         "outcome": answer.outcome.name(),
         "reason": answer.outcome.reason(),
@@ -218,6 +203,7 @@ async fn object(
         "citations": citations(root, &answer.text),
         "turns": answer.turns,
         "usage": answer.usage,
-        "events": events,
-    }))
+        "events": events.collect::<Vec<_>>(),
+    });
+    Ok(terminal.line(&object.to_string())?)
 }

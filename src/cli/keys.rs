@@ -9,7 +9,7 @@ use clap::Subcommand;
 use jiff::{SpanRelativeTo, fmt::friendly::SpanParser};
 use serde_json::{Value, json};
 
-use super::{CliError, CliResult, arguments::one_of, context::CommandContext, terminal::Terminal};
+use super::{CliError, CliResult, context::CommandContext, terminal::Terminal};
 use crate::{
     access::{FileError, Key, KeyFile, KeyName, KeySetError, NewKey, StoredKey},
     actor::Clock,
@@ -42,7 +42,7 @@ pub struct CreateArgs {
     pub tenant: TenantId,
     /// Access of the key: `user` to the sessions of its tenant, `admin` to all sessions and the
     /// server itself
-    #[arg(long, value_name = "ROLE", default_value = "user", value_parser = one_of(Role::ALL, Role::as_str))]
+    #[arg(long, value_name = "ROLE", default_value = "user")]
     pub role: Role,
     /// Profile that the key may use; may be given several times [default: all profiles]
     #[arg(long = "profile", value_name = "PROFILE")]

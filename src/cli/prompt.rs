@@ -2,7 +2,7 @@
 
 use std::{io::Write, path::Path};
 
-use super::{CliResult, arguments::one_of, context::CommandContext};
+use super::{CliResult, context::CommandContext};
 use crate::{
     app::{self, BuildError},
     config::{Config, Environment},
@@ -16,7 +16,7 @@ use crate::{
 #[group(required = false, multiple = false)]
 pub struct Subject {
     /// Print the prompt for this type of query
-    #[arg(long = "type", value_name = "TYPE", value_parser = one_of(QueryType::ALL, QueryType::as_str))]
+    #[arg(long = "type", value_name = "TYPE")]
     pub query_type: Option<QueryType>,
     /// Print the prompt for this query, which is classified first
     #[arg(long, value_name = "QUERY")]

@@ -2,6 +2,9 @@
 //!
 //! A verb is a JSON object whose `verb` is its name. An unknown field is refused by name, so that a
 //! misspelt one is never ignored. docs/protocol.md, "Sessions and control", lists the verbs.
+//!
+//! The verbs are also the subcommands of `oracle ctl`: a text here is its help as well as the
+//! description in the API.
 
 use std::collections::HashMap;
 

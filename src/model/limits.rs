@@ -52,12 +52,8 @@ pub struct PartialLimits {
     #[cfg_attr(feature = "server", schema(minimum = 1, maximum = 100))]
     #[cfg_attr(
         feature = "cli",
-        arg(
-            id = "turns",
-            long = "turns",
-            value_name = "N",
-            help = "Maximum number of turns"
-        )
+        arg(id = "turns", long = "turns"),
+        arg(value_name = "N", help = "Maximum number of turns")
     )]
     pub max_turns: Option<u32>,
     /// Maximum tokens, sent and received; the profile's if omitted.
@@ -65,12 +61,8 @@ pub struct PartialLimits {
     #[cfg_attr(feature = "server", schema(minimum = 1))]
     #[cfg_attr(
         feature = "cli",
-        arg(
-            id = "tokens",
-            long = "tokens",
-            value_name = "N",
-            help = "Maximum number of tokens"
-        )
+        arg(id = "tokens", long = "tokens"),
+        arg(value_name = "N", help = "Maximum number of tokens")
     )]
     pub max_tokens: Option<u64>,
     /// Maximum cost, in billionths of a US dollar, at least 1; the profile's if omitted.
@@ -78,12 +70,8 @@ pub struct PartialLimits {
     #[cfg_attr(feature = "server", schema(value_type = Option<u64>, minimum = 1))]
     #[cfg_attr(
         feature = "cli",
-        arg(
-            id = "cost",
-            long = "cost",
-            value_name = "USD",
-            help = "Maximum cost in US dollars"
-        )
+        arg(id = "cost", long = "cost"),
+        arg(value_name = "USD", help = "Maximum cost in US dollars")
     )]
     pub max_cost: Option<NanoUsd>,
 }
