@@ -33,7 +33,6 @@ mod doctor;
 mod error;
 pub mod exit;
 mod failure;
-mod help;
 mod input;
 mod interrupts;
 mod journal;
@@ -75,9 +74,16 @@ pub use arguments::Options;
 pub use error::{CliError, CliResult};
 pub use interrupts::{Interrupts, Signals};
 
+/// A long help text: examples, then details.
+macro_rules! help {
+    ($name:literal) => {
+        include_str!(concat!("cli/help/", $name, ".txt")).trim_ascii_end()
+    };
+}
+
 /// A parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
-#[command(name = "oracle", bin_name = "oracle", version, about = help::ABOUT, after_help = help::TOP_SHORT, after_long_help = help::TOP)]
+#[command(name = "oracle", bin_name = "oracle", version, about = "Durable conversations with LLM agents about your project", after_help = help!("top_short"), after_long_help = help!("top"))]
 pub struct Args {
     /// The options that all commands have in common.
     #[command(flatten)]
@@ -91,63 +97,63 @@ pub struct Args {
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum Command {
     /// Ask one question and print the answer
-    #[command(after_long_help = help::ASK)]
+    #[command(after_long_help = help!("ask"))]
     Ask(ask::AskArgs),
     /// Start or continue a conversation
-    #[command(after_long_help = help::CHAT)]
+    #[command(after_long_help = help!("chat"))]
     Chat(chat::ChatArgs),
     /// Serve the project's tools and conversations to another agent over MCP
     #[cfg(feature = "mcp")]
-    #[command(after_long_help = help::MCP)]
+    #[command(after_long_help = help!("mcp"))]
     Mcp,
     /// Serve conversations over HTTP
     #[cfg(feature = "server")]
-    #[command(after_long_help = help::SERVE)]
+    #[command(after_long_help = help!("serve"))]
     Serve(serve::ServeArgs),
     /// Create, list and revoke the API keys of a server
     #[cfg(feature = "server")]
-    #[command(subcommand, after_long_help = help::KEYS)]
+    #[command(subcommand, after_long_help = help!("keys"))]
     Keys(keys::KeysCommand),
     /// Control the sessions of a running server
     #[cfg(feature = "server")]
-    #[command(after_long_help = help::CTL)]
+    #[command(after_long_help = help!("ctl"))]
     Ctl(Box<ctl::CtlArgs>),
     /// Watch and steer the sessions of a running server in a live table
     #[cfg(feature = "tui")]
-    #[command(after_long_help = help::TOP_TABLE)]
+    #[command(after_long_help = help!("top_table"))]
     Top(top::TopArgs),
     /// List, show, search, export and delete sessions
-    #[command(subcommand, after_long_help = help::SESSIONS)]
+    #[command(subcommand, after_long_help = help!("sessions"))]
     Sessions(sessions::SessionsCommand),
     /// Show token usage and cost
-    #[command(after_long_help = help::USAGE)]
+    #[command(after_long_help = help!("usage"))]
     Usage {
         /// How to group the usage
         #[arg(long, value_enum, value_name = "WHAT", default_value_t = usage::By::Tenant)]
         by: usage::By,
     },
     /// Verify, copy or migrate the journal, or show its statistics
-    #[command(subcommand, after_long_help = help::JOURNAL)]
+    #[command(subcommand, after_long_help = help!("journal"))]
     Journal(journal::JournalCommand),
     /// Measure a system or a server under load
     #[cfg(feature = "bench")]
-    #[command(after_long_help = help::BENCH)]
+    #[command(after_long_help = help!("bench"))]
     Bench(Box<bench::BenchArgs>),
     /// List the available providers and models
-    #[command(after_long_help = help::MODELS)]
+    #[command(after_long_help = help!("models"))]
     Models {
         /// What to do instead of listing
         #[command(subcommand)]
         command: Option<models::ModelsCommand>,
     },
     /// Check configuration, storage and models, and suggest fixes
-    #[command(after_long_help = help::DOCTOR)]
+    #[command(after_long_help = help!("doctor"))]
     Doctor,
     /// Create, show or check the configuration
-    #[command(subcommand, after_long_help = help::CONFIG)]
+    #[command(subcommand, after_long_help = help!("config"))]
     Config(config::ConfigCommand),
     /// Generate shell completions
-    #[command(after_long_help = help::COMPLETIONS)]
+    #[command(after_long_help = help!("completions"))]
     Completions {
         /// Shell to generate completions for
         shell: Shell,
@@ -164,16 +170,16 @@ pub enum Command {
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum DevCommand {
     /// Classify a query by type
-    #[command(after_long_help = help::CLASSIFY)]
+    #[command(after_long_help = help!("classify"))]
     Classify(classify::ClassifyArgs),
     /// Extract the signal from a model's reply
-    #[command(after_long_help = help::SIGNAL)]
+    #[command(after_long_help = help!("signal"))]
     Signal(signal::SignalArgs),
     /// Print the prompt that a query would get
-    #[command(after_long_help = help::PROMPT)]
+    #[command(after_long_help = help!("prompt"))]
     Prompt(prompt::Subject),
     /// Run a scripted conversation through a real session, offline
-    #[command(after_long_help = help::REPLAY)]
+    #[command(after_long_help = help!("replay"))]
     Replay {
         /// Scenario file in JSON; `-` reads standard input
         #[arg(value_name = "FILE")]
@@ -181,10 +187,10 @@ pub enum DevCommand {
     },
     /// Run a mock model server with fault injection, for tests
     #[cfg(feature = "mock")]
-    #[command(after_long_help = help::MOCK_MODEL)]
+    #[command(after_long_help = help!("mock_model"))]
     MockModel(Box<mock_model::MockModelArgs>),
     /// Write the manual pages of all commands
-    #[command(after_long_help = help::MAN)]
+    #[command(after_long_help = help!("man"))]
     Man {
         /// Folder for the pages, which is created if needed
         #[arg(value_name = "DIR")]

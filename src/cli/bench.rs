@@ -100,14 +100,6 @@ impl BenchArgs {
             false => Err(CliError::all(idle)),
         }
     }
-
-    /// The model that answers unless `--model` names another one.
-    fn simulated_model(&self) -> SimulatedModel {
-        SimulatedModel {
-            turns: self.turns.unwrap_or(TURNS),
-            latency: self.latency.unwrap_or_default(),
-        }
-    }
 }
 
 /// A journal to measure.
@@ -141,8 +133,10 @@ pub(super) fn run(args: &BenchArgs, context: CommandContext<'_>) -> CliResult {
         return on_runtime(Box::pin(measure(args, server, None, context.terminal)));
     }
     let config = context.load()?.config;
-    let is_simulated = options.model.is_none();
-    let model = is_simulated.then(|| args.simulated_model());
+    let model = options.model.is_none().then(|| SimulatedModel {
+        turns: args.turns.unwrap_or(TURNS),
+        latency: args.latency.unwrap_or_default(),
+    });
     let builder = context.builder(&config);
     let builder = match model {
         Some(model) => builder.backend(model).model(SimulatedModel::NAME),

@@ -188,7 +188,7 @@ impl Chat<'_> {
                 typed = self.reader.typed() => typed,
             };
             if let Some(warning) = warning {
-                self.terminal.note(&format!("oracle: {warning}"));
+                self.terminal.say(warning);
             }
             let text = match typed {
                 ReaderEvent::Message(text) => text,
@@ -200,7 +200,7 @@ impl Chat<'_> {
                 ReaderEvent::End => return Ok(()),
                 ReaderEvent::NotUtf8 => {
                     let how = "the line was skipped because it is not UTF-8: convert it to UTF-8";
-                    self.terminal.note(&format!("oracle: {how}"));
+                    self.terminal.say(how);
                     self.code = exit::USAGE;
                     continue;
                 }
@@ -218,7 +218,7 @@ impl Chat<'_> {
             match message {
                 ChatInput::Blank => {}
                 ChatInput::Question(question) => self.follow(QueryToFollow::Now(question)).await?,
-                ChatInput::Mistake(mistake) => self.terminal.note(&format!("oracle: {mistake}")),
+                ChatInput::Mistake(mistake) => self.terminal.say(mistake),
                 ChatInput::Command(command) => self.perform(command).await?,
             }
         }
@@ -256,7 +256,7 @@ impl Chat<'_> {
         let user::TypedAhead { text, leaves, lost } = user.typed().await;
         if lost {
             let how = "some of the text typed meanwhile was too long and is lost: type it again";
-            self.terminal.note(&format!("oracle: {how}"));
+            self.terminal.say(how);
         }
         self.reader.begin_with(text);
         self.leaves = leaves;
@@ -274,7 +274,7 @@ impl Chat<'_> {
             }
             // Only this message was refused; the session goes on.
             Err(CliError::Refused(refused)) if continues_after(&refused) => {
-                self.terminal.note(&format!("oracle: {refused}"));
+                self.terminal.say(&refused);
                 self.code = exit::of_code(refused.code);
                 Ok(())
             }

@@ -53,13 +53,28 @@ pub(super) fn run(command: ConfigCommand, context: CommandContext<'_>) -> CliRes
     Ok(exit::DONE)
 }
 
+/// Prints the result of the check and returns the exit code.
 fn check(context: CommandContext<'_>) -> CliResult<u8> {
     let (file, loaded) = find(context.options, context.environment, [&[], &[]]);
     let problems: Vec<String> = match loaded {
         Err(problems) => problems.iter().map(Problem::to_string).collect(),
         Ok(loaded) => context.builder(&loaded.config).problems(),
     };
-    report(file.as_deref(), &problems, context.terminal)
+    let terminal = context.terminal;
+    if terminal.json {
+        let report = json!({ "file": file, "problems": problems });
+        terminal.out.json(&report)?;
+    } else if problems.is_empty() {
+        let file = file.map_or("no file".into(), |file| {
+            format!("file `{}`", file.display())
+        });
+        writeln!(terminal.out, "the configuration is valid ({file})")?;
+    } else {
+        for line in problems.iter().flat_map(|problem| problem.lines()) {
+            terminal.err.say(line);
+        }
+    }
+    Ok(exit::done_unless(!problems.is_empty(), exit::USAGE))
 }
 
 /// Writes a short configuration file; one that exists stays as it is.
@@ -132,22 +147,4 @@ fn source(loaded: &Loaded, place: &str) -> String {
         return loaded.choice.because.to_string();
     }
     loaded.origin(place).to_string()
-}
-
-/// Prints the result of the check and returns the exit code.
-fn report(file: Option<&Path>, problems: &[String], terminal: &mut Terminal) -> CliResult<u8> {
-    if terminal.json {
-        let report = json!({ "file": file, "problems": problems });
-        terminal.out.json(&report)?;
-    } else if problems.is_empty() {
-        let file = file.map_or("no file".into(), |file| {
-            format!("file `{}`", file.display())
-        });
-        writeln!(terminal.out, "the configuration is valid ({file})")?;
-    } else {
-        for line in problems.iter().flat_map(|problem| problem.lines()) {
-            terminal.err.say(line);
-        }
-    }
-    Ok(exit::done_unless(!problems.is_empty(), exit::USAGE))
 }

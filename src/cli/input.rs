@@ -129,18 +129,16 @@ impl<'a> Source<'a> {
             Some('[') => Err(serde::de::Error::custom("an array")),
             Some(_) => serde_json::from_str(line),
         };
-        record.map_err(|error| self.bad_record(&error))
-    }
-
-    fn bad_record(&self, error: &serde_json::Error) -> CliError {
-        // The parser saw a single line, so its line number means nothing.
-        let place = format!(" at line {} column {}", error.line(), error.column());
-        let what = error.to_string().replace(&place, "");
-        let (line, name) = (self.lines, &self.name);
-        CliError::usage(format_args!(
-            "line {line} of {name}: {what}: with `--jsonl`, every line must be a JSON object or \
-             string; see `--help`"
-        ))
+        record.map_err(|error| {
+            // The parser saw a single line, so its line number means nothing.
+            let place = format!(" at line {} column {}", error.line(), error.column());
+            let what = error.to_string().replace(&place, "");
+            let (line, name) = (self.lines, &self.name);
+            CliError::usage(format_args!(
+                "line {line} of {name}: {what}: with `--jsonl`, every line must be a JSON object or \
+                 string; see `--help`"
+            ))
+        })
     }
 }
 

@@ -272,7 +272,7 @@ impl<'a, 'b> Follower<'a, 'b> {
     /// Writes a line that stays, wrapped.
     fn tell(&mut self, line: &str) -> io::Result<()> {
         if !self.streams() {
-            self.terminal.note(&format!("oracle: {line}"));
+            self.terminal.say(line);
             return Ok(());
         }
         self.screen.end_text(self.terminal, TextKind::Interim)?;
@@ -297,13 +297,6 @@ impl<'a, 'b> Follower<'a, 'b> {
         }
         self.screen.push(&piece.text);
         Ok(())
-    }
-
-    fn end_interim_text(&mut self) -> io::Result<()> {
-        match self.streams() {
-            true => self.screen.end_text(self.terminal, TextKind::Interim),
-            false => Ok(()),
-        }
     }
 
     fn show_outcome(&mut self, answer: &Answer) -> io::Result<()> {

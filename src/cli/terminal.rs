@@ -207,6 +207,11 @@ impl Terminal {
         let _ = self.err.write_all(line.as_bytes());
     }
 
+    /// Writes a line to standard error, after the name of the program.
+    pub(super) fn say(&mut self, text: impl Display) {
+        self.note(&format!("oracle: {text}"));
+    }
+
     /// Shows a prompt if input comes from a terminal.
     pub fn prompt(&mut self, text: &str) {
         if !self.input.is_terminal() || !self.err_is_terminal() {

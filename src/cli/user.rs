@@ -38,7 +38,7 @@ impl TerminalUser<'_> {
     pub(super) const fn is_present(&self) -> bool {
         match self {
             Self::Absent => false,
-            Self::Keys(keys) => keys.answers(),
+            Self::Keys(keys) => keys.answers,
             Self::Lines(_) => true,
         }
     }

@@ -33,7 +33,7 @@ impl Reader {
             match Editor::new(history) {
                 Ok(editor) => return Self::Editor(editor),
                 Err(error) => {
-                    terminal.note(&format!("oracle: line editing is unavailable: {error}"));
+                    terminal.say(format_args!("line editing is unavailable: {error}"));
                 }
             }
         }

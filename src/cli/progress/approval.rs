@@ -6,7 +6,7 @@
 
 use futures_util::future::BoxFuture;
 
-use super::{CliResult, Follower};
+use super::{CliResult, Follower, TextKind};
 use crate::{
     cli::user::UserInput,
     control::{
@@ -64,7 +64,9 @@ impl Follower<'_, '_> {
         else {
             return Ok(());
         };
-        self.end_interim_text()?;
+        if self.streams() {
+            self.screen.end_text(self.terminal, TextKind::Interim)?;
+        }
         if self.user.is_present() {
             // Before the question appears: whatever is typed after it is an answer.
             self.user.ask();
@@ -75,7 +77,7 @@ impl Follower<'_, '_> {
             self.approvals.asked = Some(waiting);
         } else {
             let (why, left) = question.leave_call(&waiting);
-            self.terminal.note(&format!("oracle: {why}"));
+            self.terminal.say(why);
             self.approvals.answering = Some(left);
         }
         Ok(())

@@ -20,7 +20,7 @@ const CTRL_Z: u8 = 0x1a;
 #[derive(Debug, Default)]
 pub(crate) struct TypeAhead {
     bytes: Vec<u8>,
-    left: bool,
+    pub(super) left: bool,
     lost: bool,
 }
 
@@ -50,10 +50,6 @@ impl TypeAhead {
 
     pub(super) fn is_pasted(&self) -> bool {
         is_pasted(&self.bytes)
-    }
-
-    pub(super) const fn leave(&mut self) {
-        self.left = true;
     }
 
     /// The typed text, without a final Enter: the user confirms it at the prompt.

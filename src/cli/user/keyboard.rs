@@ -31,7 +31,8 @@ pub(crate) struct Keyboard {
     /// Text typed ahead; `None` if it is left to the next reader.
     ahead: Option<TypeAhead>,
     quiet: Option<QuietMode>,
-    answers: bool,
+    /// Whether the user can see questions.
+    pub(super) answers: bool,
     answer: Option<LineBuffer>,
     ended: bool,
 }
@@ -63,10 +64,6 @@ impl Keyboard {
             answer: None,
             ended: false,
         })
-    }
-
-    pub(super) const fn answers(&self) -> bool {
-        self.answers
     }
 
     /// Makes the next line an answer; earlier input does not count.
@@ -172,7 +169,7 @@ impl Keyboard {
         };
         if bytes.is_empty() {
             self.ended = true;
-            ahead.leave();
+            ahead.left = true;
         }
         ahead.take(bytes)
     }
