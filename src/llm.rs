@@ -7,7 +7,7 @@
 //! **Invariant:** a successful stream ends with exactly one [`Delta::Done`]; any other end is a
 //! failed attempt, whatever text it delivered.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::stream::BoxStream;
 
@@ -22,7 +22,6 @@ mod forms;
 mod http;
 mod json_cache;
 mod lenient;
-mod limits;
 pub mod offline;
 mod openai;
 mod pieces;
@@ -41,7 +40,6 @@ pub use dialect::Dialect;
 pub use estimate::{estimate_tokens, estimate_usage};
 #[cfg(feature = "mcp")]
 pub(crate) use lenient::mended;
-pub use limits::{Allowance, RateLimits};
 pub(crate) use provider::is_local;
 pub use provider::{ModelSettings, ProviderSettings, Streaming};
 
@@ -109,6 +107,26 @@ pub enum Delta {
     Limits(RateLimits),
     /// The end, with the whole reply.
     Done(Reply),
+}
+
+/// Rate limits that a provider announces in the headers of a response. `None` means not announced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RateLimits {
+    /// Limit on calls.
+    pub requests: Allowance,
+    /// Limit on tokens, sent and received together or the tighter of the two.
+    pub tokens: Allowance,
+}
+
+/// A limit, the rest of it, and its reset.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// Amount per minute, where the provider counts by minutes.
+    pub limit: Option<u64>,
+    /// Amount left.
+    pub remaining: Option<u64>,
+    /// Time until the full amount is available.
+    pub reset: Option<Duration>,
 }
 
 /// A reply as it arrives. Dropping it cancels the call.

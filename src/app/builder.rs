@@ -73,6 +73,7 @@ use crate::testkit::CrashPoint;
 /// # }
 /// ```
 #[derive(Clone)]
+#[must_use]
 pub struct Builder {
     pub(super) config: Config,
     pub(super) environment: Environment,
@@ -129,7 +130,6 @@ impl Oracle {
 
 impl Builder {
     /// Sets the configuration.
-    #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
         self
@@ -137,7 +137,6 @@ impl Builder {
 
     /// Takes the keys and addresses of providers from these environment variables. Without them,
     /// only models that need no key can be called.
-    #[must_use]
     pub fn environment(
         mut self,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
@@ -148,7 +147,6 @@ impl Builder {
 
     /// Uses this model, given as `provider/model`, instead of the configured chain. Further calls
     /// add models to fail over to, in this order.
-    #[must_use]
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.models.push(name.into());
         self
@@ -157,7 +155,6 @@ impl Builder {
     /// Works on this project folder: its name goes into the prompt, and the built-in tools read its
     /// files and search the journal. Without one there are only the host's own tools.
     #[cfg(feature = "project")]
-    #[must_use]
     pub fn project(mut self, folder: impl Into<PathBuf>) -> Self {
         self.project = Some(folder.into());
         self
@@ -165,7 +162,6 @@ impl Builder {
 
     /// Adds a model provider; it replaces the built-in one of that name. It is called for models
     /// that [`Self::model`] or the configuration names.
-    #[must_use]
     pub fn backend(mut self, backend: impl Backend) -> Self {
         self.backends
             .retain(|known| known.provider() != backend.provider());
@@ -174,7 +170,6 @@ impl Builder {
     }
 
     /// Adds a tool.
-    #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.tools.push(Arc::new(tool));
         self
@@ -183,7 +178,6 @@ impl Builder {
     /// Remembers in this directory how MCP servers declare their tools, so that a tool that changes is
     /// withheld until an operator approves it. Without one, every start accepts what there is.
     #[cfg(feature = "mcp")]
-    #[must_use]
     pub fn mcp_pins(mut self, directory: impl Into<PathBuf>) -> Self {
         self.mcp_pins = Some(directory.into());
         self
@@ -194,42 +188,36 @@ impl Builder {
     /// [`guard`](crate::tool::mcp::guard), as the `oracle` program does. Without one, a server whose
     /// host was killed may stay.
     #[cfg(feature = "mcp")]
-    #[must_use]
     pub fn mcp_guard(mut self, program: impl Into<PathBuf>) -> Self {
         self.mcp_guard = Some(program.into());
         self
     }
 
     /// Uses this journal instead of one in memory.
-    #[must_use]
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = journal;
         self
     }
 
     /// Uses this clock instead of the system's.
-    #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
     }
 
     /// Replaces the lexicon and the weights as the classifier of queries.
-    #[must_use]
     pub fn classifier(mut self, classifier: impl QueryClassifier) -> Self {
         self.classifier = Some(Arc::new(classifier));
         self
     }
 
     /// Replaces the heuristic for replies without a usable signal.
-    #[must_use]
     pub fn fallback(mut self, classifier: impl FallbackClassifier + 'static) -> Self {
         self.fallback = Some(Arc::new(classifier));
         self
     }
 
     /// Replaces the decision table.
-    #[must_use]
     pub fn turn_policy(mut self, policy: impl TurnPolicy + 'static) -> Self {
         self.turn = Some(Arc::new(policy));
         self
@@ -238,7 +226,6 @@ impl Builder {
     /// Sets how long queries may continue when the parent of the system stops
     /// ([`Self::start_under`]); by default not at all. Interrupted queries are recovered when a
     /// system starts over the same journal.
-    #[must_use]
     pub fn drain(mut self, patience: Duration) -> Self {
         self.drain = patience;
         self
@@ -246,7 +233,6 @@ impl Builder {
 
     /// Recovers an interrupted session only when something is sent to it: for a process that is
     /// short-lived or shares its journal.
-    #[must_use]
     pub fn short_lived(mut self) -> Self {
         self.short_lived = true;
         self
@@ -254,7 +240,6 @@ impl Builder {
 
     /// Also sets up providers that no chain names, if their keys are set, so that a
     /// [reload](Oracle::reload) can switch to their models.
-    #[must_use]
     pub fn standby(mut self) -> Self {
         self.standby = true;
         self
@@ -262,7 +247,6 @@ impl Builder {
 
     /// Sets how [`Oracle::reload`] reads the configuration. `read` returns its errors as lines of
     /// text.
-    #[must_use]
     pub fn reads(
         mut self,
         read: impl Fn() -> Result<Config, Vec<String>> + Send + Sync + 'static,
@@ -273,7 +257,6 @@ impl Builder {
 
     /// Kills the process at this point, as by a signal.
     #[cfg(feature = "testkit")]
-    #[must_use]
     pub fn crash_at(mut self, at: CrashPoint) -> Self {
         self.crash_at = Some(at);
         self

@@ -3,7 +3,6 @@
 use super::dialect::Protocol;
 use crate::model::{Capabilities, Parameter};
 
-mod blocks;
 mod decode;
 mod request;
 

@@ -4,7 +4,7 @@
 //! The texts may contain a key that the server echoed: they pass through
 //! [`Secrets`](super::secrets::Secrets) before they are shown.
 
-use std::{error::Error, fmt::Write as _};
+use std::{error::Error, fmt::Write as _, io, time::Duration};
 
 use reqwest::header::{DATE, HeaderMap};
 use serde_json::value::RawValue;
@@ -14,12 +14,10 @@ use crate::model::{Fault, FaultClass, FaultCode as Code, json};
 
 mod delay;
 mod message;
-mod transport;
 mod words;
 
 pub(super) use delay::limits;
 use message::Message;
-pub(super) use transport::{headers_late, of_body, of_send};
 pub(super) use words::Words;
 
 /// Returns the innermost error's text, the actual cause of a failed connection.
@@ -34,6 +32,80 @@ pub(crate) fn cause(error: &(dyn Error + 'static)) -> String {
         Some(_) => "the request failed".to_owned(),
         None => innermost.to_string(),
     }
+}
+
+/// The fault of a request that got no response.
+pub(super) fn of_send(error: &reqwest::Error, place: &str) -> Fault {
+    let why = cause(error);
+    let reach = |code| Fault::unavailable(code, format!("cannot reach {place}: {why}"));
+    if error.is_builder() {
+        let detail = format!("cannot build a request to {place}: {why}");
+        return Fault::permanent(Code::BadRequest, detail);
+    }
+    if let Some(tls) = tls(error) {
+        let detail = format!("cannot establish a secure connection to {place}: {tls}");
+        return Fault::permanent(Code::Tls, detail);
+    }
+    if error.is_dns() {
+        return reach(Code::Dns);
+    }
+    if error.is_connect() {
+        return reach(Code::Connect);
+    }
+    // The server may have read the request.
+    let detail = format!("{place} closed the connection before it responded: {why}");
+    Fault::unavailable(Code::HungUp, detail)
+}
+
+/// The fault of a response that broke off.
+pub(super) fn of_body(error: &reqwest::Error) -> Fault {
+    Fault::retryable(Code::Cut, format!("{}: {}", cut().detail, cause(error)))
+}
+
+pub(super) fn headers_late(place: &str, waited: Duration, local: bool) -> Fault {
+    let detail = format!(
+        "{place} did not respond within {waited:?}; if it needs longer, raise \
+         `model.headers_deadline`"
+    );
+    match local {
+        // Repeating the call would make it load the model anew.
+        true => Fault::permanent(Code::HeadersTimeout, detail),
+        false => Fault::unavailable(Code::HeadersTimeout, detail),
+    }
+}
+
+fn explain(error: &rustls::Error) -> String {
+    use rustls::{CertificateError as Bad, Error::InvalidCertificate};
+    match error {
+        InvalidCertificate(Bad::UnknownIssuer) => {
+            "its certificate is from an untrusted authority; to trust a private authority, set \
+             `ca_file`"
+        }
+        InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
+            "its certificate is for another host name"
+        }
+        InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
+            "its certificate has expired, or this machine's clock is wrong"
+        }
+        other => return other.to_string(),
+    }
+    .to_owned()
+}
+
+/// Finds rustls's error among the sources.
+fn tls(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+            return Some(explain(tls));
+        }
+        let held = error.downcast_ref().and_then(io::Error::get_ref);
+        if let Some(found) = held.and_then(|held| tls(held)) {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
 }
 
 pub(super) fn cut() -> Fault {

@@ -12,7 +12,6 @@ use crate::model::{
 };
 
 mod decode;
-mod items;
 mod request;
 
 /// `POST {base}/responses`.

@@ -194,10 +194,7 @@ const fn works() -> bool {
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// The file cannot be read.
-    #[error(
-        "cannot read the script `{}` ({source}): use a readable file, as `scripted/FILE`",
-        path.display()
-    )]
+    #[error("cannot read the script `{path}` ({source}): use a readable file, as `scripted/FILE`")]
     Unreadable {
         /// File path.
         path: PathBuf,
@@ -205,10 +202,7 @@ pub enum ScriptError {
         source: io::Error,
     },
     /// The file is not a script in JSON.
-    #[error(
-        "line {line} of the script `{}`: {what}; see docs/scripts.md",
-        path.display()
-    )]
+    #[error("line {line} of the script `{path}`: {what}; see docs/scripts.md")]
     Broken {
         /// File path.
         path: PathBuf,

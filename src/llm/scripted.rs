@@ -25,17 +25,18 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{
-    Backend, Delta, DeltaStream, Request,
+    Backend, Delta, DeltaStream, Request, estimate_usage,
     offline::DETERMINISTIC,
-    pieces::{self, Cut},
+    pieces::{self, Cut, DeltaResult},
+    script::ScriptText,
 };
-use crate::model::{Capabilities, Fault, FaultCode, Role};
+use crate::model::{
+    CallId, Capabilities, Fault, FaultCode, Part, Reply, Role, StopReason, ToolCall, Usage,
+};
 
 mod file;
-mod step;
 
 pub use file::Scripts;
-pub use step::{ScriptedReply, Try};
 
 /// Number of requests kept; older ones are dropped.
 pub const REQUESTS_KEPT: usize = 1024;
@@ -60,6 +61,7 @@ const CHUNK_CHARACTERS: usize = 16;
 /// assert_eq!(script.len(), 2);
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Scripted {
     steps: Vec<Step>,
     open: bool,
@@ -130,27 +132,23 @@ impl Scripted {
 
     /// Sets the number of assistant messages before the script begins (default 0). Conversations
     /// with fewer play the first step.
-    #[must_use]
     pub const fn starting_after(mut self, assistant_messages: usize) -> Self {
         self.start = assistant_messages;
         self
     }
 
     /// Sets the number of characters in a piece of text (default 16; 0 counts as 1).
-    #[must_use]
     pub const fn chunk_characters(mut self, characters: usize) -> Self {
         self.chunk = characters;
         self
     }
 
     /// Adds a step that replies with text, its signal as written.
-    #[must_use]
     pub fn reply(self, text: impl Into<String>) -> Self {
         self.play(ScriptedReply::text(text))
     }
 
     /// Adds a step that replies with text and tool calls.
-    #[must_use]
     pub fn calls<N: Into<String>>(
         self,
         text: impl Into<String>,
@@ -162,13 +160,11 @@ impl Scripted {
     }
 
     /// Adds a step with any reply.
-    #[must_use]
     pub fn play(self, reply: ScriptedReply) -> Self {
         self.step([Try::Reply(reply)])
     }
 
     /// Adds a step with these tries, after any that wait for their step. The last one repeats.
-    #[must_use]
     pub fn step(mut self, tries: impl IntoIterator<Item = Try>) -> Self {
         self = tries.into_iter().fold(self, Self::with_try);
         self.open = false;
@@ -177,27 +173,23 @@ impl Scripted {
 
     /// Adds a try to the next step that fails at once; the step's reply follows on a later try. At
     /// the end of a script it is a step of its own that always fails.
-    #[must_use]
     pub fn fault(self, fault: Fault) -> Self {
         self.fault_after("", fault)
     }
 
     /// Like [`Self::fault`], but shows some text first.
-    #[must_use]
     pub fn fault_after(self, shown: impl Into<String>, fault: Fault) -> Self {
         let shown = shown.into();
         self.with_try(Try::Fault { shown, fault })
     }
 
     /// Adds a try to the next step that shows some text and then never ends.
-    #[must_use]
     pub fn stall(self, shown: impl Into<String>) -> Self {
         let shown = shown.into();
         self.with_try(Try::Stall { shown })
     }
 
     /// Adds a try to the next step whose stream ends without its end mark.
-    #[must_use]
     pub fn cut(self, shown: impl Into<String>) -> Self {
         let shown = shown.into();
         self.with_try(Try::Cut { shown })
@@ -205,7 +197,6 @@ impl Scripted {
 
     /// Pauses the last step this long before the first piece of each try, and before each further
     /// chunk of a reply in [`chunks`](ScriptedReply::chunks). Without a step it has no effect.
-    #[must_use]
     pub fn slowly(mut self, pause: Duration) -> Self {
         if let Some(step) = self.steps.last_mut() {
             step.pause = pause;
@@ -284,6 +275,127 @@ impl Backend for Scripted {
         };
         self.remember(request);
         stream
+    }
+}
+
+/// One try of a step.
+#[derive(Debug, Clone)]
+pub enum Try {
+    /// A whole reply.
+    Reply(ScriptedReply),
+    /// Text, maybe empty, and then a fault.
+    Fault {
+        /// Text before the fault.
+        shown: String,
+        /// The fault.
+        fault: Fault,
+    },
+    /// Text, and then nothing more.
+    Stall {
+        /// Text before the stall.
+        shown: String,
+    },
+    /// Text, and then the end of the stream without its end mark.
+    Cut {
+        /// Text before the end.
+        shown: String,
+    },
+}
+
+impl Try {
+    const fn is_in_chunks(&self) -> bool {
+        matches!(self, Self::Reply(reply) if matches!(reply.text, ScriptText::Chunks(_)))
+    }
+}
+
+/// A reply in a script.
+#[derive(Debug, Clone, Default)]
+#[must_use]
+pub struct ScriptedReply {
+    text: ScriptText,
+    calls: Vec<(String, String)>,
+    stop: Option<StopReason>,
+    usage: Option<Usage>,
+}
+
+impl ScriptedReply {
+    /// Creates a reply of text, its signal as written. Empty text gives a reply without text part.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::of(ScriptText::Whole(text.into()))
+    }
+
+    /// Creates a reply of text that arrives in these pieces.
+    pub fn chunks<T: Into<String>>(chunks: impl IntoIterator<Item = T>) -> Self {
+        let chunks = chunks.into_iter().map(Into::into);
+        Self::of(ScriptText::Chunks(chunks.collect()))
+    }
+
+    fn of(text: ScriptText) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a tool call. Its id will be `call_{step}_{n}`, both from 0.
+    pub fn call(self, name: impl Into<String>, arguments: Value) -> Self {
+        self.raw_call(name, arguments.to_string())
+    }
+
+    /// Adds a tool call whose arguments may be invalid JSON.
+    pub fn raw_call(mut self, name: impl Into<String>, arguments: impl Into<String>) -> Self {
+        self.calls.push((name.into(), arguments.into()));
+        self
+    }
+
+    /// Sets the stop reason; by default, it depends on whether there are calls.
+    pub const fn stop(mut self, stop: StopReason) -> Self {
+        self.stop = Some(stop);
+        self
+    }
+
+    /// Sets the usage; by default, it is estimated.
+    pub const fn usage(mut self, usage: Usage) -> Self {
+        self.usage = Some(usage);
+        self
+    }
+
+    fn at_step(&self, step: usize, request: &Request, cut: Cut) -> Vec<DeltaResult> {
+        match &self.text {
+            ScriptText::Whole(text) => pieces::of_reply(self.whole(text, step, request), cut),
+            ScriptText::Chunks(chunks) => {
+                let reply = self.whole(&chunks.concat(), step, request);
+                let chunk = |chunk: &String| Ok(Delta::Text(chunk.clone()));
+                let mut items: Vec<DeltaResult> = chunks.iter().map(chunk).collect();
+                items.push(Ok(Delta::Done(reply)));
+                items
+            }
+        }
+    }
+
+    fn whole(&self, text: &str, step: usize, request: &Request) -> Reply {
+        let text = (!text.is_empty()).then(|| Part::text(text));
+        let calls = self.calls.iter().enumerate().map(|(n, (name, arguments))| {
+            Part::ToolCall(ToolCall {
+                id: CallId::new(&format!("call_{step}_{n}")),
+                name: name.clone(),
+                arguments: arguments.clone(),
+            })
+        });
+        let parts: Vec<Part> = text.into_iter().chain(calls).collect();
+        let by_calls = if self.calls.is_empty() {
+            StopReason::EndTurn
+        } else {
+            StopReason::ToolCalls
+        };
+        Reply {
+            stop: self.stop.unwrap_or(by_calls),
+            usage: self
+                .usage
+                .unwrap_or_else(|| estimate_usage(request, &parts)),
+            model: format!("scripted/{}", request.model),
+            parts,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::BTreeSet};
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 
-use super::blocks::BlockDelta;
+use super::decode::BlockDelta;
 use crate::{
     llm::{
         ToolChoice,
