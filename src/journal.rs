@@ -78,18 +78,12 @@ pub enum Only {
 
 impl Only {
     pub(crate) fn judge(self, sid: Sid, last: Seq, standing: SessionStatus) -> Result<(), Error> {
-        let granted = match self {
-            Self::Always => true,
-            Self::WhenIdle => standing != SessionStatus::Busy,
-        };
-        if granted {
-            return Ok(());
+        match (self, standing) {
+            (Self::WhenIdle, SessionStatus::Busy) => {
+                Err(Error::status_conflict(sid, last, standing))
+            }
+            (Self::Always | Self::WhenIdle, _) => Ok(()),
         }
-        Err(Error::StatusConflict {
-            sid,
-            last,
-            standing,
-        })
     }
 }
 
@@ -321,6 +315,24 @@ pub enum Error {
     /// Durable records may be lost. The process must end.
     #[error("the journal failed and cannot be trusted any more: {0}; check the disk, and restart")]
     Broken(String),
+}
+
+impl Error {
+    const fn conflict(sid: Sid, expected: Seq, last: Seq) -> Self {
+        Self::Conflict {
+            sid,
+            expected,
+            last,
+        }
+    }
+
+    const fn status_conflict(sid: Sid, last: Seq, standing: SessionStatus) -> Self {
+        Self::StatusConflict {
+            sid,
+            last,
+            standing,
+        }
+    }
 }
 
 /// The names in the first record of a sub-agent's session: its own and its parent's. A fork has

@@ -7,7 +7,10 @@ use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap},
     ops::Bound,
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use parking_lot::{Mutex, RwLock};
@@ -19,10 +22,6 @@ use super::{
 use crate::model::{
     Charge, Day, DayUsage, Epoch, Payer, Record, Seq, SessionKey, SessionName, Sid, TenantId,
 };
-
-mod log;
-
-use log::MemoryLog;
 
 /// A journal that ends with the process.
 #[derive(Debug, Default)]
@@ -219,6 +218,83 @@ impl Sessions {
     }
 }
 
+/// The log of one session.
+#[derive(Debug, Default)]
+struct MemoryLog {
+    /// The record with sequence number `n` is at index `n - 1`.
+    records: Vec<Arc<Record>>,
+    epoch: Epoch,
+    /// Records from here on are the present owner's.
+    claimed_at: usize,
+    standing: SessionStatus,
+    snapshot: Option<Snapshot>,
+    /// Searchable records: number of the append, and index.
+    said: Vec<(u64, usize)>,
+    /// An append that found the log before its deletion must not land.
+    deleted: bool,
+}
+
+impl MemoryLog {
+    fn last(&self) -> Seq {
+        Seq(self.records.len() as u64)
+    }
+
+    fn claim(&mut self, sid: Sid) -> Claim {
+        self.epoch = self.epoch.next();
+        self.claimed_at = self.records.len();
+        self.current(sid)
+    }
+
+    fn current(&self, sid: Sid) -> Claim {
+        let (epoch, last) = (self.epoch, self.last());
+        Claim { sid, epoch, last }
+    }
+
+    fn append(&mut self, append: &Append, landed: &AtomicU64) -> Result<Seq, Error> {
+        let (sid, expected, records) = (append.sid, append.after, &append.records);
+        self.owned(sid, append.epoch)?;
+        let last = self.last();
+        if expected == last {
+            self.index_texts(records, landed);
+            self.records.extend(records.iter().cloned());
+            self.standing = append.leaves;
+            return Ok(self.last());
+        }
+        if self.repeats(expected, records) {
+            return Ok(Seq(expected.0 + records.len() as u64));
+        }
+        Err(Error::conflict(sid, expected, last))
+    }
+
+    fn index_texts(&mut self, records: &[Arc<Record>], landed: &AtomicU64) {
+        let text = |&(_, record): &(usize, &Arc<Record>)| record.text().is_some();
+        let mut behind = (self.records.len()..).zip(records).filter(text).peekable();
+        if behind.peek().is_some() {
+            let landed = landed.fetch_add(1, Ordering::Relaxed);
+            self.said.extend(behind.map(|(index, _)| (landed, index)));
+        }
+    }
+
+    fn owned(&self, sid: Sid, mine: Epoch) -> Result<(), Error> {
+        let current = self.epoch;
+        if self.deleted {
+            return Err(Error::Unknown { sid });
+        }
+        if mine == current {
+            return Ok(());
+        }
+        Err(Error::Fenced { sid, mine, current })
+    }
+
+    /// Whether the owner has already appended these records here.
+    fn repeats(&self, after: Seq, records: &[Arc<Record>]) -> bool {
+        let start = usize::try_from(after.0).unwrap_or(usize::MAX);
+        let there = self.records.get(start..start.saturating_add(records.len()));
+        let same = |(a, b): (&Arc<Record>, &Arc<Record>)| Arc::ptr_eq(a, b) || a == b;
+        start >= self.claimed_at && there.is_some_and(|there| there.iter().zip(records).all(same))
+    }
+}
+
 impl Journal for Memory {
     fn claim(&self, key: SessionKey) -> JournalFuture<'_, Claim> {
         Box::pin(async move {
@@ -244,13 +320,8 @@ impl Journal for Memory {
             let sid = sessions.open(key);
             let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
             let mut log = slot.log.lock();
-            let (last, standing) = (log.last(), log.standing);
-            if last != Seq(0) {
-                return Err(Error::StatusConflict {
-                    sid,
-                    last,
-                    standing,
-                });
+            if log.last() != Seq(0) {
+                return Err(Error::status_conflict(sid, log.last(), log.standing));
             }
             let claim = log.claim(sid);
             let append = Append::new(claim, records, leaves);

@@ -12,24 +12,22 @@
 use std::{
     fmt,
     sync::{Arc, atomic::Ordering},
-    time::Duration,
 };
 
-use deadpool_postgres::{
-    Client, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts,
-};
+use deadpool_postgres::{Object, Pool};
 use parking_lot::Mutex;
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep, timeout},
 };
+use tokio_postgres::Row;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Append, Claim, Entry, Erasure, Error, Hit, Journal, JournalFuture, Known, Node, NodeFigures,
     Nodes, Only, Problem, SessionStatus, Sids, Snapshot, Stats,
     copy::Usages,
-    row::{Batch, NEW},
+    row::{Batch, NEW, bound},
     search::SearchQuery,
 };
 use crate::model::{
@@ -50,16 +48,13 @@ mod writer;
 pub use error::OpenError;
 pub use settings::Settings;
 
-use client::{ANSWER, Connector, INSIST, PAUSE, doubts, settle, take};
+use client::{ANSWER, INSIST, PAUSE, Run as _, Value, doubts, settle, take};
 use error::{Failed, Recovery};
 use node::{MaybeBusy, Membership, Timing};
-use settings::Target;
+use query::KNOWN;
+use settings::{connect, inspecting, pool};
 use writer::{BatchCounts, Link, Queue, Starting};
 
-/// Oldest server, as `server_version_num`.
-const MIN_VERSION: i32 = 140_000;
-/// Deadline of a free connection.
-const CONNECTION: Duration = Duration::from_secs(5);
 /// Session numbers that are reserved at once.
 const SID_BLOCK: i64 = 64;
 
@@ -162,7 +157,7 @@ impl Postgres {
     #[cfg(feature = "testkit")]
     pub async fn execute(settings: &Settings, sql: &str) -> Result<(), OpenError> {
         let client = pool(settings, 1)?.get().await.map_err(Failed::from)?;
-        client.batch_execute(sql).await.map_err(Failed::from)?;
+        client.batch_execute(sql).await?;
         Ok(())
     }
 
@@ -173,7 +168,7 @@ impl Postgres {
     #[cfg(feature = "testkit")]
     pub async fn count(settings: &Settings, sql: &str) -> Result<u64, OpenError> {
         let client = pool(settings, 1)?.get().await.map_err(Failed::from)?;
-        let row = client.query_one(sql, &[]).await.map_err(Failed::from)?;
+        let row = client.query_one(sql, &[]).await?;
         Ok(query::number(&row, 0)?)
     }
 
@@ -200,6 +195,12 @@ impl Postgres {
         &self.inner.pool
     }
 
+    async fn sessions(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Known>, Error> {
+        let rows = self.pool().rows(sql, values).await?;
+        let known = rows.iter().filter_map(|row| query::known(row).transpose());
+        Ok(known.collect::<Result<_, Failed>>()?)
+    }
+
     /// Ends this node: what it still owns may be adopted by others at once.
     pub async fn close(self) {
         let Inner {
@@ -216,69 +217,6 @@ impl fmt::Debug for Postgres {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Postgres").field(&self.inner.node).finish()
     }
-}
-
-fn pool(settings: &Settings, size: usize) -> Result<Pool, OpenError> {
-    let Target { config, tls } = Target::of(settings)?;
-    let recycling = ManagerConfig {
-        recycling_method: RecyclingMethod::Fast,
-    };
-    let manager = Manager::from_connect(config, Connector(tls), recycling);
-    let pool = Pool::builder(manager)
-        .max_size(size)
-        .runtime(Runtime::Tokio1)
-        .timeouts(Timeouts {
-            wait: Some(CONNECTION),
-            create: Some(CONNECTION),
-            recycle: Some(CONNECTION),
-        });
-    pool.build()
-        .map_err(|error| OpenError::Database(error.to_string()))
-}
-
-/// Takes a connection, and checks the version and the settings of the server.
-async fn connect(pool: &Pool) -> Result<Client, OpenError> {
-    let client = pool.get().await.map_err(Failed::from)?;
-    let sql =
-        "SELECT current_setting('server_version_num')::int, current_setting('server_version'),
-        current_setting('server_encoding'), current_setting('synchronous_commit'),
-        current_setting('fsync'), current_setting('oracle.keeps_settings', true) IS NOT NULL";
-    let row = client.query_one(sql, &[]).await.map_err(Failed::from)?;
-    let setting = |index: usize| row.get::<_, String>(index);
-    if !is_supported(row.get(0)) {
-        return Err(OpenError::OldServer(setting(1)));
-    }
-    if !row.get::<_, bool>(5) {
-        return Err(OpenError::Pooler("it ignores `options`".to_owned()));
-    }
-    let refused = |name, found, want| Err(OpenError::Setting { name, found, want });
-    if setting(2) != "UTF8" {
-        return refused("server_encoding", setting(2), "`UTF8`");
-    }
-    if setting(3) == "off" {
-        return refused("synchronous_commit", setting(3), "`on`");
-    }
-    if setting(4) == "off" {
-        tracing::warn!("the database has `fsync = off`: it loses records when its machine dies");
-    }
-    Ok(client)
-}
-
-/// A connection to an existing journal, for statements that may take long.
-async fn inspecting(settings: &Settings) -> Result<Client, OpenError> {
-    let client = connect(&pool(settings, 1)?).await?;
-    match schema::layout(&**client).await? {
-        schema::LAYOUT => {}
-        0 => return Err(OpenError::Absent),
-        older => return Err(OpenError::Older(older)),
-    }
-    let patient = client.batch_execute("SET statement_timeout = 0").await;
-    patient.map_err(Failed::from)?;
-    Ok(client)
-}
-
-const fn is_supported(version: i32) -> bool {
-    version >= MIN_VERSION
 }
 
 impl Inner {
@@ -355,7 +293,10 @@ impl Inner {
     async fn next_sid(&self) -> Result<Sid, Error> {
         let mut sids = self.sids.lock().await;
         if sids.is_empty() {
-            *sids = query::reserve_sids(&self.pool, SID_BLOCK).await?;
+            let sql = "SELECT nextval('session_sid') FROM generate_series(1, $1::int8)";
+            let rows = self.pool.rows(sql, &[&SID_BLOCK]).await?;
+            let lowest_last = rows.iter().rev().map(|row| row.try_get(0));
+            *sids = lowest_last.collect::<Result<_, _>>()?;
         }
         let sid = sids.pop().unwrap_or_default();
         Ok(Sid(sid.cast_unsigned()))
@@ -456,17 +397,59 @@ impl Journal for Postgres {
         limit: usize,
     ) -> JournalFuture<'_, Vec<Known>> {
         Box::pin(async move {
-            let after = after.as_ref();
-            Ok(query::list(self.pool(), &tenant, after, limit).await?)
+            let sql = format!(
+                "SELECT {KNOWN} FROM session s WHERE tenant = $1 AND name > $2
+                ORDER BY name LIMIT $3"
+            );
+            let after = after.as_ref().map_or("", SessionName::as_str);
+            let values: [Value<'_>; 3] = [&tenant.as_str(), &after, &bound(limit as u64)];
+            self.sessions(&sql, &values).await
         })
     }
 
     fn newest(&self, tenant: TenantId, limit: usize) -> JournalFuture<'_, Vec<Known>> {
-        Box::pin(async move { Ok(query::newest(self.pool(), &tenant, limit).await?) })
+        Box::pin(async move {
+            // Sorts only those that are recent enough by `recent`, which has an index.
+            let sql = format!(
+                "SELECT {KNOWN} FROM session s
+                WHERE tenant = $1 AND name <> ALL($2) AND recent >= coalesce((
+                    SELECT recent FROM session WHERE tenant = $1 ORDER BY recent DESC LIMIT 1
+                    OFFSET $3::int8 + cardinality($2)), {})
+                ORDER BY at DESC NULLS LAST, sid DESC LIMIT $3",
+                -i64::MAX
+            );
+            // A sum with it must not overflow.
+            let limit = bound(limit as u64).min(i64::from(i32::MAX));
+            let reserved = SessionName::reserved();
+            let reserved: Vec<&str> = reserved.iter().map(SessionName::as_str).collect();
+            let values: [Value<'_>; 3] = [&tenant.as_str(), &reserved, &limit];
+            self.sessions(&sql, &values).await
+        })
     }
 
     fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>> {
-        Box::pin(async move { Ok(query::tenants(self.pool(), after.as_ref(), limit).await?) })
+        Box::pin(async move {
+            // Steps through the index, because `DISTINCT` would read all sessions.
+            let sql = "
+                WITH RECURSIVE t AS (
+                    (SELECT tenant FROM session WHERE tenant > $1 ORDER BY tenant LIMIT 1)
+                    UNION ALL
+                    SELECT (SELECT s.tenant FROM session s WHERE s.tenant > t.tenant
+                        ORDER BY tenant LIMIT 1)
+                    FROM t WHERE t.tenant IS NOT NULL
+                )
+                SELECT tenant FROM t WHERE tenant IS NOT NULL LIMIT $2";
+            let after = after.as_ref().map_or("", TenantId::as_str);
+            let rows = self
+                .pool()
+                .rows(sql, &[&after, &bound(limit as u64)])
+                .await?;
+            let mut tenants = Vec::new();
+            for row in &rows {
+                tenants.extend(TenantId::new(row.try_get(0)?).ok());
+            }
+            Ok(tenants)
+        })
     }
 
     fn unfinished(
@@ -476,16 +459,27 @@ impl Journal for Postgres {
         limit: usize,
     ) -> JournalFuture<'_, Vec<Known>> {
         Box::pin(async move {
-            let pool = self.pool();
-            let found = match of {
-                Some(tenant) => query::unfinished_of(pool, &tenant, &sids, limit).await,
-                None => {
-                    let own = self.inner.maybe_busy.lock().all();
-                    let node = self.inner.node.id();
-                    query::unfinished(pool, (&own, node), &sids, limit).await
-                }
-            };
-            Ok(found?)
+            let (first, last) = (bound(sids.start().0), bound(sids.end().0));
+            let most = bound(limit as u64);
+            if let Some(tenant) = of {
+                // Those of dead nodes too. By the index of the owners: few sessions have one.
+                let sql = format!(
+                    "SELECT {KNOWN} FROM session s WHERE busy = 1 AND sid + 0 BETWEEN $1 AND $2
+                        AND owner IS NOT NULL AND tenant = $4 ORDER BY sid + 0 LIMIT $3"
+                );
+                let values: [Value<'_>; 4] = [&first, &last, &most, &tenant.as_str()];
+                return self.sessions(&sql, &values).await;
+            }
+            let sql = format!(
+                "SELECT {KNOWN} FROM session s WHERE busy = 1 AND sid BETWEEN $1 AND $2
+                    AND sid = ANY($4) AND NOT EXISTS (SELECT FROM node n
+                        WHERE n.id = s.owner AND NOT n.is_dead AND n.id <> $5)
+                ORDER BY sid LIMIT $3"
+            );
+            let own = self.inner.maybe_busy.lock().all();
+            let (own, node) = (&*own, self.inner.node.id());
+            self.sessions(&sql, &[&first, &last, &most, &own, &node])
+                .await
         })
     }
 
@@ -502,7 +496,19 @@ impl Journal for Postgres {
     }
 
     fn usage(&self, payer: Payer, since: Day) -> JournalFuture<'_, Vec<DayUsage>> {
-        Box::pin(async move { Ok(query::usage(self.pool(), &payer, since).await?) })
+        Box::pin(async move {
+            let sql = format!(
+                "SELECT day, least(sum(tokens), {MOST})::int8, least(sum(nano_usd), {MOST})::int8
+                FROM (
+                    SELECT * FROM usage WHERE payer = $1 AND day >= $2
+                    UNION ALL SELECT * FROM charge WHERE payer = $1 AND day >= $2
+                ) c GROUP BY day ORDER BY day",
+                MOST = i64::MAX
+            );
+            let values: [Value<'_>; 2] = [&payer.to_string(), &since.0];
+            let rows = self.pool().rows(&sql, &values).await?;
+            rows.iter().map(day_usage).collect()
+        })
     }
 
     fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {
@@ -562,8 +568,14 @@ impl Journal for Postgres {
 
 impl Nodes for Postgres {
     fn owner(&self, key: SessionKey) -> JournalFuture<'_, Option<Owner>> {
-        let node = self.inner.node.id();
-        Box::pin(async move { Ok(query::owner(self.pool(), &key, node).await?) })
+        Box::pin(async move {
+            let sql = "SELECT n.url FROM session s JOIN node n ON n.id = s.owner
+                WHERE s.tenant = $1 AND s.name = $2 AND NOT n.is_dead AND n.id <> $3";
+            let (tenant, name) = (key.tenant.as_str(), key.name.as_str());
+            let values: [Value<'_>; 3] = [&tenant, &name, &self.inner.node.id()];
+            let found = self.pool().row(sql, &values).await?;
+            Ok(found.map(|row| store::owner(&row, 0)).transpose()?)
+        })
     }
 
     fn others(&self) -> Arc<[Node]> {
@@ -587,12 +599,32 @@ impl Nodes for Postgres {
 
 impl Usages for Postgres {
     fn usages(&self) -> JournalFuture<'_, Vec<(String, DayUsage)>> {
-        Box::pin(async move { Ok(query::usages(self.pool()).await?) })
+        Box::pin(async move {
+            let sql = format!(
+                "SELECT day, least(sum(tokens), {MOST})::int8, least(sum(nano_usd), {MOST})::int8,
+                    payer
+                FROM (SELECT * FROM usage UNION ALL SELECT * FROM charge) c
+                WHERE payer NOT LIKE 'stored/%'
+                GROUP BY payer, day ORDER BY payer COLLATE \"C\", day",
+                MOST = i64::MAX
+            );
+            let rows = self.pool().rows(&sql, &[]).await?;
+            let of_payer = |row: &Row| Ok((row.try_get(3)?, day_usage(row)?));
+            rows.iter().map(of_payer).collect()
+        })
     }
 
     fn set_usages(&self, usages: Vec<(String, DayUsage)>) -> JournalFuture<'_, ()> {
         Box::pin(async move { Ok(store::set_usages(self.pool(), &usages).await?) })
     }
+}
+
+fn day_usage(row: &Row) -> Result<DayUsage, Error> {
+    Ok(DayUsage {
+        day: Day(row.try_get(0)?),
+        tokens: row.try_get(1)?,
+        nano_usd: row.try_get(2)?,
+    })
 }
 
 #[cfg(test)]

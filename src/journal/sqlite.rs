@@ -29,28 +29,24 @@ use crate::model::{
 mod connection;
 mod error;
 mod files;
-mod health;
 mod in_use;
-mod inspection;
 mod log;
 mod processes;
 mod query;
 mod readers;
 mod requests;
-mod row;
 mod schema;
 mod sql;
 mod store;
 mod verify;
 mod writer;
 
-pub use error::OpenError;
-pub use health::OnBroken;
-pub use inspection::Inspection;
+pub use error::{OnBroken, OpenError};
 pub use processes::processes;
+pub use verify::Inspection;
 
+use error::Health;
 use files::Files;
-use health::Health;
 use processes::Process;
 use readers::Readers;
 use store::Store;

@@ -86,6 +86,12 @@ impl From<Failed> for OpenError {
     }
 }
 
+impl From<tokio_postgres::Error> for OpenError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Failed::from(error).into()
+    }
+}
+
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failed {
@@ -111,6 +117,12 @@ impl From<PoolError> for Failed {
 impl From<Failed> for Error {
     fn from(failed: Failed) -> Self {
         failed.answer()
+    }
+}
+
+impl From<tokio_postgres::Error> for Error {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Failed::from(error).answer()
     }
 }
 

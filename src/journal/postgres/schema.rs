@@ -6,7 +6,7 @@
 use deadpool_postgres::Client;
 use tokio_postgres::GenericClient;
 
-use super::error::{Failed, OpenError};
+use super::error::OpenError;
 
 /// The advisory lock of migrations; any number, the same for all nodes.
 const LOCK: i64 = 0x4f52_434a;
@@ -30,35 +30,26 @@ pub(super) const LAYOUT: i32 = STEPS.len() as i32;
 
 /// Applies the steps that are missing. Returns the layout before them; 0 for a new journal.
 pub(super) async fn migrate(client: &mut Client) -> Result<i32, OpenError> {
-    let transaction = client.transaction().await.map_err(Failed::from)?;
+    let transaction = client.transaction().await?;
     // A step may rewrite a table, and another node may be at it.
     let lock = format!(
         "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
         SELECT pg_advisory_xact_lock({LOCK})"
     );
-    transaction
-        .batch_execute(&lock)
-        .await
-        .map_err(Failed::from)?;
+    transaction.batch_execute(&lock).await?;
     let before = layout(&*transaction).await?;
     let missing = usize::try_from(before).unwrap_or(0);
     for step in STEPS.iter().skip(missing) {
-        transaction
-            .batch_execute(step)
-            .await
-            .map_err(Failed::from)?;
+        transaction.batch_execute(step).await?;
     }
     if missing < STEPS.len() {
         let note = format!(
             "CREATE TABLE IF NOT EXISTS layout (number integer NOT NULL);
              DELETE FROM layout; INSERT INTO layout VALUES ({LAYOUT})"
         );
-        transaction
-            .batch_execute(&note)
-            .await
-            .map_err(Failed::from)?;
+        transaction.batch_execute(&note).await?;
     }
-    transaction.commit().await.map_err(Failed::from)?;
+    transaction.commit().await?;
     Ok(before)
 }
 
@@ -69,7 +60,7 @@ pub(super) async fn layout(client: &impl GenericClient) -> Result<i32, OpenError
     let there = "SELECT coalesce(bool_or(relname = 'layout'), false),
             coalesce(bool_or(relname = 'session'), false), coalesce(current_schema(), '')
         FROM pg_class WHERE relname IN ('layout', 'session') AND pg_table_is_visible(oid)";
-    let there = client.query_one(there, &[]).await.map_err(Failed::from)?;
+    let there = client.query_one(there, &[]).await?;
     let (has_layout, has_session, schema): (bool, bool, String) =
         (there.get(0), there.get(1), there.get(2));
     match (has_layout, has_session) {
@@ -78,7 +69,7 @@ pub(super) async fn layout(client: &impl GenericClient) -> Result<i32, OpenError
         (true, _) => {}
     }
     let found = client.query_opt("SELECT number FROM layout", &[]).await;
-    let found: i32 = match found.map_err(Failed::from)? {
+    let found: i32 = match found? {
         Some(row) => row.try_get(0).map_err(|_| OpenError::NotAJournal(schema))?,
         None => return Err(OpenError::NotAJournal(schema)),
     };

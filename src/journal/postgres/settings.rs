@@ -2,14 +2,24 @@
 
 use std::{fmt, str::FromStr as _, time::Duration};
 
+use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
 use rustls::ClientConfig;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio_postgres::config::{Config, Host, SslMode, TargetSessionAttrs};
 
-use super::error::{OpenError, describe};
+use super::{
+    client::Connector,
+    error::{Failed, OpenError, describe},
+    schema,
+};
 
 /// Deadline of connecting, and of a server that has stopped answering (half of a lease).
 const UNREACHABLE: Duration = Duration::from_secs(5);
+
+/// Oldest server, as `server_version_num`.
+const MIN_VERSION: i32 = 140_000;
+/// Deadline of a free connection.
+const CONNECTION: Duration = Duration::from_secs(5);
 
 /// PostgreSQL's options of each connection; the statements are too short for further processes or a
 /// compiler. A URL's own `options` follow, so they take precedence, except over [`SYNTAX`].
@@ -136,4 +146,66 @@ impl Target {
         };
         Ok(Self { config, tls })
     }
+}
+
+pub(super) fn pool(settings: &Settings, size: usize) -> Result<Pool, OpenError> {
+    let Target { config, tls } = Target::of(settings)?;
+    let recycling = ManagerConfig {
+        recycling_method: RecyclingMethod::Fast,
+    };
+    let manager = Manager::from_connect(config, Connector(tls), recycling);
+    let pool = Pool::builder(manager)
+        .max_size(size)
+        .runtime(Runtime::Tokio1)
+        .timeouts(Timeouts {
+            wait: Some(CONNECTION),
+            create: Some(CONNECTION),
+            recycle: Some(CONNECTION),
+        });
+    pool.build()
+        .map_err(|error| OpenError::Database(error.to_string()))
+}
+
+/// Takes a connection, and checks the version and the settings of the server.
+pub(super) async fn connect(pool: &Pool) -> Result<Client, OpenError> {
+    let client = pool.get().await.map_err(Failed::from)?;
+    let sql =
+        "SELECT current_setting('server_version_num')::int, current_setting('server_version'),
+        current_setting('server_encoding'), current_setting('synchronous_commit'),
+        current_setting('fsync'), current_setting('oracle.keeps_settings', true) IS NOT NULL";
+    let row = client.query_one(sql, &[]).await?;
+    let setting = |index: usize| row.get::<_, String>(index);
+    if !is_supported(row.get(0)) {
+        return Err(OpenError::OldServer(setting(1)));
+    }
+    if !row.get::<_, bool>(5) {
+        return Err(OpenError::Pooler("it ignores `options`".to_owned()));
+    }
+    let refused = |name, found, want| Err(OpenError::Setting { name, found, want });
+    if setting(2) != "UTF8" {
+        return refused("server_encoding", setting(2), "`UTF8`");
+    }
+    if setting(3) == "off" {
+        return refused("synchronous_commit", setting(3), "`on`");
+    }
+    if setting(4) == "off" {
+        tracing::warn!("the database has `fsync = off`: it loses records when its machine dies");
+    }
+    Ok(client)
+}
+
+/// A connection to an existing journal, for statements that may take long.
+pub(super) async fn inspecting(settings: &Settings) -> Result<Client, OpenError> {
+    let client = connect(&pool(settings, 1)?).await?;
+    match schema::layout(&**client).await? {
+        schema::LAYOUT => {}
+        0 => return Err(OpenError::Absent),
+        older => return Err(OpenError::Older(older)),
+    }
+    client.batch_execute("SET statement_timeout = 0").await?;
+    Ok(client)
+}
+
+pub(super) const fn is_supported(version: i32) -> bool {
+    version >= MIN_VERSION
 }

@@ -244,12 +244,7 @@ async fn explain_refusal(
             return Ok(Ok(end));
         }
     }
-    let expected = after;
-    Ok(Err(Error::Conflict {
-        sid,
-        expected,
-        last,
-    }))
+    Ok(Err(Error::conflict(sid, after, last)))
 }
 
 /// A session that begins with records. Its answer is `None` if the name is taken.
@@ -373,11 +368,8 @@ async fn obstacle(client: &ClientWrapper, claim: &ClaimWrite) -> Result<Option<E
     }
     let last = Seq(number(&row, 1)?);
     let is_taken = claim.if_empty && last != Seq(0);
-    Ok(is_taken.then_some(Error::StatusConflict {
-        sid: Sid(number(&row, 0)?),
-        last,
-        standing: status(row.try_get::<_, i16>(2)?.into()),
-    }))
+    let (sid, standing) = (number(&row, 0)?, status(row.try_get::<_, i16>(2)?.into()));
+    Ok(is_taken.then_some(Error::status_conflict(Sid(sid), last, standing)))
 }
 
 /// The node at a URL, as an owner.

@@ -1,6 +1,8 @@
 //! Tests of the journal in PostgreSQL: the contract, and the promises beyond it. They pass without
 //! a test where PostgreSQL is not installed.
 
+use std::time::Duration;
+
 use tokio::{runtime::Handle, task::block_in_place};
 
 use super::*;

@@ -268,7 +268,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        journal::postgres::{pool, settings::Settings},
+        journal::postgres::settings::{Settings, pool},
         testkit::postgres::Cluster,
     };
 

@@ -1,8 +1,10 @@
-//! Errors of opening, and the reach of later failures of SQLite.
+//! Errors of opening, the reach of later failures of SQLite, and whether the journal can still be
+//! trusted.
 
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use rusqlite::{ErrorCode, ffi};
@@ -13,7 +15,7 @@ use crate::journal::Error;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// A file or the directory cannot be created, read or locked.
-    #[error("cannot use `{}`: {source}; choose another data directory", path.display())]
+    #[error("cannot use `{path}`: {source}; choose another data directory")]
     File {
         /// File or directory.
         path: PathBuf,
@@ -22,9 +24,8 @@ pub enum OpenError {
     },
     /// The directory is on a network file system, where SQLite cannot be shared.
     #[error(
-        "`{}` is on a network file system ({kind}), which is unsafe for a journal: use a data \
-         directory on a local disk",
-        path.display()
+        "`{path}` is on a network file system ({kind}), which is unsafe for a journal: use a data \
+         directory on a local disk"
     )]
     Network {
         /// Directory.
@@ -33,25 +34,20 @@ pub enum OpenError {
         kind: &'static str,
     },
     /// Other users can write to the directory.
-    #[error("others can write to the data directory: restrict it with `chmod go-w '{}'`", .0.display())]
+    #[error("others can write to the data directory: restrict it with `chmod go-w '{0}'`")]
     Shared(PathBuf),
     /// Another process does not finish opening the journal.
     #[error(
-        "`{}` is locked by another process, perhaps an older version of Oracle: end it, or use \
-         another data directory",
-        .0.display()
+        "`{0}` is locked by another process, perhaps an older version of Oracle: end it, or use \
+         another data directory"
     )]
     Locked(PathBuf),
     /// The file is no journal of Oracle.
-    #[error(
-        "`{}` is not an Oracle journal: move it away, or use another data directory",
-        .0.display()
-    )]
+    #[error("`{0}` is not an Oracle journal: move it away, or use another data directory")]
     NotAJournal(PathBuf),
     /// A later version wrote the file.
     #[error(
-        "`{}` has layout {found}, but this version supports layouts up to {known}: upgrade Oracle",
-        path.display()
+        "`{path}` has layout {found}, but this version supports layouts up to {known}: upgrade Oracle"
     )]
     Newer {
         /// File.
@@ -62,13 +58,12 @@ pub enum OpenError {
         known: u32,
     },
     /// There is no journal to inspect.
-    #[error("no journal at `{}`: check the data directory", .0.display())]
+    #[error("no journal at `{0}`: check the data directory")]
     Absent(PathBuf),
     /// An earlier version wrote the file.
     #[error(
-        "`{}` has the old layout {found}, which this version cannot read: use another data \
-         directory",
-        path.display()
+        "`{path}` has the old layout {found}, which this version cannot read: use another data \
+         directory"
     )]
     Older {
         /// File.
@@ -77,10 +72,7 @@ pub enum OpenError {
         found: u32,
     },
     /// The journal is missing but its write-ahead log is not. A new journal would adopt that log.
-    #[error(
-        "`{}` exists without its journal: restore the journal, or move the log away too",
-        .0.display()
-    )]
+    #[error("`{0}` exists without its journal: restore the journal, or move the log away too")]
     Orphaned(PathBuf),
     /// The linked SQLite has known faults in its write-ahead log.
     #[error("SQLite {found} is too old: link version {wanted} or later")]
@@ -101,7 +93,7 @@ pub enum OpenError {
         found: String,
     },
     /// SQLite failed.
-    #[error("cannot open `{}`: {detail}; check its permissions and the disk", path.display())]
+    #[error("cannot open `{path}`: {detail}; check its permissions and the disk")]
     Store {
         /// File.
         path: PathBuf,
@@ -224,6 +216,38 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
         code,
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
     )
+}
+
+/// Called once, with the reason, when durable records may be lost. It has to end the process, so it
+/// must neither wait for the journal nor hold a handle of it.
+pub type OnBroken = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Whether the journal can be trusted. This is lost once and never regained.
+pub(super) struct Health {
+    why: OnceLock<String>,
+    on_broken: OnBroken,
+}
+
+impl Health {
+    pub(super) fn new(on_broken: OnBroken) -> Self {
+        Self {
+            why: OnceLock::new(),
+            on_broken,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match self.why.get() {
+            None => Ok(()),
+            Some(why) => Err(Error::Broken(why.clone())),
+        }
+    }
+
+    pub(super) fn give_up(&self, why: String) {
+        if self.why.set(why).is_ok() {
+            (self.on_broken)(self.why.get().map_or("", String::as_str));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -16,8 +16,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::{
     connection,
-    error::{Failed, OpenError, describe},
-    health::Health,
+    error::{Failed, Health, OpenError, describe},
     processes::Process,
     query::Reader,
 };

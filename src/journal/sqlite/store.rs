@@ -17,8 +17,7 @@ use tokio::sync::oneshot;
 use super::{
     error::Failed,
     processes::Process,
-    query::known,
-    row::{Replies, select_record, stored},
+    query::{Replies, known, select_record, stored},
     sql::statements,
 };
 use crate::{
@@ -190,11 +189,7 @@ impl<'c> Store<'c> {
         }
         let claim = self.claim_if(key, |sid, head| match head.last {
             Seq(0) => Ok(()),
-            last => Err(Error::StatusConflict {
-                sid,
-                last,
-                standing: head.standing,
-            }),
+            last => Err(Error::status_conflict(sid, last, head.standing)),
         })?;
         let last = self.append(records, claim.sid, claim.epoch)?;
         Ok(Claim { last, ..claim })
@@ -262,12 +257,7 @@ impl<'c> Store<'c> {
         if self.repeats(batch, sid, epoch, head.last)? {
             return Ok(seq);
         }
-        let (expected, last) = (after, head.last);
-        Err(Failed::Refused(Error::Conflict {
-            sid,
-            expected,
-            last,
-        }))
+        Err(Error::conflict(sid, after, head.last).into())
     }
 
     pub(super) fn set_usages(&mut self, usages: &[(String, DayUsage)]) -> Result<(), Failed> {

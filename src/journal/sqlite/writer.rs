@@ -30,8 +30,7 @@ use tokio::{
 use super::{
     Tuning,
     connection::BUSY,
-    error::{Failed, FailureScope, describe, is_damage, is_full, passing, reach},
-    health::Health,
+    error::{Failed, FailureScope, Health, describe, is_damage, is_full, passing, reach},
     log::{PATIENCE, WalEraser},
     processes::Process,
     requests::Requests,

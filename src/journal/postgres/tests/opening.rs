@@ -3,6 +3,7 @@
 use futures_util::future::join_all;
 
 use super::*;
+use crate::journal::postgres::settings::is_supported;
 
 async fn refused(settings: &Settings) -> String {
     let opened = Postgres::open(settings).await;
