@@ -34,7 +34,7 @@ pub struct Remote(Arc<Shared>);
 
 struct Shared {
     name: Arc<str>,
-    streaming: Streaming,
+    streams: bool,
     models: Vec<ModelSettings>,
     patience: Duration,
     local: bool,
@@ -90,7 +90,7 @@ impl Remote {
         Ok(Self(Arc::new(Shared {
             local: is_local(&settings.name, &settings.base_url),
             name: settings.name.into(),
-            streaming: settings.streaming,
+            streams: settings.streaming == Streaming::Always,
             models: settings.models,
             patience: settings.connect.saturating_add(settings.first_byte),
             host: Host::of(connection.host()),
@@ -154,10 +154,6 @@ impl Backend for Remote {
 }
 
 impl Shared {
-    fn streams(&self) -> bool {
-        matches!(self.streaming, Streaming::Always)
-    }
-
     /// The route of calls in this form.
     fn route(&self, forms: Forms) -> &Route {
         let other = self.other.as_ref().filter(|_| forms.other_route);
@@ -199,7 +195,7 @@ impl Shared {
             takes: self.capabilities_of(&request.model),
             max_output: known.and_then(|model| model.max_output),
             window: known.and_then(|model| model.context_window),
-            stream: self.streams(),
+            stream: self.streams,
             forms,
             cache: &route.json_cache,
         })

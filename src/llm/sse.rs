@@ -20,28 +20,23 @@ pub(crate) struct Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Parser {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
     name: String,
     after_return: bool,
-    at_start: bool,
+    has_begun: bool,
     limit: usize,
 }
 
 impl Parser {
     /// Creates a parser that holds at most `limit` bytes of an event.
-    pub(crate) const fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
-            line: Vec::new(),
-            data: Vec::new(),
-            has_data: false,
-            name: String::new(),
-            after_return: false,
-            at_start: true,
             limit,
+            ..Self::default()
         }
     }
 
@@ -100,10 +95,9 @@ impl Parser {
 
     /// Returns the event that this line completes.
     fn end_of_line(&mut self, line: &[u8]) -> Result<Option<Event>, TooLong> {
-        let line = if mem::take(&mut self.at_start) {
-            line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)
-        } else {
-            line
+        let line = match mem::replace(&mut self.has_begun, true) {
+            true => line,
+            false => line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line),
         };
         if line.is_empty() {
             return Ok(self.event());

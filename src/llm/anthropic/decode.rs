@@ -306,36 +306,34 @@ fn with_input(raw: &str, input: &str) -> Option<String> {
 
 impl AnthropicUsage {
     fn update(&mut self, told: Self) {
-        let written = told.cache_creation_input_tokens;
-        for (known, told) in [
-            (&mut self.input_tokens, told.input_tokens),
-            (
-                &mut self.cache_read_input_tokens,
-                told.cache_read_input_tokens,
-            ),
-            (&mut self.cache_creation_input_tokens, written),
-            (&mut self.output_tokens, told.output_tokens),
-        ] {
+        let update = |known: &mut Count, told: Count| {
             if told.0 > Some(0) || known.0.is_none() {
                 *known = told;
             }
-        }
+        };
+        let (read, written) = (
+            told.cache_read_input_tokens,
+            told.cache_creation_input_tokens,
+        );
+        update(&mut self.input_tokens, told.input_tokens);
+        update(&mut self.cache_read_input_tokens, read);
+        update(&mut self.cache_creation_input_tokens, written);
+        update(&mut self.output_tokens, told.output_tokens);
     }
 
     /// Here `input_tokens` excludes tokens that the cache read or wrote.
     fn tokens(self) -> Tokens {
-        let cached = self.cache_read_input_tokens.0;
-        let parts = [
-            self.input_tokens.0,
-            cached,
+        let (cached, kept) = (
+            self.cache_read_input_tokens.0,
             self.cache_creation_input_tokens.0,
-        ];
+        );
+        let parts = [self.input_tokens.0, cached, kept];
         let told = parts.iter().any(Option::is_some);
         let sum = parts.into_iter().flatten().fold(0, u64::saturating_add);
         Tokens {
             input: told.then_some(sum),
             cached,
-            kept: self.cache_creation_input_tokens.0,
+            kept,
             output: self.output_tokens.0,
         }
     }

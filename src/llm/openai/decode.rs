@@ -56,15 +56,16 @@ struct OpenAiUsage {
     prompt_tokens: Count,
     completion_tokens: Count,
     total_tokens: Count,
-    prompt_tokens_details: Object<PromptDetails>,
+    prompt_tokens_details: Object<InputDetails>,
     prompt_cache_hit_tokens: Count,
 }
 
+/// Details of the tokens sent, in both of OpenAI's dialects.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct PromptDetails {
-    cached_tokens: Count,
-    cache_write_tokens: Count,
+pub(in crate::llm) struct InputDetails {
+    pub(in crate::llm) cached_tokens: Count,
+    pub(in crate::llm) cache_write_tokens: Count,
 }
 
 pub(in crate::llm) struct OpenAiDecoder {

@@ -8,7 +8,7 @@ use std::{borrow::Cow, sync::Arc};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json, value::RawValue};
 
-use super::quirks::Host;
+use super::Host;
 use crate::{
     llm::{
         ToolChoice,

@@ -126,7 +126,7 @@ impl Exchange {
         })?;
         let connection = &shared.connection;
         let asked = connection.client.execute(asked);
-        let answered = if shared.streams() {
+        let answered = if shared.streams {
             timeout(shared.patience, asked).await.map_err(|_| {
                 fault::headers_late(&connection.place, shared.patience, shared.local)
             })?

@@ -12,7 +12,7 @@ use crate::{
         decode::{Decode, Draft, Flow, Item, Kind, Tokens, add},
         fault,
         lenient::{Count, Few, Object, Text, parse_object},
-        openai::received,
+        openai::{InputDetails, received},
     },
     model::{Fault, FaultCode, Part, Reply, StopReason},
 };
@@ -55,13 +55,6 @@ struct ResponsesUsage {
     input_tokens: Count,
     output_tokens: Count,
     input_tokens_details: Object<InputDetails>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct InputDetails {
-    cached_tokens: Count,
-    cache_write_tokens: Count,
 }
 
 /// An item, as it begins or when it is complete.
