@@ -53,7 +53,7 @@ use error::{Failed, Recovery};
 use node::{MaybeBusy, Membership, Timing};
 use query::KNOWN;
 use settings::{connect, inspecting, pool};
-use writer::{BatchCounts, Link, Queue, Starting};
+use writer::{BatchCounts, Link, Queue};
 
 /// Session numbers that are reserved at once.
 const SID_BLOCK: i64 = 64;
@@ -114,18 +114,15 @@ impl Postgres {
             .map(|_| Link::of(&own))
             .collect();
         let batches = Arc::new(BatchCounts::default());
-        let mut starting = Starting {
-            tasks: &mut tasks,
-            batches: &batches,
-        };
+        let start = |link| Queue::start(link, &batches, &mut tasks);
+        let appends = links.iter().map(start).collect();
         let first = &links[0];
-        let appends = links.iter().map(|link| starting.queue(link)).collect();
         let inner = Arc::new(Inner {
             appends,
-            begins: starting.queue(first),
-            claims: starting.queue(first),
-            releases: starting.queue(first),
-            saves: starting.queue(first),
+            begins: Queue::start(first, &batches, &mut tasks),
+            claims: Queue::start(first, &batches, &mut tasks),
+            releases: Queue::start(first, &batches, &mut tasks),
+            saves: Queue::start(first, &batches, &mut tasks),
             pool,
             own,
             node,

@@ -99,7 +99,14 @@ impl Batch {
                 let why = format!("it cannot be serialized: {error}");
                 Error::Unreadable { sid, seq, why }
             })?;
-            Ok(Row::of(record, body, Place { sid, seq, epoch }))
+            let place = Place { sid, seq, epoch };
+            Ok(Row {
+                seq,
+                sum: (sid != NEW).then(|| place.sum_of(record, &body)),
+                words: record.text().map(distinct),
+                record: Arc::clone(record),
+                body,
+            })
         });
         Ok(Self {
             after,
@@ -112,31 +119,10 @@ impl Batch {
 }
 
 impl Row {
-    fn of(record: &Arc<Record>, body: String, place: Place) -> Self {
-        let words = record.text().map(distinct);
-        let mut row = Self {
-            seq: place.seq,
-            record: Arc::clone(record),
-            body,
-            sum: None,
-            words,
-        };
-        row.sum = (place.sid != NEW).then(|| row.sum(place.sid, place.epoch));
-        row
-    }
-
     pub(super) fn sum(&self, sid: Sid, epoch: Epoch) -> i64 {
-        let Self {
-            record, body, seq, ..
-        } = self;
-        let (at, kind) = (record.at.as_millis(), record.fact.kind().as_bytes());
-        let place = Place {
-            sid,
-            seq: *seq,
-            epoch,
-        };
-        self.sum
-            .unwrap_or_else(|| place.sum(at, kind, body.as_bytes()))
+        let (seq, record) = (self.seq, &self.record);
+        let place = Place { sid, seq, epoch };
+        self.sum.unwrap_or_else(|| place.sum_of(record, &self.body))
     }
 }
 
@@ -163,6 +149,11 @@ pub(super) struct Place {
 }
 
 impl Place {
+    fn sum_of(self, record: &Record, body: &str) -> i64 {
+        let (at, kind) = (record.at.as_millis(), record.fact.kind().as_bytes());
+        self.sum(at, kind, body.as_bytes())
+    }
+
     pub(super) fn sum(self, at: i64, kind: &[u8], body: &[u8]) -> i64 {
         let Self { sid, seq, epoch } = self;
         let numbers = [sid.0, seq.0, epoch.0, at.cast_unsigned(), kind.len() as u64];

@@ -13,11 +13,12 @@
 
 use std::{fmt, io, path::Path, sync::Arc, time::Duration};
 
+use futures_util::TryFutureExt as _;
 use tokio::{task::spawn_blocking, time::sleep};
 
 use super::{
-    Append, Claim, Entry, Erasure, Hit, Journal, JournalFuture, Known, Only, SessionStatus, Sids,
-    Snapshot,
+    Append, Claim, Entry, Erasure, Error, Hit, Journal, JournalFuture, Known, Only, SessionStatus,
+    Sids, Snapshot,
     copy::Usages,
     row::{Batch, NEW},
     search::SearchQuery,
@@ -29,7 +30,6 @@ use crate::model::{
 mod connection;
 mod error;
 mod files;
-mod in_use;
 mod log;
 mod processes;
 mod query;
@@ -45,9 +45,10 @@ pub use error::{OnBroken, OpenError};
 pub use processes::processes;
 pub use verify::Inspection;
 
-use error::Health;
+use error::{Failed, Health};
 use files::Files;
 use processes::Process;
+use query::Reader;
 use readers::Readers;
 use store::Store;
 use writer::Writer;
@@ -111,7 +112,9 @@ impl Sqlite {
         let opening = files.lock()?;
         let connection = connection::open(&files, tuning.most_pages)?;
         // A full disk does not prevent the opening.
-        let _ = files.identity().map(|it| in_use::mark(&connection, it));
+        let _ = files
+            .identity()
+            .map(|it| connection::mark_in_use(&connection, it));
         let process = Process::enter(directory);
         let process = process.map_err(|source| OpenError::file(directory, source))?;
         let (process, health) = (Arc::new(process), Arc::new(Health::new(on_broken)));
@@ -127,6 +130,13 @@ impl Sqlite {
             process,
         });
         Ok(Self { inner })
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>) -> Result<T, Failed> + Send + 'static,
+    ) -> JournalFuture<'_, T> {
+        Box::pin(self.inner.readers.ask(move |reader, _| look(reader)))
     }
 
     /// Publishes the control socket of this process for others, as
@@ -165,7 +175,7 @@ impl fmt::Debug for Sqlite {
 impl Journal for Sqlite {
     fn claim(&self, key: SessionKey) -> JournalFuture<'_, Claim> {
         let writer = &self.inner.writer;
-        writer.ask(move |store| store.claim(&key))
+        writer.ask(move |store| store.claim(&key, false))
     }
 
     fn begin(
@@ -203,13 +213,11 @@ impl Journal for Sqlite {
     }
 
     fn read(&self, sid: Sid, after: Seq, limit: usize) -> JournalFuture<'_, Vec<Entry>> {
-        let readers = &self.inner.readers;
-        readers.ask(move |reader| reader.read(sid, after, limit))
+        self.ask(move |reader| reader.read(sid, after, limit))
     }
 
     fn find(&self, key: SessionKey) -> JournalFuture<'_, Option<Known>> {
-        let readers = &self.inner.readers;
-        readers.ask(move |reader| reader.find(&key))
+        self.ask(move |reader| reader.find(&key))
     }
 
     fn list(
@@ -218,18 +226,15 @@ impl Journal for Sqlite {
         after: Option<SessionName>,
         limit: usize,
     ) -> JournalFuture<'_, Vec<Known>> {
-        let readers = &self.inner.readers;
-        readers.ask(move |reader| reader.list(&tenant, after.as_ref(), limit))
+        self.ask(move |reader| reader.list(&tenant, after.as_ref(), limit))
     }
 
     fn newest(&self, tenant: TenantId, limit: usize) -> JournalFuture<'_, Vec<Known>> {
-        let readers = &self.inner.readers;
-        readers.ask(move |reader| reader.newest(&tenant, limit))
+        self.ask(move |reader| reader.newest(&tenant, limit))
     }
 
     fn tenants(&self, after: Option<TenantId>, limit: usize) -> JournalFuture<'_, Vec<TenantId>> {
-        let readers = &self.inner.readers;
-        readers.ask(move |reader| reader.tenants(after.as_ref(), limit))
+        self.ask(move |reader| reader.tenants(after.as_ref(), limit))
     }
 
     fn unfinished(
@@ -238,8 +243,7 @@ impl Journal for Sqlite {
         sids: Sids,
         limit: usize,
     ) -> JournalFuture<'_, Vec<Known>> {
-        let readers = &self.inner.readers;
-        readers.ask(move |reader| reader.unfinished(of.as_ref(), &sids, limit))
+        self.ask(move |reader| reader.unfinished(of.as_ref(), &sids, limit))
     }
 
     fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> JournalFuture<'_, ()> {
@@ -248,25 +252,29 @@ impl Journal for Sqlite {
     }
 
     fn snapshot(&self, sid: Sid) -> JournalFuture<'_, Option<Snapshot>> {
-        let readers = &self.inner.readers;
-        readers.ask(move |reader| reader.snapshot(sid))
+        self.ask(move |reader| reader.snapshot(sid))
     }
 
     fn usage(&self, payer: Payer, since: Day) -> JournalFuture<'_, Vec<DayUsage>> {
-        let readers = &self.inner.readers;
-        readers.ask(move |reader| reader.usage(&payer, since))
+        self.ask(move |reader| reader.usage(&payer, since))
     }
 
     fn delete(&self, sid: Sid, only: Only) -> JournalFuture<'_, Vec<Known>> {
         Box::pin(async move {
-            let (gone, erased) = self.inner.writer.forget(sid, only).await?;
+            let (gone, erased) = self.forget(sid, only).await?;
             erased.await?;
             Ok(gone)
         })
     }
 
     fn forget(&self, sid: Sid, only: Only) -> JournalFuture<'_, (Vec<Known>, Erasure)> {
-        self.inner.writer.forget(sid, only)
+        Box::pin(async move {
+            let writer = &self.inner.writer;
+            let (gone, erased) = writer.ask(move |store| store.delete(sid, only)).await?;
+            let why = format!("session {sid} is deleted, but some of it could not be erased");
+            let erased = erased.map_err(|_| Error::Unavailable(why));
+            Ok((gone, Box::pin(erased) as Erasure))
+        })
     }
 
     fn search(&self, tenant: TenantId, words: String, limit: usize) -> JournalFuture<'_, Vec<Hit>> {
@@ -285,7 +293,7 @@ impl Journal for Sqlite {
 
 impl Usages for Sqlite {
     fn usages(&self) -> JournalFuture<'_, Vec<(String, DayUsage)>> {
-        self.inner.readers.ask(|reader| reader.usages())
+        self.ask(|reader| reader.usages())
     }
 
     fn set_usages(&self, usages: Vec<(String, DayUsage)>) -> JournalFuture<'_, ()> {

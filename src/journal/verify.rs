@@ -105,7 +105,14 @@ impl<'a> SessionCheck<'a> {
             parent: None,
             is_readable: true,
         };
-        check.names();
+        let StoredSession { tenant, name, .. } = &check.session;
+        let valid = TenantId::new(tenant).and(SessionName::new(name).map(drop));
+        if row::sum_of_names(tenant, name) != check.session.sum {
+            check.report(None, "the checksum of its name does not match");
+        }
+        if let Err(error) = valid {
+            check.report(None, error.to_string());
+        }
         check
     }
 
@@ -113,17 +120,6 @@ impl<'a> SessionCheck<'a> {
         let StoredSession { tenant, name, .. } = &self.session;
         let session = Some(format!("{tenant}/{name}"));
         self.found.push(Some(self.session.sid), session, seq, what);
-    }
-
-    fn names(&mut self) {
-        let StoredSession { tenant, name, .. } = &self.session;
-        let valid = TenantId::new(tenant).and(SessionName::new(name).map(drop));
-        if row::sum_of_names(tenant, name) != self.session.sum {
-            self.report(None, "the checksum of its name does not match");
-        }
-        if let Err(error) = valid {
-            self.report(None, error.to_string());
-        }
     }
 
     /// Checks the next record. `is_indexed` says whether the search index has these words, or none.
@@ -148,7 +144,11 @@ impl<'a> SessionCheck<'a> {
             Ok(entry) => entry,
             Err(unreadable) => {
                 self.is_readable = false;
-                return self.report(Some(seq), why(seq, unreadable));
+                let why = match unreadable {
+                    Error::Unreadable { seq: of, why, .. } if of == seq => why,
+                    other => other.to_string(),
+                };
+                return self.report(Some(seq), why);
             }
         };
         let tenant = &self.session.tenant;
@@ -201,13 +201,6 @@ impl<'a> SessionCheck<'a> {
             let what = format!("its parent is {parent}, but its row says {row}");
             self.report(None, what);
         }
-    }
-}
-
-fn why(of: Seq, unreadable: Error) -> String {
-    match unreadable {
-        Error::Unreadable { seq, why, .. } if seq == of => why,
-        other => other.to_string(),
     }
 }
 

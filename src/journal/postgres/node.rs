@@ -75,7 +75,7 @@ const CLEANUP_BATCH: i64 = 1_000;
 const RENEWAL: Duration = Duration::from_secs(30);
 
 /// What a node knows of heartbeats, by a clock that counts the time asleep.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Beats {
     /// When the last one of its own that was answered had been sent.
     last: Duration,
@@ -129,7 +129,7 @@ fn now() -> Duration {
 }
 
 /// This process as a node.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Membership {
     pub(super) timing: Timing,
     id: AtomicI64,
@@ -148,15 +148,9 @@ impl Membership {
     pub(super) fn new(timing: Timing, url: Option<String>) -> Self {
         Self {
             timing,
-            id: AtomicI64::new(ORPHANED),
             url,
-            is_draining: AtomicBool::new(false),
-            queries: AtomicU64::new(0),
             beats: Mutex::new(Beats::begun(now())),
-            others: Mutex::new(Arc::from([])),
-            adopted: AtomicU64::new(0),
-            losses: AtomicU64::new(0),
-            has_twin: AtomicBool::new(false),
+            ..Self::default()
         }
     }
 

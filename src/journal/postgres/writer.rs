@@ -116,27 +116,23 @@ pub(super) struct BatchCounts {
     pub(super) requests: AtomicU64,
 }
 
-/// Starts queues, whose tasks end with `tasks`.
-pub(super) struct Starting<'a> {
-    pub(super) tasks: &'a mut JoinSet<()>,
-    pub(super) batches: &'a Arc<BatchCounts>,
-}
-
-impl Starting<'_> {
-    pub(super) fn queue<W: Write>(&mut self, link: &Arc<Link>) -> Queue<W> {
-        let (queue, waiting) = mpsc::channel(QUEUE);
-        let (link, batches) = (Arc::clone(link), Arc::clone(self.batches));
-        self.tasks.spawn(serve(link, batches, waiting));
-        Queue { queue }
-    }
-}
-
 /// The queue of one kind of write.
 pub(super) struct Queue<W: Write> {
     queue: mpsc::Sender<Queued<W>>,
 }
 
 impl<W: Write> Queue<W> {
+    /// Starts the queue, whose task ends with `tasks`.
+    pub(super) fn start(
+        link: &Arc<Link>,
+        batches: &Arc<BatchCounts>,
+        tasks: &mut JoinSet<()>,
+    ) -> Self {
+        let (queue, waiting) = mpsc::channel(QUEUE);
+        tasks.spawn(serve(Arc::clone(link), Arc::clone(batches), waiting));
+        Self { queue }
+    }
+
     pub(super) fn ask(&self, write: W) -> JournalFuture<'_, W::Answer> {
         Box::pin(async move {
             let ended = || Error::Unavailable("the journal is closed".to_owned());
@@ -308,11 +304,7 @@ mod tests {
     async fn batches(pool: &Pool, code: &'static str) -> (Vec<Vec<u32>>, Vec<bool>) {
         BATCHES.lock().clear();
         let (mut tasks, counts) = (JoinSet::new(), Arc::default());
-        let mut starting = Starting {
-            tasks: &mut tasks,
-            batches: &counts,
-        };
-        let queue: Queue<Fault> = starting.queue(&Link::of(pool));
+        let queue: Queue<Fault> = Queue::start(&Link::of(pool), &counts, &mut tasks);
         // All are in the queue before its task runs, because the test has one thread.
         let asked = (1..=4).map(|number| {
             let code = (number == 3).then_some(code);

@@ -1,4 +1,4 @@
-//! Connections, with the settings that durability depends on.
+//! Connections, with the settings that durability depends on, and the mark of a database in use.
 
 use std::{cmp::Ordering, path::Path, time::Duration};
 
@@ -95,9 +95,7 @@ pub(super) fn inspecting(files: &Files) -> Result<Connection, OpenError> {
 fn writing(path: &Path) -> Result<Connection, OpenError> {
     let failed = |error| refused(path, &error);
     let connection = opened(path, OpenFlags::SQLITE_OPEN_READ_WRITE, WRITING).map_err(failed)?;
-    connection
-        .set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)
-        .map_err(failed)?;
+    connection.set_db_config(DEFENSIVE, true).map_err(failed)?;
     for (name, want) in IN_FORCE {
         let found = setting(&connection, name).map_err(failed)?;
         if found != want {
@@ -138,4 +136,42 @@ pub(super) fn check_version(found: i32) -> Result<(), OpenError> {
 
 fn refused(path: &Path, error: &rusqlite::Error) -> OpenError {
     OpenError::store(path, describe(error))
+}
+
+/// Each backup to the same file adds one to a number that begins with 0, so that of a journal is far
+/// above.
+const FAR: i64 = 1 << 24;
+const DEFENSIVE: DbConfig = DbConfig::SQLITE_DBCONFIG_DEFENSIVE;
+
+fn schema_version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "schema_version", |row| row.get(0))
+}
+
+/// Marks the database with the identity of its file, while processes use it. The last one that closes
+/// the journal removes the mark.
+///
+/// A marked database in another file, without a log, was copied alone while it was in use. SQLite's
+/// own backups have the mark as well, but all records; they change the number of the schema, which is
+/// in the mark.
+pub(super) fn mark_in_use(connection: &Connection, file: i64) -> rusqlite::Result<()> {
+    if schema_version(connection)? < FAR {
+        connection.set_db_config(DEFENSIVE, false)?;
+        let set = connection.pragma_update(None, "schema_version", FAR + file % FAR);
+        connection.set_db_config(DEFENSIVE, true)?;
+        set?;
+    }
+    let sql = "INSERT OR REPLACE INTO in_use (one, file, schema) VALUES (1, ?1, ?2)";
+    let mark = (file, schema_version(connection)?);
+    connection.execute(sql, mark).map(drop)
+}
+
+/// Whether the database is a copy that lacks its log. Reading it creates an empty one.
+pub(super) fn lacks_log(connection: &Connection, files: &Files) -> bool {
+    // Journals from before have no such table.
+    let sql = "SELECT file, schema FROM in_use";
+    let mark = connection.query_row(sql, (), |row| <(i64, i64)>::try_from(row));
+    let (Ok((file, number)), Ok(now)) = (mark, schema_version(connection)) else {
+        return false;
+    };
+    now == number && !files.has_log() && files.identity().is_ok_and(|here| here != file)
 }

@@ -211,11 +211,9 @@ pub(super) fn describe(error: &rusqlite::Error) -> String {
 }
 
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    let damage = [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase];
     let code = error.sqlite_error_code();
-    matches!(
-        code,
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-    )
+    code.is_some_and(|code| damage.contains(&code))
 }
 
 /// Called once, with the reason, when durable records may be lost. It has to end the process, so it

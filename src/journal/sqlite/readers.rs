@@ -20,7 +20,7 @@ use super::{
     processes::Process,
     query::Reader,
 };
-use crate::journal::{Error, JournalFuture};
+use crate::journal::Error;
 
 const THREADS: usize = 3;
 /// Threads that long reads may occupy.
@@ -76,13 +76,6 @@ impl Readers {
         Ok(readers)
     }
 
-    pub(super) fn ask<T: Send + 'static>(
-        &self,
-        look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>) -> Result<T, Failed> + Send + 'static,
-    ) -> JournalFuture<'_, T> {
-        Box::pin(self.put(move |reader, _| look(reader)))
-    }
-
     /// Runs a long read, which checks from time to time whether it is abandoned. One thread stays
     /// free for short ones.
     pub(super) async fn ask_at_length<T: Send + 'static>(
@@ -92,7 +85,7 @@ impl Readers {
         + 'static,
     ) -> Result<T, Error> {
         let turn = Arc::clone(&self.long).acquire_owned().await;
-        self.put(move |reader, given_up| {
+        self.ask(move |reader, given_up| {
             // Kept until the thread is free again.
             let _turn = turn;
             look(reader, given_up)
@@ -100,7 +93,8 @@ impl Readers {
         .await
     }
 
-    async fn put<T: Send + 'static>(
+    /// Runs a read.
+    pub(super) async fn ask<T: Send + 'static>(
         &self,
         look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>, AbandonFlag<'_>) -> Result<T, Failed>
         + Send

@@ -19,7 +19,7 @@ const TABLES: &str = include_str!("schema/tables.sql");
 
 /// Usage of each tenant and key per day with what tenants store, busy sessions by tenant, sessions by
 /// time, deleted sessions whose records are still to be erased, and whether the database is in use
-/// (`in_use.rs`). Journals of this layout had none of them at first; they get them when they are
+/// (`connection.rs`). Journals of this layout had none of them at first; they get them when they are
 /// opened, and versions that do not know them leave them alone.
 pub(super) const ADDED: &str = include_str!("schema/added.sql");
 

@@ -174,10 +174,6 @@ impl<'c> Store<'c> {
         Ok(erased)
     }
 
-    pub(super) fn claim(&mut self, key: &SessionKey) -> Result<Claim, Failed> {
-        self.claim_if(key, |_, _| Ok(()))
-    }
-
     pub(super) fn open(&mut self, key: &SessionKey, records: &Batch) -> Result<Claim, Failed> {
         if let Some((name, parent)) = &records.parent
             && *name == key.name
@@ -187,19 +183,13 @@ impl<'c> Store<'c> {
             let sid = Sid::default();
             parent.ok_or(Error::Unknown { sid })?;
         }
-        let claim = self.claim_if(key, |sid, head| match head.last {
-            Seq(0) => Ok(()),
-            last => Err(Error::status_conflict(sid, last, head.standing)),
-        })?;
+        let claim = self.claim(key, true)?;
         let last = self.append(records, claim.sid, claim.epoch)?;
         Ok(Claim { last, ..claim })
     }
 
-    fn claim_if(
-        &mut self,
-        key: &SessionKey,
-        judge: impl Fn(Sid, &Head) -> Result<(), Error>,
-    ) -> Result<Claim, Failed> {
+    /// `if_empty` refuses a session with records.
+    pub(super) fn claim(&mut self, key: &SessionKey, if_empty: bool) -> Result<Claim, Failed> {
         let (tenant, name) = (key.tenant.as_str(), key.name.as_str());
         // Every process writes to Oracle's own logs.
         let owner = (!key.name.is_reserved()).then_some(self.process.id);
@@ -216,9 +206,11 @@ impl<'c> Store<'c> {
             let session = key.name.clone();
             return Err(Error::Owned { session, by }.into());
         }
-        judge(sid, &before)?;
-        let seen = (int(sid.0), owner, int(before.epoch.0), before.owner);
         let (epoch, last) = (before.epoch.next(), before.last);
+        if if_empty && last != Seq(0) {
+            return Err(Error::status_conflict(sid, last, before.standing).into());
+        }
+        let seen = (int(sid.0), owner, int(before.epoch.0), before.owner);
         match self.sql.own.execute(seen)? {
             1 => Ok(Claim { sid, epoch, last }),
             _ => Err(self.fenced(sid, before.epoch)?),

@@ -11,7 +11,7 @@ use super::{
     connection,
     error::{Failed, OpenError},
     files::Files,
-    in_use, processes,
+    processes,
     query::{COLUMNS, Replies, select_record, stored},
     store::indexable,
 };
@@ -48,7 +48,7 @@ impl Inspection {
     /// # Errors
     /// [`Error::Unavailable`] if the file cannot be read at all.
     pub fn verify(&self) -> Result<Vec<Problem>, Error> {
-        let lacks_log = in_use::lacks_log(&self.connection, &self.files);
+        let lacks_log = connection::lacks_log(&self.connection, &self.files);
         verify(&self.connection, lacks_log).map_err(unavailable)
     }
 
@@ -82,28 +82,24 @@ fn unavailable(error: rusqlite::Error) -> Error {
 }
 
 fn stats(connection: &Connection, files: &Files) -> rusqlite::Result<Stats> {
-    let one = |sql: &str| {
-        let number = connection.query_row(sql, (), |row| row.get(0));
-        number.map(i64::cast_unsigned)
-    };
-    let time = |sql: &str| -> rusqlite::Result<Option<Timestamp>> {
-        let millis: Option<i64> = connection.query_row(sql, (), |row| row.get(0))?;
-        Ok(millis.map(Timestamp::from_millis))
-    };
     let sql = "SELECT kind, count(*) AS many FROM record GROUP BY kind ORDER BY many DESC, kind";
     let mut kinds = connection.prepare(sql)?;
     let kind = |row: &Row<'_>| Ok((row.get(0)?, row.get(1).map(i64::cast_unsigned)?));
     let kinds = kinds.query_map((), kind)?;
     let kinds: Vec<(String, u64)> = kinds.collect::<Result<_, _>>()?;
+    let sql = "SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM session WHERE busy = 1),
+        (SELECT count(*) FROM snapshot), (SELECT min(at) FROM record), (SELECT max(at) FROM record)";
+    let (sessions, busy, snapshots, oldest, newest): (i64, i64, i64, Option<i64>, Option<i64>) =
+        connection.query_row(sql, (), |row| row.try_into())?;
     let bytes = |path| fs::metadata(path).map_or(0, |file| file.len());
     Ok(Stats {
-        sessions: one("SELECT count(*) FROM session")?,
-        busy: one("SELECT count(*) FROM session WHERE busy = 1")?,
+        sessions: sessions.cast_unsigned(),
+        busy: busy.cast_unsigned(),
         records: kinds.iter().map(|(_, many)| many).sum(),
         kinds,
-        snapshots: one("SELECT count(*) FROM snapshot")?,
-        oldest: time("SELECT min(at) FROM record")?,
-        newest: time("SELECT max(at) FROM record")?,
+        snapshots: snapshots.cast_unsigned(),
+        oldest: oldest.map(Timestamp::from_millis),
+        newest: newest.map(Timestamp::from_millis),
         database_bytes: bytes(&files.journal),
         log_bytes: Some(bytes(&files.log)),
     })

@@ -14,7 +14,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures_util::TryFutureExt as _;
 use parking_lot::Mutex;
 use rusqlite::{Connection, config::DbConfig};
 use tokio::{
@@ -36,10 +35,7 @@ use super::{
     requests::Requests,
     store::Store,
 };
-use crate::{
-    journal::{Erasure, Error, JournalFuture, Known, Only},
-    model::Sid,
-};
+use crate::journal::{Error, JournalFuture};
 
 /// Requests queued or in flight; further ones wait for a permit.
 const QUEUE: usize = 1_024;
@@ -218,16 +214,6 @@ impl Writer {
             })
         })
     }
-
-    /// Deletes sessions, and returns what waits until nothing of them is left in the files.
-    pub(super) fn forget(&self, sid: Sid, only: Only) -> JournalFuture<'_, (Vec<Known>, Erasure)> {
-        Box::pin(async move {
-            let (gone, erased) = self.ask(move |store| store.delete(sid, only)).await?;
-            let why = format!("session {sid} is deleted, but some of it could not be erased");
-            let erased = erased.map_err(|_| Error::Unavailable(why));
-            Ok((gone, Box::pin(erased) as Erasure))
-        })
-    }
 }
 
 impl Drop for Writer {
@@ -374,7 +360,7 @@ impl Writing<'_> {
                 let sid = self.store.deleted.pop_front().map(|(sid, _)| sid);
                 tracing::error!(?sid, %error, "a deleted session cannot be erased: run `oracle journal verify`");
             }
-            Err(error) => match self.taken_back(error) {
+            Err(error) => match self.roll_back(error, None) {
                 Ended::Doubtful(error) => self.health.give_up(describe(&error)),
                 Ended::TakenBack(error) => self.make_room(&error),
                 Ended::Committed | Ended::Without(..) => {}
@@ -415,18 +401,11 @@ impl Writing<'_> {
 
     fn transact(&mut self, batch: &mut [Queued]) -> Ended {
         if let Err(error) = self.store.begin() {
-            return self.taken_back(error);
+            return self.roll_back(error, None);
         }
         for (index, queued) in batch.iter_mut().enumerate() {
             if let Err(error) = queued.work.run(&mut self.store) {
-                // First, because it reads errno.
-                let reach = reach(&error);
-                self.store.roll_back();
-                return match reach {
-                    FailureScope::Request => Ended::Without(index, error),
-                    FailureScope::Batch => Ended::TakenBack(error),
-                    FailureScope::Journal => Ended::Doubtful(error),
-                };
+                return self.roll_back(error, Some(index));
             }
         }
         let before = now();
@@ -435,16 +414,19 @@ impl Writing<'_> {
                 self.patience = COMPANY.min(now().saturating_duration_since(before) / 2);
                 Ended::Committed
             }
-            Err(error) => self.taken_back(error),
+            Err(error) => self.roll_back(error, None),
         }
     }
 
-    fn taken_back(&mut self, error: rusqlite::Error) -> Ended {
+    /// Rolls back after the failure of one request, or of all.
+    fn roll_back(&mut self, error: rusqlite::Error, request: Option<usize>) -> Ended {
+        // First, because it reads errno.
         let reach = reach(&error);
         self.store.roll_back();
-        match reach {
-            FailureScope::Request | FailureScope::Batch => Ended::TakenBack(error),
-            FailureScope::Journal => Ended::Doubtful(error),
+        match (reach, request) {
+            (FailureScope::Journal, _) => Ended::Doubtful(error),
+            (FailureScope::Request, Some(index)) => Ended::Without(index, error),
+            (FailureScope::Request | FailureScope::Batch, _) => Ended::TakenBack(error),
         }
     }
 

@@ -74,12 +74,9 @@ struct Blocks(Vec<Item>);
 
 impl Blocks {
     /// Begins a block; `raw` is the whole block.
-    fn start(
-        &mut self,
-        index: Option<u64>,
-        start: &BlockDelta<'_>,
-        raw: &str,
-    ) -> Result<Option<Delta>, Fault> {
+    fn start(&mut self, index: Option<u64>, raw: &str) -> Result<Option<Delta>, Fault> {
+        let mut space = String::new();
+        let start: BlockDelta<'_> = parse_object(raw, &mut space)?;
         let input = start.input.map_or("", RawValue::get);
         let (kind, text, kept) = match &*start.kind.0 {
             "text" => (Kind::Text, &*start.text.0, ""),
@@ -214,7 +211,7 @@ impl AnthropicDecoder {
             "content_block_start" => {
                 self.draft.begun = true;
                 if let Some(raw) = event.content_block {
-                    self.start(event.index.0, raw, out)?;
+                    out.extend(self.blocks.start(event.index.0, raw.get())?);
                 }
             }
             "content_block_delta" => {
@@ -240,18 +237,6 @@ impl AnthropicDecoder {
             _ => fault::check(event.error)?,
         }
         Ok(Flow::More)
-    }
-
-    fn start(
-        &mut self,
-        index: Option<u64>,
-        raw: &RawValue,
-        out: &mut Vec<Delta>,
-    ) -> Result<(), Fault> {
-        let mut space = String::new();
-        let start: BlockDelta<'_> = parse_object(raw.get(), &mut space)?;
-        out.extend(self.blocks.start(index, &start, raw.get())?);
-        Ok(())
     }
 
     fn used(&mut self, told: AnthropicUsage, out: &mut Vec<Delta>) {
@@ -369,7 +354,7 @@ impl Decode for AnthropicDecoder {
         let blocks: Few<&RawValue> = parse(&blocks, &mut space)?;
         self.draft.begun = message.kind.0 == "message" || !blocks.0.is_empty();
         for raw in &blocks.0 {
-            self.start(None, raw, out)?;
+            out.extend(self.blocks.start(None, raw.get())?);
         }
         self.stopped(&message.stop_reason);
         if let Some(used) = message.usage.0 {

@@ -145,11 +145,11 @@ impl Items {
     fn take_item(
         &mut self,
         place: Place<'_>,
-        json: &ItemJson<'_>,
         raw: &RawValue,
         done: bool,
-        out: &mut Vec<Delta>,
-    ) -> Result<(), Fault> {
+    ) -> Result<Option<Delta>, Fault> {
+        let mut space = String::new();
+        let json: ItemJson<'_> = parse_object(raw.get(), &mut space)?;
         let kind = match &*json.kind.0 {
             "message" => Kind::Text,
             "function_call" => Kind::Call,
@@ -161,7 +161,7 @@ impl Items {
             id => id,
         };
         let Some(item) = self.open(Place { id, ..place }, kind)? else {
-            return Ok(());
+            return Ok(None);
         };
         (item.kind, item.closed) = (kind, done);
         for (known, told) in [
@@ -196,38 +196,32 @@ impl Items {
         };
         // What was shown cannot be taken back, so pieces that are not of the whole text stay.
         let rest = whole.strip_prefix(&*item.text).unwrap_or_default();
-        out.extend(kind.delta(rest));
+        let delta = kind.delta(rest);
         if !rest.is_empty() {
             item.text = whole;
         }
-        Ok(())
+        Ok(delta)
     }
 
     /// Adds a piece to the item at the place.
-    fn piece(
-        &mut self,
-        place: Place<'_>,
-        kind: Kind,
-        piece: &str,
-        out: &mut Vec<Delta>,
-    ) -> Result<(), Fault> {
+    fn piece(&mut self, place: Place<'_>, kind: Kind, piece: &str) -> Result<Option<Delta>, Fault> {
         if piece.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        if let Some(item) = self.open(place, kind)? {
-            item.kind = kind;
-            item.text.push_str(piece);
-            out.extend(kind.delta(piece));
-        }
-        Ok(())
+        let Some(item) = self.open(place, kind)? else {
+            return Ok(None);
+        };
+        item.kind = kind;
+        item.text.push_str(piece);
+        Ok(kind.delta(piece))
     }
 
     /// Adds a piece of a refusal, which is text, too.
-    fn refuse(&mut self, place: Place<'_>, piece: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
+    fn refuse(&mut self, place: Place<'_>, piece: &str) -> Result<Option<Delta>, Fault> {
         if let Some(item) = self.open(place, Kind::Text)? {
             item.refused = true;
         }
-        self.piece(place, Kind::Text, piece, out)
+        self.piece(place, Kind::Text, piece)
     }
 }
 
@@ -261,21 +255,20 @@ impl ResponsesDecoder {
             id: &event.item_id.0,
         };
         let piece = &*event.delta.0;
-        match kind {
+        let delta = match kind {
             "output_item.added" | "output_item.done" => {
                 let done = kind == "output_item.done";
-                if let Some(raw) = event.item {
-                    self.item(place, raw, done, out)?;
-                }
+                let taken = event.item.map(|raw| self.items.take_item(place, raw, done));
+                taken.transpose()?.flatten()
             }
-            "output_text.delta" => self.items.piece(place, Kind::Text, piece, out)?,
-            "refusal.delta" => self.items.refuse(place, piece, out)?,
-            "function_call_arguments.delta" => self.items.piece(place, Kind::Call, piece, out)?,
+            "output_text.delta" => self.items.piece(place, Kind::Text, piece)?,
+            "refusal.delta" => self.items.refuse(place, piece)?,
+            "function_call_arguments.delta" => self.items.piece(place, Kind::Call, piece)?,
             "reasoning_summary_text.delta" | "reasoning_text.delta" => {
-                self.items.piece(place, Kind::Thought, piece, out)?;
+                self.items.piece(place, Kind::Thought, piece)?
             }
             "reasoning_summary_part.added" if event.summary_index.0 > Some(0) => {
-                self.items.piece(place, Kind::Thought, "\n\n", out)?;
+                self.items.piece(place, Kind::Thought, "\n\n")?
             }
             "completed" | "incomplete" | "failed" | "cancelled" | "done" => {
                 if let Some(raw) = event.response {
@@ -288,21 +281,10 @@ impl ResponsesDecoder {
                 self.draft.marked = true;
                 return Ok(Flow::End);
             }
-            _ => {}
-        }
+            _ => None,
+        };
+        out.extend(delta);
         Ok(Flow::More)
-    }
-
-    fn item(
-        &mut self,
-        place: Place<'_>,
-        raw: &RawValue,
-        done: bool,
-        out: &mut Vec<Delta>,
-    ) -> Result<(), Fault> {
-        let mut space = String::new();
-        let json = parse_object(raw.get(), &mut space)?;
-        self.items.take_item(place, &json, raw, done, out)
     }
 
     fn response(
@@ -317,7 +299,7 @@ impl ResponsesDecoder {
         }
         for (index, raw) in (0..).zip(&response.output.0) {
             let index = Count(Some(index));
-            self.item(Place { index, id: "" }, raw, true, out)?;
+            out.extend(self.items.take_item(Place { index, id: "" }, raw, true)?);
         }
         if let Some(told) = &response.usage.0 {
             let details = told.input_tokens_details.0.as_ref();
