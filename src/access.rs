@@ -8,24 +8,20 @@
 //! **Invariant:** the text of a key appears in no `Debug`, error or log, and is not stored, except
 //! for the admin key of a server without keys, in a file for its owner only.
 
-mod attempts;
 mod bucket;
 mod budgets;
 mod file;
 mod key;
 mod key_set;
-mod name;
 mod ring;
 mod shares;
 mod tenants;
 
-pub use attempts::{Attempts, network_of};
-pub use bucket::Bucket;
+pub use bucket::{Attempts, Bucket, network_of};
 pub use budgets::Budgets;
 pub use file::{FileError, FileFault, KeyFile};
-pub use key::{Key, KeyHash, KeyId, NoRandomness};
+pub use key::{InvalidKeyName, Key, KeyHash, KeyId, KeyName, NoRandomness};
 pub use key_set::{KeySet, KeySetError, KeyState, NewKey, StoredKey};
-pub use name::{InvalidKeyName, KeyName};
 pub use ring::{Judgement, Keyring};
 pub use shares::{NoShare, Share, Shares, TENANT_SHARE};
 pub use tenants::{

@@ -12,7 +12,6 @@ mod catalogue;
 mod check;
 mod load;
 mod models;
-mod presets;
 mod rule;
 mod sections;
 
@@ -20,8 +19,7 @@ pub use catalogue::{Prices, PricesError};
 pub use load::{
     ConfigFile, Loaded, Origin, Problem, Setting, Sources, load, may_be_secret, near_misses,
 };
-pub use models::{ModelChain, NotAllowed};
-pub use presets::{ChainReason, ModelChoice, PRESETS, Preset, base_url};
+pub use models::{ChainReason, ModelChain, ModelChoice, NotAllowed, PRESETS, Preset, base_url};
 #[cfg(feature = "cli")]
 pub(crate) use rule::full_key;
 pub use sections::{

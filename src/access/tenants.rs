@@ -128,8 +128,9 @@ impl TenantLimits {
     /// All budgets.
     pub fn budgets(&self) -> impl Iterator<Item = &Budgets> {
         let tenants = self.named.values().chain([&self.all]);
-        let tenants = tenants.map(|limits| &limits.budgets);
-        tenants.chain(self.keys.values())
+        tenants
+            .map(|limits| &limits.budgets)
+            .chain(self.keys.values())
     }
 
     fn budgets_of(&self, payer: &Payer) -> Option<Budgets> {
@@ -387,14 +388,6 @@ impl Account {
         usage.running + usage.pending + usage.submitting
     }
 
-    /// Charges tokens that models received or returned.
-    pub fn used(&self, tokens: u64) {
-        let now = self.now();
-        if let Some(bucket) = &mut self.usage().tokens {
-            bucket.charge(now, tokens);
-        }
-    }
-
     /// The limit on stored sessions.
     pub fn session_limit(&self) -> Option<usize> {
         self.usage().limits.sessions
@@ -567,10 +560,12 @@ impl SessionUsage {
         all.fetch_sub(before.bytes, Relaxed);
     }
 
-    /// Charges tokens to the tenant.
+    /// Charges tokens that models received or returned to the tenant.
     pub fn used(&self, tokens: u64) {
-        if tokens > 0 {
-            self.account.used(tokens);
+        if tokens > 0
+            && let Some(bucket) = &mut self.account.usage().tokens
+        {
+            bucket.charge(self.account.now(), tokens);
         }
     }
 }
