@@ -11,20 +11,17 @@
 mod answering;
 mod asked;
 mod completions;
-mod continuations;
 mod fields;
-mod headers;
 mod models;
 mod request;
 mod responses;
-mod shapes;
 mod stream;
 
 use utoipa_axum::routes;
 
 use super::{Begins, Route, RouteGroup};
-pub(super) use continuations::Continuations;
-pub(super) use responses::sweep as delete_old_responses;
+pub(super) use answering::Continuations;
+pub(super) use responses::delete_old_responses;
 
 pub(super) fn routes() -> Vec<Route> {
     let chat = routes!(completions::create);

@@ -4,29 +4,40 @@
 //! the caller's next request continue the same query, if it still waits: it is found by its
 //! session's name or, in a session that the caller did not name, by its calls ([`Continuations`]).
 
-use std::ops::ControlFlow;
+use std::{
+    collections::{HashMap, VecDeque},
+    mem,
+    ops::ControlFlow,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use axum::http::StatusCode;
 use futures_util::TryStreamExt as _;
+use parking_lot::Mutex;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    asked::{Asked, Conversation},
-    continuations::{Key, Session},
-    headers::{AnswerHeaders, BUSY},
+    asked::{AnswerHeaders, Asked, BUSY, Conversation},
     models::{self, Chosen},
 };
 use crate::{
-    actor::{Answer, AskError, Detail, Progress, SessionHandle, Watch},
+    actor::{Answer, AskError, Detail, Ephemeral, Progress, SessionHandle, Watch},
     control::check_session,
-    http::{Caller, Host, Problem, StreamText},
+    http::{Caller, DrainSignal, Host, Problem, StreamText},
     kernel::Refusal,
     model::{
-        FaultCode, Outcome, Parameter, QueryId, Seq, SessionName, Submission, ToolCall, Turn,
-        Usage,
+        CallId, FaultCode, Outcome, Parameter, ProfileName, QueryId, Seq, SessionName, Submission,
+        TenantId, ToolCall, Turn, Usage,
         command::MAX_IMPORT,
         record::{AgentFact, Fact, Record, ToolFact, TurnFact},
     },
 };
+
+/// How long a query waits for results.
+const LIFETIME: Duration = Duration::from_secs(15 * 60);
+/// Most queries that wait; for a new one the oldest ends of the tenant that has most.
+const MAX_WAITING: usize = 1_000;
 
 /// A query whose response begins.
 pub(super) struct Begun {
@@ -34,8 +45,8 @@ pub(super) struct Begun {
     pub watch: Watch,
     /// The text of its turns before this response, if it continues with results.
     pub earlier: Option<String>,
-    /// Whether every provider enforces the format of the answer.
-    pub enforces_schemas: bool,
+    /// Which text a stream has.
+    pub shown: StreamText,
     /// Whether the answer has no format.
     pub is_text: bool,
     tally: Tally,
@@ -72,9 +83,8 @@ impl Begun {
             if !self.is_text {
                 end.text.clear();
             }
-            if let Some((caller, profile)) = self.session.found_by.clone() {
-                let calls = end.calls.iter().map(|call| call.id.clone());
-                let key = Key::new(&caller, profile, calls);
+            if let Some(key) = self.session.found_by.clone() {
+                let key = key.of(end.calls.iter().map(|call| call.id.clone()));
                 let (kept, drain) = (&self.host.shared.continuations, self.host.drain());
                 kept.keep(key, self.session, drain);
             }
@@ -119,7 +129,7 @@ impl Wanted<'_> {
         if !is_named {
             self.chosen.check(self.asked, self.parameter)?;
             // A session in memory whose results did not come ends here.
-            let waiting = host.shared.continuations.take(&self.key());
+            let waiting = host.shared.continuations.take(&self.key_of_calls());
             if let Some(session) = waiting.filter(|_| returns)
                 && let Some(begun) = self.resume_kept(session).await?
             {
@@ -152,25 +162,37 @@ impl Wanted<'_> {
     }
 
     fn begun(&self, session: Session, watch: Watch, earlier: Option<String>) -> Begun {
+        let is_text = self.asked.options.format.is_text();
+        let is_enforced = self.chosen.enforces_schemas();
         Begun {
             session,
             watch,
             earlier,
-            enforces_schemas: self.chosen.enforces_schemas(),
-            is_text: self.asked.options.format.is_text(),
+            shown: streams(self.asked.text(self.host), is_text, is_enforced),
+            is_text,
             tally: Tally::default(),
             host: self.host.clone(),
         }
     }
 
-    /// The calls that the conversation has answered last.
+    /// The key of a session whose query waits for no results yet.
     fn key(&self) -> Key {
+        Key {
+            tenant: self.caller.0.tenant.clone(),
+            caller: Arc::clone(&self.caller.0.name),
+            profile: self.chosen.profile.clone(),
+            calls: Vec::new(),
+        }
+    }
+
+    /// The key by the calls that the conversation has answered last.
+    fn key_of_calls(&self) -> Key {
         let Conversation { results, left, .. } = &self.asked.conversation;
-        let profile = self.chosen.profile.clone();
-        let returned = results.iter().map(|result| result.call.clone());
         match results.is_empty() {
-            true => Key::new(&self.caller.0, profile, left.iter().cloned()),
-            false => Key::new(&self.caller.0, profile, returned),
+            true => self.key().of(left.iter().cloned()),
+            false => self
+                .key()
+                .of(results.iter().map(|result| result.call.clone())),
         }
     }
 
@@ -178,7 +200,7 @@ impl Wanted<'_> {
         let (host, caller, is_task) = (self.host, self.caller, self.asked.options.is_task);
         let oracle = host.oracle.acting(caller.by());
         let profile = self.chosen.profile.clone();
-        let found_by = (!self.is_named()).then(|| (caller.0.clone(), profile.clone()));
+        let found_by = (!self.is_named()).then(|| self.key());
         let (handle, memory) = match self.headers.durable(is_task, self.own.clone()) {
             Some(name) => {
                 let session = oracle.session_by_key(caller.session(name));
@@ -206,7 +228,7 @@ impl Wanted<'_> {
             Err(AskError::Refused(_)) => Ok(None),
             Err(error) => {
                 let (kept, drain) = (&self.host.shared.continuations, self.host.drain());
-                kept.keep(self.key(), session, drain);
+                kept.keep(self.key_of_calls(), session, drain);
                 Err(error.into())
             }
         }
@@ -390,7 +412,7 @@ impl Tally {
                     answer: None,
                     query: record.query?,
                     turn: record.turn?,
-                    text: std::mem::take(&mut self.text),
+                    text: mem::take(&mut self.text),
                     calls: handed.calls.clone(),
                     usage: self.usage,
                 });
@@ -398,5 +420,99 @@ impl Tally {
             _ => {}
         }
         None
+    }
+}
+
+/// The session that answers a request.
+pub(super) struct Session {
+    pub handle: SessionHandle,
+    /// Cancels and removes its session on drop.
+    pub memory: Option<Ephemeral>,
+    /// By which it is found while its query waits for results, unless the caller named it.
+    found_by: Option<Key>,
+}
+
+/// Queries that wait for the results of their caller's tools, in sessions that the caller did not
+/// name. The next request finds them by the ids of their calls. Clones share them.
+///
+/// An entry owns its session: one in memory, and its query, end with the entry; a durable one waits
+/// on in the journal.
+#[derive(Clone, Default)]
+pub(crate) struct Continuations(Arc<Mutex<VecDeque<Entry>>>);
+
+struct Entry {
+    key: Key,
+    session: Session,
+    _expiry: AbortOnDropHandle<()>,
+}
+
+/// Only the key that asked the question continues it.
+#[derive(Clone, PartialEq, Eq)]
+struct Key {
+    tenant: TenantId,
+    caller: Arc<str>,
+    profile: ProfileName,
+    /// In order.
+    calls: Vec<CallId>,
+}
+
+impl Key {
+    fn of(self, calls: impl Iterator<Item = CallId>) -> Self {
+        let mut calls: Vec<CallId> = calls.collect();
+        calls.sort();
+        Self { calls, ..self }
+    }
+}
+
+impl Continuations {
+    /// Keeps a session whose query waits, until its results arrive, it expires or the server ends.
+    fn keep(&self, key: Key, session: Session, drain: &DrainSignal) {
+        let Self(entries) = self;
+        let expiry = expiry(Arc::downgrade(entries), key.clone(), drain.clone());
+        let entry = Entry {
+            key,
+            session,
+            #[expect(clippy::disallowed_methods, reason = "ends with the entry")]
+            _expiry: AbortOnDropHandle::new(tokio::spawn(expiry)),
+        };
+        let mut entries = entries.lock();
+        entries.push_back(entry);
+        let oldest = (entries.len() > MAX_WAITING).then(|| {
+            let at = oldest_of_the_largest_tenant(&entries);
+            entries.remove(at)
+        });
+        mem::drop(entries);
+        // Ends a session, so not under the lock.
+        mem::drop(oldest);
+    }
+
+    /// Takes the session whose query waits for exactly these calls.
+    fn take(&self, key: &Key) -> Option<Session> {
+        let mut entries = self.0.lock();
+        let at = entries.iter().position(|entry| entry.key == *key)?;
+        let taken = entries.remove(at);
+        mem::drop(entries);
+        taken.map(|entry| entry.session)
+    }
+}
+
+/// A tenant with many queries that wait ends none of another's.
+fn oldest_of_the_largest_tenant(entries: &VecDeque<Entry>) -> usize {
+    let mut counts: HashMap<&TenantId, usize> = HashMap::new();
+    for entry in entries {
+        *counts.entry(&entry.key.tenant).or_default() += 1;
+    }
+    let largest = counts.into_iter().max_by_key(|(_, count)| *count);
+    let is_theirs = |entry: &Entry| largest.is_some_and(|(tenant, _)| entry.key.tenant == *tenant);
+    entries.iter().position(is_theirs).unwrap_or_default()
+}
+
+async fn expiry(entries: Weak<Mutex<VecDeque<Entry>>>, key: Key, drain: DrainSignal) {
+    tokio::select! {
+        () = tokio::time::sleep(LIFETIME) => {}
+        () = drain.over() => {}
+    }
+    if let Some(entries) = entries.upgrade() {
+        Continuations(entries).take(&key);
     }
 }

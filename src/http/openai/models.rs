@@ -52,10 +52,9 @@ pub(super) async fn list(State(host): State<Host>, Caller(caller): Caller) -> Js
         let (_, profile) = allowed(&host, &profiles, &caller, &name).ok()?;
         Some(model(name, profile))
     });
-    let data = data.collect();
     Json(Models {
         object: "list",
-        data,
+        data: data.collect(),
     })
 }
 
@@ -190,11 +189,8 @@ fn names(host: &Host, profiles: &Profiles) -> impl Iterator<Item = String> {
 }
 
 fn unknown(host: &Host, profiles: &Profiles, name: &str) -> Problem {
-    let there: Vec<_> = names(host, profiles)
-        .map(|name| format!("`{name}`"))
-        .collect();
-    let (name, there) = (name.escape_default(), there.join(", "));
-    let what = format!("unknown model `{name}`: use {there}");
+    let there = names(host, profiles).collect::<Vec<_>>().join("`, `");
+    let what = format!("unknown model `{}`: use `{there}`", name.escape_default());
     Problem::new(StatusCode::NOT_FOUND, "model_not_found", what).of("model")
 }
 

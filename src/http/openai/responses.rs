@@ -7,9 +7,9 @@
 mod conversations;
 mod id;
 mod request;
-mod retention;
-mod shapes;
-mod stream;
+mod response;
+
+use std::time::Duration;
 
 use axum::{
     Json,
@@ -23,30 +23,36 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use self::{
-    id::{Holds, ResponseId, WithId, unknown_conversation, unknown_response},
+    id::{
+        Holds, RESPONSES, ResponseId, WithId, holds_responses, unknown_conversation,
+        unknown_response,
+    },
     request::{Continues, ParsedResponse, ResponseRequest, field_of},
-    stream::EventWriter,
+    response::EventWriter,
 };
 use super::{
-    answering::{Begun, End, Tally, Wanted, streams},
+    answering::{Begun, End, Tally, Wanted},
+    asked::{AnswerHeaders, SESSION},
     completions::SHOULD_RETRY,
-    headers::{AnswerHeaders, SESSION},
     models,
     stream::Writer,
 };
 use crate::{
-    actor::{Answer, AskError, Detail, Progress, SessionHandle, Watch},
+    actor::{Answer, AskError, Detail, Oracle, Progress, SessionFilter, SessionHandle, Watch},
     control::{Code, check_session},
     http::{Begins, Caller, Host, Problem, Route, RouteGroup, StreamText, extract::Path, sse},
     journal::{Entry, Only},
     kernel::Refusal,
     model::{
-        BusyPolicy, ForkPoint, QueryId, Seq, Timestamp,
+        BusyPolicy, By, ForkPoint, QueryId, Seq, TenantId, Timestamp,
         record::{Fact, QueryFact, ToolFact},
     },
 };
 
-pub(crate) use retention::sweep;
+/// Interval between two searches for responses whose time is over.
+const INTERVAL: Duration = Duration::from_secs(3_600);
+/// Tenants or sessions read at a time by such a search.
+const PAGE: usize = 256;
 
 pub(super) fn routes() -> Vec<Route> {
     use RouteGroup::{Messages, Others};
@@ -74,7 +80,7 @@ pub(super) fn accepts(body: &[u8]) -> bool {
     request_body = ResponseRequest,
     responses(
         (status = 200, description = "The response; a stream of events if `stream` is true.", content(
-            (shapes::Response = "application/json"), (Object = "text/event-stream")
+            (response::Response = "application/json"), (Object = "text/event-stream")
         )),
     )
 )]
@@ -94,7 +100,6 @@ async fn create(
     }
     // Before any lookup; the capacity is reserved on submission, so that a slow lookup holds none.
     host.check_capacity(0)?;
-    let text = request.asked.stream_text.unwrap_or(host.settings.stream);
     let wanted = Wanted {
         host: &host,
         caller: &caller,
@@ -102,7 +107,7 @@ async fn create(
         chosen,
         headers,
         own: None,
-        detail: match (request.asked.stream, text) {
+        detail: match (request.asked.stream, request.asked.text(&host)) {
             (true, StreamText::Turns) => Detail::Text,
             _ => Detail::Events,
         },
@@ -114,7 +119,7 @@ async fn create(
     let key = begun.session.handle.key().clone();
     let (id, options) = (ResponseId::new(&key.name, begins), &request.asked.options);
     let instructions = request.asked.instructions.filter(|text| !text.is_empty());
-    let mut response = shapes::Response::new(id, seconds(at), request.asked.model, options, &key);
+    let mut response = response::Response::new(id, seconds(at), request.asked.model, options, &key);
     response.instructions = instructions;
     response.previous_response_id = request.previous;
     response.metadata = request.metadata;
@@ -122,8 +127,7 @@ async fn create(
     if request.asked.stream {
         // Some clients refuse events that OpenAI does not have.
         let has_progress = request.asked.stream_text.is_some();
-        let text = streams(text, begun.is_text, begun.enforces_schemas);
-        let events = EventWriter::begin(response, text, has_progress, &begun).events(begun);
+        let events = EventWriter::begin(response, has_progress, &begun).events(begun);
         return Ok(sse::response(events));
     }
     let end = begun.end().await?;
@@ -323,13 +327,13 @@ async fn beginning(watch: &mut Watch) -> Result<(Seq, Timestamp), Problem> {
 /// Returns a stored response.
 #[utoipa::path(get, path = "/v1/responses/{id}", tag = "openai",
     params(WithId),
-    responses((status = 200, body = shapes::Response))
+    responses((status = 200, body = response::Response))
 )]
 async fn show(
     State(host): State<Host>,
     caller: Caller,
     Path(WithId { id }): Path<WithId>,
-) -> Result<Json<shapes::Response>, Problem> {
+) -> Result<Json<response::Response>, Problem> {
     let id = ResponseId::read(&id).ok_or_else(|| unknown_response("id"))?;
     let stored = find(&host, &caller, id, "id").await?;
     let key = stored.session.key().clone();
@@ -344,7 +348,7 @@ async fn show(
     let options = options.last().cloned().unwrap_or_default();
     let created = seconds(stored.begins.record.at);
     let model = stored.session.profile_name().await?.to_string();
-    let response = shapes::Response::new(id, created, model, &options, &key);
+    let response = response::Response::new(id, created, model, &options, &key);
     let (mut tally, continues) = (Tally::default(), stored.begins.record.turn.is_some());
     for entry in records.iter().filter(|entry| entry.seq > id.begins) {
         let mut end = tally.add(&entry.record);
@@ -360,4 +364,62 @@ async fn show(
         }
     }
     Ok(Json(response))
+}
+
+/// Deletes the sessions of responses that were not continued for `server.responses_kept`, again and
+/// again, until the server ends.
+pub(in crate::http) async fn delete_old_responses(host: Host) {
+    let oracle = host.oracle.acting(By::oracle());
+    loop {
+        let kept = i64::try_from(host.settings.responses_kept.as_millis()).unwrap_or(i64::MAX);
+        let until = oracle.clock().now().as_millis().saturating_sub(kept);
+        let until = Timestamp::from_millis(until);
+        if let Err(error) = delete_before(&oracle, until).await {
+            tracing::warn!(%error, "cannot delete responses whose time is over: trying again in an hour");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(INTERVAL) => {}
+            () = host.drain().begun() => return,
+        }
+    }
+}
+
+async fn delete_before(oracle: &Oracle, until: Timestamp) -> Result<(), AskError> {
+    let mut after = None;
+    loop {
+        let page = oracle.stored_tenants(after, PAGE).await?;
+        for tenant in page.tenants {
+            delete_of(oracle, &tenant, until).await?;
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+async fn delete_of(oracle: &Oracle, tenant: &TenantId, until: Timestamp) -> Result<(), AskError> {
+    let filter = SessionFilter {
+        prefix: Some(RESPONSES.to_owned()),
+        lasting: true,
+        ..SessionFilter::default()
+    };
+    let mut after = None;
+    loop {
+        let page = oracle.list(tenant, &filter, after, PAGE).await?;
+        for session in page.sessions {
+            let is_old = session.updated.is_some_and(|updated| updated < until);
+            if !is_old || !holds_responses(&session.key.name) {
+                continue;
+            }
+            // Also one whose query still waits for the results of calls.
+            if let Err(error) = oracle.delete(&session.key, Only::Always).await {
+                tracing::warn!(session = %session.key, %error, "cannot delete an old response");
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
 }

@@ -1,31 +1,26 @@
-//! An answer in chunks, as server-sent events.
+//! What both of OpenAI's formats share of a response: how it is streamed, and the details that the
+//! formats lack.
 //!
-//! The connection pulls the stream: a chunk is built when its reader has taken the previous one, so
+//! The connection pulls the stream: an event is built when its reader has taken the previous one, so
 //! a slow reader costs the memory of one turn's text. Records missed meanwhile are read from the
 //! journal; the record of a reply has the text of missed frames.
 
 use std::{collections::VecDeque, ops::ControlFlow};
 
-use axum::{http::StatusCode, response::sse::Event};
+use axum::response::sse::Event;
 use futures_util::{Stream, stream};
 use serde::Serialize;
-use serde_json::{Value, json};
+use utoipa::ToSchema;
 
-use super::{
-    answering::{Begun, End},
-    shapes::{
-        AnswerDetails, Chunk, ChunkDetails, FinishReason, Head, TurnDetails, choice, tool_call,
-        usage,
+use super::answering::{Begun, End};
+use crate::{
+    actor::Progress,
+    http::Problem,
+    model::{
+        Record, SessionKey, Turn,
+        record::{AgentFact, ApprovalFact, Fact, LlmFact, ToolFact, TurnFact},
     },
 };
-use crate::{
-    actor::{AnswerText, Piece, Progress},
-    http::{Problem, StreamText, sse},
-    model::{QueryId, SessionKey, Turn},
-};
-
-/// Maximum length of the text in one event, in bytes.
-const PIECE: usize = 4 << 10;
 
 /// Writes a response as events.
 pub(super) trait Writer: Sized {
@@ -63,160 +58,95 @@ pub(super) trait Writer: Sized {
     }
 }
 
-pub(super) struct ChunkWriter {
-    head: Head,
-    /// Whether the last chunk has the usage.
-    include_usage: bool,
-    /// Which text the stream has.
-    shown: StreamText,
-    key: SessionKey,
-    query: QueryId,
-    /// Whether the query ends with the stream.
-    in_memory: bool,
-    /// Whether the answer has no format.
-    is_text: bool,
-    ready: VecDeque<Event>,
-    text: AnswerText,
-    /// The turn whose text was sent last.
-    last: Turn,
+/// Details of an answer that OpenAI's format lacks; its clients ignore them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ChatAnswerDetails)]
+pub(super) struct AnswerDetails {
+    /// The session that answered; one in memory no longer exists.
+    pub session: String,
+    /// The query.
+    pub query: u32,
+    /// The outcome, such as `answered` or `partial`; `tool_calls` while the query waits.
+    pub outcome: &'static str,
+    /// The reason for the outcome, if there is one.
+    pub reason: Option<String>,
+    /// Number of turns.
+    pub turns: u32,
+    /// In a stream, the turn from which the text is the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_from: Option<Turn>,
 }
 
-impl Writer for ChunkWriter {
-    fn ready(&mut self) -> &mut VecDeque<Event> {
-        &mut self.ready
-    }
-
-    fn progress(&mut self, progress: &Progress) -> Result<(), Problem> {
-        if let Progress::Record(record) = progress
-            && let Some(details) = TurnDetails::of(record)
-        {
-            self.delta(json!({}), Some(details));
-        }
-        if self.shown == StreamText::Turns
-            && let Some(piece) = self.text.next(progress)
-        {
-            self.piece(piece)?;
-        }
-        Ok(())
-    }
-
-    fn end(&mut self, end: &End) -> Result<(), Problem> {
-        if let Some(problem) = end.failure() {
-            return Err(problem);
-        }
-        let mut details = AnswerDetails::of(&self.key, end);
-        match (&end.answer, self.shown) {
-            (Some(answer), StreamText::Turns) => {
-                // A forced end adds a sentence that is part of no turn.
-                let rest = self.text.end(answer);
-                let (from, rest) = rest.ok_or_else(|| self.retracted())?;
-                self.piece(rest)?;
-                details.answer_from = Some(from);
+impl AnswerDetails {
+    pub(super) fn of(session: &SessionKey, end: &End) -> Self {
+        let (outcome, reason, turns) = match &end.answer {
+            Some(answer) => {
+                let outcome = &answer.outcome;
+                (outcome.name(), outcome.reason(), answer.turns)
             }
-            (Some(_), StreamText::Answer) => {
-                self.text(&end.text, end.turn);
-                details.answer_from = Some(end.turn);
-            }
-            (None, StreamText::Answer) => self.text(&end.text, end.turn),
-            (None, StreamText::Turns) => {}
+            None => ("tool_calls", None, end.turn.0 + 1),
+        };
+        Self {
+            session: session.name.to_string(),
+            query: end.query.0,
+            outcome,
+            reason: reason.map(str::to_owned),
+            turns,
+            answer_from: None,
         }
-        for (index, call) in end.calls.iter().enumerate() {
-            let mut call = tool_call(call);
-            call["index"] = index.into();
-            let details = TurnDetails::text(end.turn);
-            self.delta(json!({ "tool_calls": [call] }), Some(details));
-        }
-        let choice = choice("delta", json!({}), Some(FinishReason::of(end)));
-        self.chunk(Some(choice), Some(ChunkDetails::End(details)), None);
-        if self.include_usage {
-            self.chunk(None, None, Some(usage(end.usage)));
-        }
-        self.ready.push_back(Event::default().data("[DONE]"));
-        Ok(())
-    }
-
-    fn fail(&mut self, problem: &Problem) {
-        self.ready.push_back(event_of(&problem.body()));
     }
 }
 
-impl ChunkWriter {
-    pub(super) fn begin(head: Head, include_usage: bool, shown: StreamText, begun: &Begun) -> Self {
-        let mut writer = Self {
-            head,
-            include_usage,
-            shown,
-            key: begun.session.handle.key().clone(),
-            query: begun.watch.query(),
-            in_memory: begun.session.memory.is_some(),
-            is_text: begun.is_text,
-            ready: VecDeque::new(),
-            text: AnswerText::after(begun.earlier.clone().unwrap_or_default()),
-            last: Turn::default(),
-        };
-        writer.delta(json!({ "role": "assistant", "content": "" }), None);
-        writer
-    }
-
-    fn piece(&mut self, piece: Piece) -> Result<(), Problem> {
-        let follows = piece.is_apart && !piece.text.is_empty();
-        // Two turns' texts are no JSON.
-        if piece.replaces || (follows && !self.is_text) {
-            return Err(self.retracted());
-        }
-        if follows {
-            // Not of the new turn: the answer may begin there.
-            self.text("\n\n", self.last);
-        }
-        self.text(&piece.text, piece.turn);
-        Ok(())
-    }
-
-    fn retracted(&self) -> Problem {
-        let (query, name) = (self.query, &self.key.name);
-        let then = match self.in_memory {
-            true => "the query is cancelled: send it again".to_owned(),
-            false => format!(
-                "the query does not end with this stream: see \
-                 `GET /api/sessions/{name}/queries/{query}` for its answer"
-            ),
-        };
-        let what = format!(
-            "text in this stream is not part of the answer, because a call of the model did not \
-             complete after it; {then}, or send `stream_options: {{\"oracle\": \"answer\"}}` to \
-             receive only the answer"
-        );
-        Problem::new(StatusCode::BAD_GATEWAY, "retracted", what)
-    }
-
-    fn text(&mut self, text: &str, turn: Turn) {
-        let mut rest = text;
-        while !rest.is_empty() {
-            let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE));
-            self.delta(json!({ "content": piece }), Some(TurnDetails::text(turn)));
-            self.last = turn;
-            rest = after;
-        }
-    }
-
-    fn delta(&mut self, delta: Value, details: Option<TurnDetails>) {
-        let choice = choice("delta", delta, None);
-        self.chunk(Some(choice), details.map(ChunkDetails::Turn), None);
-    }
-
-    fn chunk(&mut self, choice: Option<Value>, oracle: Option<ChunkDetails>, usage: Option<Value>) {
-        let chunk = Chunk {
-            head: &self.head,
-            object: "chat.completion.chunk",
-            choices: choice.into_iter().collect(),
-            // If it is requested, it is null in every chunk but the last.
-            usage: self.include_usage.then_some(usage),
-            oracle,
-        };
-        self.ready.push_back(event_of(&chunk));
-    }
+/// The turn of a chunk's text, or an event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ChatTurnDetails)]
+pub(super) struct TurnDetails {
+    /// The turn, as in the session's events.
+    turn: Turn,
+    /// The type of an event that happened in it, such as `tool.started`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<&'static str>,
+    /// The tool that the event concerns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    /// The reason of a wait or of another attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
-fn event_of(body: &impl Serialize) -> Event {
-    sse::with(Event::default(), body)
+impl TurnDetails {
+    pub(super) const fn text(turn: Turn) -> Self {
+        Self {
+            turn,
+            event: None,
+            tool: None,
+            reason: None,
+        }
+    }
+
+    /// Describes a record, if it has a meaning for a reader.
+    pub(super) fn of(record: &Record) -> Option<Self> {
+        let (tool, reason) = match &record.fact {
+            Fact::Turn(TurnFact::Started(_) | TurnFact::Restarted(_))
+            | Fact::Llm(LlmFact::Admitted(_))
+            | Fact::Agent(
+                AgentFact::DelegationStarted(_)
+                | AgentFact::DelegationProgressed(_)
+                | AgentFact::DelegationFinished(_),
+            ) => (None, None),
+            Fact::Tool(ToolFact::Started(call)) => (Some(&call.name), None),
+            Fact::Approval(ApprovalFact::Requested(call)) => (Some(&call.name), None),
+            Fact::Tool(ToolFact::Finished(finished)) => (Some(&finished.name), None),
+            Fact::Llm(LlmFact::Waiting(waiting)) => (None, Some(waiting.reason.to_string())),
+            Fact::Llm(LlmFact::Retried(retried)) => (None, Some(retried.fault.code.to_string())),
+            Fact::Llm(LlmFact::FailedOver(failed)) => (None, Some(failed.fault.code.to_string())),
+            _ => return None,
+        };
+        Some(Self {
+            turn: record.turn?,
+            event: Some(record.fact.kind()),
+            tool: tool.cloned(),
+            reason,
+        })
+    }
 }

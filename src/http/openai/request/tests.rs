@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{messages::without_reasoning, *};
+use super::*;
 use crate::{
     kernel::ReturnedResult,
     model::{

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Prefix of the names of sessions that hold responses outside a conversation.
-pub(crate) const RESPONSES: &str = "resp-";
+pub(super) const RESPONSES: &str = "resp-";
 const CONVERSATIONS: &str = "conv-";
 
 words! {
