@@ -54,19 +54,16 @@ mod body;
 mod cluster;
 mod connection;
 mod control;
-mod drain;
 mod extract;
 mod health;
 mod host;
 #[cfg(feature = "mcp")]
 mod mcp;
-mod metrics;
 mod native;
 mod openai;
 mod overload;
 #[cfg(feature = "page")]
 mod page;
-mod parts;
 mod problem;
 mod route;
 mod server;
@@ -92,13 +89,11 @@ pub use crate::config::{Server as Settings, StreamText};
 pub use accept::{AuthMode, BindError, Listener};
 pub use auth::{Admin, Caller};
 pub use cluster::{Cluster, ClusterKey};
-pub use drain::DrainSignal;
-pub use host::Host;
+pub use host::{Host, HostParts};
 #[cfg(feature = "page")]
 pub use page::report;
-pub use parts::HostParts;
 pub use problem::Problem;
-pub use server::{LocalServer, Server};
+pub use server::{DrainSignal, LocalServer, Server};
 pub use tenants::Reservation;
 
 /// Document-wide part of the OpenAPI description.
@@ -179,11 +174,10 @@ pub fn described(host: Host) -> (Router, utoipa::openapi::OpenApi) {
 pub(crate) fn accepts(body: &[u8]) -> [(&'static str, bool); 4] {
     let json = axum::http::HeaderValue::from_static("application/json");
     let headers = axum::http::HeaderMap::from_iter([(axum::http::header::CONTENT_TYPE, json)]);
-    let [session, message] = native::accepts(body);
     [
         ("chat", openai::accepts(body)),
-        ("session", session),
-        ("message", message),
+        ("session", extract::read::<native::NewSession>(body).is_ok()),
+        ("message", extract::read::<native::NewMessage>(body).is_ok()),
         ("control", extract::verb(&headers, body).is_ok()),
     ]
 }
@@ -218,7 +212,6 @@ fn routes(host: Host) -> (Router, utoipa::openapi::OpenApi) {
 fn described_routes() -> Vec<Route> {
     let mut routes = health::routes();
     routes.extend(control::routes());
-    routes.push(metrics::route());
     routes.extend(activity::routes());
     routes.extend(openai::routes());
     routes.extend(native::routes());

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** an unknown, expired or revoked key gets the same response as no key.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{
     Extension,
@@ -25,10 +25,7 @@ use crate::{
     model::{By, Principal, SessionKey, SessionName, access::Role},
 };
 
-mod attempts;
 pub(super) mod origin;
-
-pub(super) use attempts::AttemptLimiter;
 
 const LOOK: Duration = Duration::from_secs(1);
 /// Deadline of the cancellations between two looks, shorter than keys stay valid without one.
@@ -74,10 +71,9 @@ fn authenticate(host: &Host, route: RouteKind, request: &mut Request) -> Result<
     let peer = request.extensions().get::<Peer>().copied();
     let from = peer.and_then(Peer::address).map(|address| address.ip());
     let at = host.oracle.clock().now();
-    let attempts = &host.shared.attempt_limiter;
     let is_signed = request.headers().contains_key(cluster::SIGNATURE);
     if let Some(cluster) = host.cluster().filter(|_| is_signed) {
-        let refused = |why| attempts.count_failure(from, Problem::invalid_signature(why));
+        let refused = |why| host.count_failure(from, Problem::invalid_signature(why));
         let (caller, forwarded) = cluster.caller(request).map_err(refused)?;
         // The node that forwarded it has counted it.
         request.extensions_mut().insert(forwarded);
@@ -86,7 +82,9 @@ fn authenticate(host: &Host, route: RouteKind, request: &mut Request) -> Result<
     let headers = request.headers_mut();
     let judged = match peer {
         Some(Peer::Owner) => Judgement::Open { is_admin: true },
-        _ => host.keys.judge(presented_key(headers), at, attempts.now()),
+        _ => host
+            .keys
+            .judge(presented_key(headers), at, host.monotonic()),
     };
     for header in [AUTHORIZATION, API_KEY] {
         headers.remove(header);
@@ -95,17 +93,15 @@ fn authenticate(host: &Host, route: RouteKind, request: &mut Request) -> Result<
         Judgement::Open { is_admin } => (principal_without_key(request, route, is_admin)?, None),
         Judgement::Known { principal, key } => (principal, Some(key)),
         Judgement::MissingKey => return Err(Problem::no_key()),
-        Judgement::InvalidKey => return Err(attempts.count_failure(from, Problem::no_key())),
+        Judgement::InvalidKey => return Err(host.count_failure(from, Problem::no_key())),
         Judgement::Unavailable => return Err(Problem::keys_unavailable()),
     };
     let operates = principal.role == Role::Admin && route.group == RouteGroup::Operators;
     let account = host.oracle.tenants().account(&principal.tenant);
     let at_work = (!operates).then(|| account.request()).transpose()?;
+    let is_owner = matches!(peer, Some(Peer::Owner));
     let host = host.clone();
-    let pass = match peer {
-        Some(Peer::Owner) => None,
-        _ => Some(KeyGrant { host, key }),
-    };
+    let pass = (!is_owner).then_some(KeyGrant { host, key });
     Ok((principal, pass, at_work))
 }
 
@@ -167,7 +163,7 @@ struct KeyGrant {
 impl KeyGrant {
     fn is_valid(&self) -> bool {
         let at = self.host.oracle.clock().now();
-        let now = self.host.shared.attempt_limiter.now();
+        let now = self.host.monotonic();
         self.host.keys.is_still_valid(self.key.as_ref(), at, now)
     }
 }
@@ -186,6 +182,20 @@ fn until_revoked(body: Body, pass: KeyGrant, revocation: fn() -> Bytes) -> Body 
 }
 
 impl Host {
+    fn monotonic(&self) -> Duration {
+        self.shared.began.elapsed()
+    }
+
+    /// Counts a request with an invalid key or signature: beyond the limit of its address, that is
+    /// the problem.
+    fn count_failure(&self, from: Option<IpAddr>, problem: Problem) -> Problem {
+        let mut wrong_keys = self.shared.wrong_keys.lock();
+        match from.map_or(Ok(()), |from| wrong_keys.failed(from, self.monotonic())) {
+            Ok(()) => problem,
+            Err(retry_after) => Problem::too_many_attempts(retry_after),
+        }
+    }
+
     /// Checks the key file every second and cancels the queries of callers whose keys are not valid
     /// any more. Returns at once if there is no file. If it stops, the keys expire within seconds. A
     /// [`Server`](crate::http::Server) runs it automatically.
@@ -196,7 +206,7 @@ impl Host {
         loop {
             tokio::time::sleep(LOOK).await;
             let looking = self.clone();
-            let look = move || looking.keys.refresh(looking.shared.attempt_limiter.now());
+            let look = move || looking.keys.refresh(looking.monotonic());
             // While the disk does not respond, keys remain valid for a few seconds only.
             if let Err(error) = tokio::task::spawn_blocking(look).await {
                 tracing::error!(%error, "the refresh of the keys failed because of an internal \

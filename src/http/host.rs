@@ -2,16 +2,35 @@
 
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
+use tokio::time::Instant;
 use tokio_util::{
     sync::CancellationToken,
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
 use super::{
-    Cluster, DrainSignal, HostParts, Problem, activity::ActivityTables, auth::AttemptLimiter,
-    openai::Continuations, overload::Overload,
+    Cluster, DrainSignal, Problem, activity::ActivityTables, openai::Continuations,
+    overload::Overload,
 };
-use crate::access::{Account, TENANT_SHARE};
+use crate::{
+    access::{Account, Attempts, Keyring, TENANT_SHARE},
+    actor::Oracle,
+    config::Server as Settings,
+    journal::Journal,
+};
+
+/// What a [`Host`] is built on.
+pub struct HostParts {
+    /// The running system.
+    pub oracle: Oracle,
+    /// Its journal, for lists; sessions are reached through `oracle`.
+    pub journal: Arc<dyn Journal>,
+    /// Address and limits.
+    pub settings: Settings,
+    /// The keys.
+    pub keys: Arc<Keyring>,
+}
 
 /// State that all requests share. Cheap to clone.
 #[derive(Clone)]
@@ -23,7 +42,9 @@ pub(super) struct Shared {
     parts: HostParts,
     drain: DrainSignal,
     pub overload: Overload,
-    pub attempt_limiter: AttemptLimiter,
+    /// The origin of the times of `wrong_keys` and of the keys.
+    pub began: Instant,
+    pub wrong_keys: Mutex<Attempts>,
     pub submissions: TaskTracker,
     pub connections: TaskTracker,
     pub counts: TaskTracker,
@@ -35,13 +56,12 @@ pub(super) struct Shared {
 impl Host {
     /// Creates the state from its parts.
     pub fn new(parts: HostParts) -> Self {
-        let overload = Overload::new(&parts.settings);
-        let attempt_limiter = AttemptLimiter::new(&parts.settings);
         let shared = Shared {
-            parts,
             drain: DrainSignal::default(),
-            overload,
-            attempt_limiter,
+            overload: Overload::new(&parts.settings),
+            began: Instant::now(),
+            wrong_keys: Mutex::new(Attempts::new(parts.settings.wrong_keys_per_minute)),
+            parts,
             submissions: TaskTracker::new(),
             connections: TaskTracker::new(),
             counts: TaskTracker::new(),
@@ -120,19 +140,20 @@ impl Host {
         if self.is_draining() {
             return Err(Problem::ends());
         }
-        let waiting = self.oracle.backlog() + submissions;
-        if waiting >= self.settings.max_backlog {
+        let (waiting, most) = (
+            self.oracle.backlog() + submissions,
+            self.settings.max_backlog,
+        );
+        if waiting >= most {
             return Err(Problem::overloaded(format!(
-                "{waiting} messages and model calls are pending, and `server.max_backlog` is {}: \
-                 try again",
-                self.settings.max_backlog
+                "{waiting} messages and model calls are pending, and `server.max_backlog` is \
+                 {most}: try again"
             )));
         }
-        let running = self.oracle.busy() + submissions;
-        if running >= self.settings.max_queries {
+        let (running, most) = (self.oracle.busy() + submissions, self.settings.max_queries);
+        if running >= most {
             return Err(Problem::overloaded(format!(
-                "{running} queries are running, and `server.max_queries` is {}: try again",
-                self.settings.max_queries
+                "{running} queries are running, and `server.max_queries` is {most}: try again"
             )));
         }
         Ok(())

@@ -78,9 +78,7 @@ async fn serve(
     let session = parts.headers.get(MCP_SESSION).cloned();
     let key = |id: &Value| {
         let (tenant, name) = (caller.tenant.clone(), caller.name.clone());
-        session
-            .clone()
-            .map(|session| (tenant, name, session, id.clone()))
+        Some((tenant, name, session.clone()?, id.clone()))
     };
     if message["method"] == "notifications/cancelled"
         && let Some(key) = key(&message["params"]["requestId"])

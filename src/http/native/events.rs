@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use utoipa::{IntoParams, ToSchema};
 
-use super::shapes::{InSession, OwnSession, limit};
+use super::{InSession, OwnSession, limit};
 use crate::{
     actor::{AskError, EventStream, Frames, Progress, RecordPage, SessionHandle},
     control::{EventSelector, verb::commas},
@@ -128,11 +128,10 @@ pub(super) async fn list(
         selector,
         end: host.end_of_access().clone(),
         failing: None,
-        over: false,
     };
     let retry = sse::Event::default().retry(RETRY);
-    let events = stream::once(async { retry }).chain(stream::unfold(body, EventBody::next));
-    Ok(response(events))
+    let events = stream::unfold(Some(body), async |body| Some(body?.next().await));
+    Ok(response(stream::once(async { retry }).chain(events)))
 }
 
 /// Returns the number after which to begin, and the parameter or header that gave it.
@@ -140,13 +139,9 @@ fn after(headers: &HeaderMap, parameter: Option<u64>) -> Result<(Seq, &'static s
     let Some(last) = headers.get(LAST_EVENT_ID) else {
         return Ok((Seq(parameter.unwrap_or(0)), "after"));
     };
-    match last.to_str().ok().and_then(|text| text.parse().ok()) {
-        Some(number) => Ok((Seq(number), "last-event-id")),
-        None => {
-            let what = "`last-event-id` must be an event number";
-            Err(Problem::bad("last-event-id", what))
-        }
-    }
+    let number = last.to_str().ok().and_then(|text| text.parse().ok());
+    let wrong = || Problem::bad("last-event-id", "`last-event-id` must be an event number");
+    Ok((Seq(number.ok_or_else(wrong)?), "last-event-id"))
 }
 
 fn wants_stream(headers: &HeaderMap) -> bool {
@@ -228,12 +223,12 @@ struct EventBody {
     selector: EventSelector,
     end: CancellationToken,
     failing: Option<Instant>,
-    over: bool,
 }
 
 impl EventBody {
-    async fn next(mut self) -> Option<(sse::Event, Self)> {
-        while !self.over {
+    /// Returns the next event, and what is left unless it was the last one.
+    async fn next(mut self) -> (sse::Event, Option<Self>) {
+        loop {
             let end = self.end.clone();
             let happened = tokio::select! {
                 biased;
@@ -241,15 +236,11 @@ impl EventBody {
                 happened = self.next_progress() => self.event(happened),
             };
             match happened {
-                Ok(Some(event)) => return Some((event, self)),
+                Ok(Some(event)) => return (event, Some(self)),
                 Ok(None) => {}
-                Err(why) => {
-                    self.over = true;
-                    return Some((named("end", &why.body()), self));
-                }
+                Err(why) => return (named("end", &why.body()), None),
             }
         }
-        None
     }
 
     async fn next_progress(&mut self) -> Result<Progress, AskError> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
-use super::shapes::{InSession, OwnSession, limit};
+use super::{InSession, OwnSession, limit};
 use crate::{
     actor::{QueryAccount, SubAgent},
     control::check_session,
@@ -105,21 +105,19 @@ struct SignalObject {
 
 impl SignalObject {
     fn of(entry: &Entry) -> Option<Self> {
-        let Fact::Signal(fact) = &entry.record.fact else {
-            return None;
-        };
-        let (signal, rejected, raw_xml) = match fact {
-            SignalFact::Emitted(signal) => {
+        let (signal, rejected, raw_xml) = match &entry.record.fact {
+            Fact::Signal(SignalFact::Emitted(signal)) => {
                 let mut value = serde_json::to_value(&**signal).unwrap_or_default();
                 if let Value::Object(fields) = &mut value {
                     fields.remove("raw_xml");
                 }
                 (Some(value), None, &signal.raw_xml)
             }
-            SignalFact::Rejected(rejection) => {
+            Fact::Signal(SignalFact::Rejected(rejection)) => {
                 let reason = rejection.reason.clone();
                 (None, Some(reason), &rejection.raw_xml)
             }
+            _ => return None,
         };
         Some(Self {
             seq: entry.seq,
@@ -152,33 +150,6 @@ fn brief(session: &SessionName, account: &mut QueryAccount) -> QueryBrief {
         finished_at: finished.map(|(at, _)| *at),
         turns: account.turns,
         usage: account.usage,
-    }
-}
-
-fn whole(session: &SessionName, mut account: QueryAccount) -> QueryObject {
-    let brief = brief(session, &mut account);
-    let classified = account.classified.map(|of| (of.classification, of.prompt));
-    let (classification, prompt) = classified.unzip();
-    let prompt = prompt.map(|prompt| PromptObject {
-        hash: prompt.hash,
-        segments: prompt.segments_included,
-        token_estimate: prompt.token_estimate,
-        warnings: prompt.warnings,
-    });
-    let finished = account.finished.map(|(_, of)| (of.answer, of.outcome));
-    let (answer, end) = finished.unzip();
-    let signals = account.signals.iter().filter_map(SignalObject::of);
-    QueryObject {
-        brief,
-        limits: account.limits,
-        idempotency_key: account.idempotency_key,
-        continues: account.continues,
-        classification,
-        prompt,
-        signals: signals.collect(),
-        answer,
-        end: end.and_then(|outcome| serde_json::to_value(outcome).ok()),
-        sub_agents: Vec::new(),
     }
 }
 
@@ -243,14 +214,33 @@ pub(super) async fn show(
     OwnSession(session): OwnSession,
     Path(OneQuery { query, .. }): Path<OneQuery>,
 ) -> Result<Answer<QueryObject>, Problem> {
-    let account = session.account(QueryId(query)).await?.ok_or_else(|| {
-        let name = &session.key().name;
+    let name = &session.key().name;
+    let mut account = session.account(QueryId(query)).await?.ok_or_else(|| {
         let what = format!("session `{name}` has no query {query}");
         Problem::new(StatusCode::NOT_FOUND, "no_query", what).of("query")
     })?;
+    let brief = brief(name, &mut account);
+    let classified = account.classified.map(|of| (of.classification, of.prompt));
+    let (classification, prompt) = classified.unzip();
+    let finished = account.finished.map(|(_, of)| (of.answer, of.outcome));
+    let (answer, end) = finished.unzip();
+    let signals = account.signals.iter().filter_map(SignalObject::of);
     Ok(Answer(QueryObject {
+        brief,
+        limits: account.limits,
+        idempotency_key: account.idempotency_key,
+        continues: account.continues,
+        classification,
+        prompt: prompt.map(|prompt| PromptObject {
+            hash: prompt.hash,
+            segments: prompt.segments_included,
+            token_estimate: prompt.token_estimate,
+            warnings: prompt.warnings,
+        }),
+        signals: signals.collect(),
+        answer,
+        end: end.and_then(|outcome| serde_json::to_value(outcome).ok()),
         sub_agents: session.sub_agents(QueryId(query)).await?,
-        ..whole(&session.key().name, account)
     }))
 }
 

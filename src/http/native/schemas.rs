@@ -19,28 +19,28 @@ use crate::{
     },
 };
 
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
 fn word(words: impl IntoIterator<Item = &'static str>) -> RefOr<Schema> {
-    let text = ObjectBuilder::new().schema_type(Type::String);
-    text.enum_values(Some(words)).into()
+    text().enum_values(Some(words)).into()
 }
 
 fn name(prefix: &str) -> RefOr<Schema> {
-    let text = ObjectBuilder::new().schema_type(Type::String);
-    let text = text.min_length(Some(1)).max_length(Some(MAX_NAME));
+    let text = text().min_length(Some(1)).max_length(Some(MAX_NAME));
     text.pattern(Some(format!("^{prefix}[A-Za-z0-9._:-]+$")))
         .into()
 }
 
 fn subject() -> RefOr<Schema> {
-    let text = ObjectBuilder::new().schema_type(Type::String);
     let name = "[A-Za-z0-9._:-]{1,128}";
-    text.pattern(Some(format!("^({name}/)?~*{name}$"))).into()
+    text().pattern(Some(format!("^({name}/)?~*{name}$"))).into()
 }
 
 fn time() -> RefOr<Schema> {
-    let text = ObjectBuilder::new().schema_type(Type::String);
     let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
-    text.format(Some(format)).into()
+    text().format(Some(format)).into()
 }
 
 macro_rules! described {

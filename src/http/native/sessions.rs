@@ -1,32 +1,38 @@
-//! `/api/sessions`: create, list, show and delete.
+//! `/api/sessions`: sessions, and the messages that they get.
 
 use axum::{
     Json as Answer,
     extract::State,
-    http::{StatusCode, header},
+    http::{HeaderMap, HeaderName, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::shapes::{InSession, OwnSession, SessionObject, check_free, limit};
+use super::{InSession, OwnSession, SessionObject, limit};
 use crate::{
-    actor::{SessionFilter, SessionState, SessionSummary, StateFilter},
-    control::{check_profile, check_session},
+    actor::{AskError, SessionFilter, SessionState, SessionSummary, StateFilter},
+    control::{Accepted, check_profile, check_session, limits},
     http::{
         Caller, Host, Problem,
+        control::field_of,
         extract::{self, Json, Query},
         problem::ProblemBody,
     },
     journal::Only,
-    model::{Import, ProfileName, Seq, SessionName, Timestamp},
+    model::{
+        BusyPolicy, Import, LimitsRequest, PartialLimits, ProfileName, Seq, SessionName,
+        Submission, Timestamp, access::Role, command::MAX_KEY,
+    },
 };
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A session to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NewSession {
+pub(in crate::http) struct NewSession {
     /// Its name; a new UUID if omitted.
     name: Option<SessionName>,
     /// Its profile; the default profile if omitted.
@@ -69,6 +75,11 @@ pub(super) async fn create(
     let at = format!("/api/sessions/{}", made.key().name);
     let view = SessionObject::from(made.view().await?);
     Ok((StatusCode::CREATED, [(header::LOCATION, at)], Answer(view)).into_response())
+}
+
+/// Refuses names that no caller may write to.
+fn check_free(name: &SessionName, param: &'static str) -> Result<(), Problem> {
+    AskError::check_free(name).map_err(|error| Problem::from(error).of(param))
 }
 
 fn profile(
@@ -220,4 +231,98 @@ pub(super) async fn delete(
         events: deleted.known.last,
         sub_agents: deleted.sub_agents.len(),
     }))
+}
+
+/// A new message.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct NewMessage {
+    /// The text; at most 1 MiB, and not blank.
+    #[schema(min_length = 1, max_length = 1_048_576)]
+    text: String,
+    /// The policy for a busy session.
+    #[serde(default)]
+    busy: BusyPolicy,
+    /// Budgets of the new query. Without the role `admin` they apply where they are stricter than
+    /// the profile's. Refused if the message steers a running query.
+    #[serde(default, deserialize_with = "limits::optional_object")]
+    limits: Option<PartialLimits>,
+}
+
+/// Submits a message to a session, which is created if it does not exist.
+///
+/// The message is durable before the response and will be answered even if the server restarts;
+/// follow the session's events for the answer. A steering message joins the running query.
+#[utoipa::path(post, path = "/api/sessions/{id}/messages", tag = "sessions",
+    params(
+        InSession,
+        ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$",
+            description = "Deduplicates retries of a request: up to 256 visible ASCII characters."),
+    ),
+    request_body = NewMessage,
+    responses(
+        (status = 202, description = "The message is durable.", body = Accepted),
+        (status = 409, description = "The session is busy, closed or quarantined.", body = ProblemBody),
+        (status = 422, description = "The idempotency key was used for another message.", body = ProblemBody),
+    )
+)]
+pub(super) async fn submit(
+    State(host): State<Host>,
+    caller: Caller,
+    OwnSession(session): OwnSession,
+    headers: HeaderMap,
+    Json(message): Json<NewMessage>,
+) -> Result<(StatusCode, Answer<Accepted>), Problem> {
+    check_free(&session.key().name, "id")?;
+    check_session(&caller.0, &session).await?;
+    if let Some(Err(why)) = message.limits.as_ref().map(limits::check) {
+        let field = field_of(why.code).unwrap_or("limits");
+        return Err(Problem::bad(field, why.message));
+    }
+    let request = match caller.0.role {
+        Role::Admin => LimitsRequest::Operator,
+        Role::User => LimitsRequest::User,
+    };
+    let submission = Submission {
+        busy: message.busy,
+        idempotency_key: key(&headers)?,
+        limits: message.limits.map(request),
+        ..Submission::new(message.text)
+    };
+    let room = host.reserve_message(session.key()).await?;
+    let submitted = session.accept(submission).await;
+    room.settle(&submitted);
+    let submitted = submitted.map_err(|error| Problem::from_ask_error(error, "text"))?;
+    let query = submitted.query;
+    let seq = match submitted.seq {
+        Some(seq) => Some(seq),
+        // The message is durable, so a failed lookup must not make the client send it again.
+        None => {
+            let account = session.account(query).await.ok().flatten();
+            account.map(|account| account.seq)
+        }
+    };
+    let session = session.key().name.clone();
+    let accepted = Accepted {
+        session,
+        query,
+        seq,
+    };
+    Ok((StatusCode::ACCEPTED, Answer(accepted)))
+}
+
+fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(key) = extract::only(headers, &IDEMPOTENCY_KEY)? else {
+        return Ok(None);
+    };
+    let good = |text: &&str| {
+        (1..=MAX_KEY).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    let text = key.to_str().ok().filter(good).ok_or_else(|| {
+        let what = format!(
+            "`idempotency-key` must be 1 to {MAX_KEY} visible ASCII characters without spaces"
+        );
+        Problem::bad("idempotency-key", what)
+    })?;
+    Ok(Some(text.to_owned()))
 }
