@@ -291,7 +291,7 @@ pub struct Watching {
     #[cfg_attr(feature = "cli", arg(long))]
     #[cfg_attr(feature = "server", param(inline))]
     pub tenant: Option<TenantId>,
-    /// Start with the events recorded after this number
+    /// Start with the session's events after this number
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", requires = "subject"))]
     #[cfg_attr(feature = "server", param(inline))]
     pub after: Option<Seq>,
