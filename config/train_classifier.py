@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent
 DATA = ["queries_train.tsv", "queries_train_multilingual.tsv", "queries_own.tsv"]
 WEIGHTS = ROOT / "config/classifier.bin"
 
-# Versions of the file (src/query/weights/file.rs) and of the features (src/query/features.rs).
+# Versions of the file (src/core/query/weights/file.rs) and of the features (src/core/query/features.rs).
 FORMAT, FEATURES = 1, 2
 # How much each group of features counts. These settings were chosen by cross-validation.
 GAINS = {"dense": 0.2, "words": 1.0, "letters": 1.4}
@@ -59,7 +59,7 @@ def fold(row):
 
 
 def weights_file(model, stamp):
-    """The weights in the format that src/query/weights/file.rs reads."""
+    """The weights in the format that src/core/query/weights/file.rs reads."""
     features, regression = model
     _, words, letters = (transformer for _, transformer in features.transformer_list)
     learned = len(words.idf_) + len(letters.idf_)

@@ -45,71 +45,61 @@
 //! follow; the shell *appends* the records to the journal, the kernel *evolves* by them, and only
 //! then does the shell *perform* the effects. Replay after a crash is `evolve` over the journal.
 //!
-//! The modules; each imports only modules of lower layers:
+//! Each module is a crate below `src`, or one of its modules; this crate only joins them:
 //!
-//! | layer | modules |
+//! | crate | modules |
 //! |---|---|
-//! | 0 | [`model`]: the shared vocabulary, plain data |
-//! | 1 | [`signal`]: the protocol by which a model reports its state; `disk`: private files |
-//! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`access`] |
-//! | 3 | [`config`]: all settings; most sections are the settings type of one module |
-//! | 4 | [`actor`]: scheduling, ownership and failure; [`mock`]: a model server for tests |
-//! | 5 | [`control`]: commands of operators, in process and over a local socket |
-//! | 6 | [`mcp`]: the tools and conversations for other agents, over the Model Context Protocol |
-//! | 7 | `app`: builds a system from a configuration; [`http`]: the server; `telemetry`: the log |
-//! | 8 | `cli`: the command line |
-//! | 9 | [`prelude`]: what most programs import |
+//! | `oracle-core` | [`model`], the shared vocabulary; [`signal`], [`query`], [`prompt`]; [`kernel`], the decisions. No I/O |
+//! | `oracle-ports` | [`access`], and the ports to models, tools and journals |
+//! | `oracle-llm`, `oracle-tool`, `oracle-journal` | [`llm`], [`tool`], [`journal`]: what implements the ports |
+//! | `oracle-config` | [`config`]: all settings; most sections are the settings type of one module |
+//! | `oracle-runtime` | [`actor`]: scheduling, ownership and failure; `app`: the composition root |
+//! | `oracle-control` | [`control`]: commands of operators, in process and over a local socket |
+//! | `oracle-mcp` | `mcp`: the tools and conversations for other agents, over the Model Context Protocol |
+//! | `oracle-http`, `oracle-cli` | [`http`], `cli`, `telemetry`: the server, the command line, the log |
+//! | `oracle-mock`, `oracle-testkit` | `mock`: a model server for tests; `testkit`: whole systems for tests |
 //!
-//! The feature `testkit` builds whole systems for tests; `cluster` is for hosts that use ractor's
-//! feature of that name.
+//! The feature `cluster` is for hosts that use ractor's feature of that name.
 
-#![cfg_attr(
-    not(all(
-        feature = "cli",
-        feature = "server",
-        feature = "project",
-        feature = "sqlite"
-    )),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "helpers of modules that are left out"
-    )
-)]
-
-mod disk;
-pub mod model;
-pub mod signal;
-
-pub mod access;
-pub mod config;
-pub mod journal;
-pub mod kernel;
-pub mod llm;
-pub mod prompt;
-pub mod query;
-pub mod tool;
-
-pub mod actor;
-#[cfg(feature = "mock")]
-pub mod mock;
-
-pub mod control;
-#[cfg(all(feature = "mcp", any(feature = "cli", feature = "server")))]
-pub mod mcp;
-
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub mod cli;
-#[cfg(feature = "server")]
-pub mod http;
-
-#[doc(hidden)]
-pub mod app;
 pub mod prelude;
+
+#[doc(inline)]
+pub use oracle_config as config;
+#[doc(inline)]
+pub use oracle_control as control;
+#[doc(inline)]
+pub use oracle_core::{kernel, model, prompt, query, signal};
+#[cfg(feature = "server")]
+#[doc(inline)]
+pub use oracle_http as http;
+#[doc(inline)]
+pub use oracle_journal as journal;
+#[doc(inline)]
+pub use oracle_llm as llm;
+#[cfg(feature = "mcp")]
+#[doc(inline)]
+pub use oracle_mcp as mcp;
+#[cfg(feature = "mock")]
+#[doc(inline)]
+pub use oracle_mock as mock;
+#[doc(inline)]
+pub use oracle_ports::access;
+#[doc(inline)]
+pub use oracle_runtime::actor;
+#[cfg(feature = "testkit")]
+#[doc(inline)]
+pub use oracle_testkit as testkit;
+#[doc(inline)]
+pub use oracle_tool as tool;
+
 #[cfg(feature = "cli")]
 #[doc(hidden)]
-pub mod telemetry;
+pub use oracle_cli as cli;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub use oracle_cli::telemetry;
+#[doc(hidden)]
+pub use oracle_runtime::app;
 
 #[doc(inline)]
 pub use actor::{
@@ -120,6 +110,3 @@ pub use app::{BuildError, Builder};
 #[cfg(feature = "server")]
 #[doc(inline)]
 pub use http::Server;
-
-#[cfg(any(test, feature = "testkit"))]
-pub mod testkit;

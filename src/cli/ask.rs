@@ -19,12 +19,12 @@ use super::{
 use crate::{
     actor::{Answer, AskError, SessionHandle},
     app::BuildError,
-    config::Config,
-    journal::{Journal, SessionStatus},
     kernel::Refusal,
     model::{BusyPolicy, ProfileName, SessionKey, SessionName, Submission},
     tool::{ProjectRoot, citations},
 };
+use oracle_config::Config;
+use oracle_journal::{Journal, SessionStatus};
 
 /// How long a person waits for a model that is unavailable.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -26,15 +26,15 @@ use super::{
 use crate::{
     actor::{Answer, Oracle, SessionHandle},
     app::BuildError,
-    config::ModelChain,
     control::{Code, Refused, question::QueryHandle},
-    journal::{Journal, Known},
     model::{
         AnswerOptions, LimitsRequest, PartialLimits, ProfileName, SessionKey, SessionName,
         Submission, visible,
     },
     tool::ProjectRoot,
 };
+use oracle_config::ModelChain;
+use oracle_journal::{Journal, Known};
 
 mod command;
 mod editor;

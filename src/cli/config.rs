@@ -16,7 +16,7 @@ use super::{
     exit,
     terminal::Terminal,
 };
-use crate::config::{Loaded, Problem};
+use oracle_config::{Loaded, Problem};
 
 /// A subcommand of `oracle config`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
@@ -34,7 +34,7 @@ pub enum ConfigCommand {
 }
 
 /// The file that `oracle config init` writes.
-const STARTER: &str = include_str!("../../config/starter.toml");
+const STARTER: &str = oracle_defaults::STARTER;
 
 /// Runs a subcommand and returns the exit code.
 pub(super) fn run(command: ConfigCommand, context: CommandContext<'_>) -> CliResult<u8> {

@@ -12,10 +12,9 @@ use super::{
     storage::{self, Storage},
     terminal::Terminal,
 };
-use crate::{
-    actor::Oracle,
-    app::Builder,
-    config::{self, Config, ConfigFile, Environment, Loaded, Problem, Setting, Sources},
+use crate::{actor::Oracle, app::Builder};
+use oracle_config::{
+    self as config, Config, ConfigFile, Environment, Loaded, Problem, Setting, Sources,
 };
 
 pub(super) struct CommandContext<'a> {

@@ -15,11 +15,11 @@ use super::{
     terminal::Terminal,
 };
 use crate::{
-    config::Environment,
     control::{Client, ClientError, Subject, Verb, Watching, WireUpdate, socket},
-    journal::sqlite::{Inspection, processes},
     model::{Owner, SessionKey, TenantId},
 };
+use oracle_config::Environment;
+use oracle_journal::sqlite::{Inspection, processes};
 
 pub(super) mod output;
 

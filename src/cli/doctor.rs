@@ -18,11 +18,11 @@ use super::{
 use crate::{
     actor::Clock,
     app::{self, BuildError, Providers},
-    config::{Config, Provider},
     llm::{Dialect, Remote, nearest, scripted::Scripts},
     model::{Day, Fault, FaultCode, Price, QueryType},
-    prompt::ComposeInput,
 };
+use oracle_config::{Config, Provider};
+use oracle_core::prompt::ComposeInput;
 
 mod local;
 mod probe;

@@ -70,10 +70,10 @@ mod tests {
     use crate::{
         actor::AskError,
         control::Refused,
-        journal,
         kernel::Refusal,
         model::{CallId, ForcedBy, Owner, SessionName},
     };
+    use oracle_journal as journal;
 
     #[test]
     fn each_outcome_maps_to_its_exit_code() {

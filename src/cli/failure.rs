@@ -1,10 +1,8 @@
 //! Describes why a question failed, and what to do about it.
 
 use super::{terminal::one_line, text::cut};
-use crate::{
-    config::Preset,
-    model::{FaultCode, record::FailedOver},
-};
+use crate::model::{FaultCode, record::FailedOver};
+use oracle_config::Preset;
 
 /// Columns of a provider's own words in a line about a failover.
 const CAUSE: usize = 300;

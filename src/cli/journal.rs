@@ -9,7 +9,7 @@ use super::{
     CliError, CliResult, context::CommandContext, exit, runtime::on_runtime, storage::Storage,
     terminal::Terminal,
 };
-use crate::journal::{
+use oracle_journal::{
     Problem, Stats,
     copy::{self, Copied},
 };

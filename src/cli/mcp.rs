@@ -3,7 +3,7 @@
 use std::io::{stdin, stdout};
 
 use super::{CliError, CliResult, Interrupts, context::CommandContext, system::with_system};
-use crate::mcp::{serve, standard_stream};
+use oracle_mcp::{serve, standard_stream};
 
 pub(super) fn run(mut context: CommandContext<'_>) -> CliResult {
     let config = context.load_with_local_model()?.config;

@@ -21,11 +21,11 @@ use super::{
 use crate::{
     actor::Clock,
     app::{self, BuildError, Providers},
-    config::{Config, Environment, ModelChoice, Preset, Prices, Provider},
-    disk,
     llm::{ModelSettings, Remote},
     model::{Day, NanoUsd, Price},
 };
+use oracle_config::{Config, Environment, ModelChoice, Preset, Prices, Provider};
+use oracle_ports::disk;
 
 const WIDEST: usize = 40;
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -13,9 +13,9 @@ use tokio::time::timeout;
 use super::{runtime::on_runtime, terminal::Terminal};
 use crate::{
     app::{self, Providers},
-    config::{ChainReason, Config, Environment, Loaded, ModelChain, ModelChoice},
     llm::{OFFLINE, Remote},
 };
+use oracle_config::{ChainReason, Config, Environment, Loaded, ModelChain, ModelChoice};
 
 const NAME: &str = "ollama";
 const CONNECT: Duration = Duration::from_millis(300);

@@ -132,7 +132,7 @@ impl<'a, 'b> Follower<'a, 'b> {
             match progress {
                 Progress::Record(record) => self.record(&record)?,
                 Progress::Call(call) => self.set_status(status::step(&call)),
-                Progress::Frame(_) => {}
+                _ => {}
             }
         }
         if !self.streams() {

@@ -5,11 +5,11 @@ use std::{io::Write, path::Path};
 use super::{CliResult, context::CommandContext};
 use crate::{
     app::{self, BuildError},
-    config::{Config, Environment},
     model::QueryType,
-    prompt::{ComposeInput, ComposedPrompt},
     query::QueryContext,
 };
+use oracle_config::{Config, Environment};
+use oracle_core::prompt::{ComposeInput, ComposedPrompt};
 
 /// The type of query, or the query, to print the prompt for; `conversational` without either.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]

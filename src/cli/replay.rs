@@ -14,7 +14,6 @@ use super::{
 use crate::{
     actor::Oracle,
     app::Builder,
-    journal::Entry,
     llm::Scripted,
     model::{
         Event, Seq, SessionKey, SessionName, Submission,
@@ -23,8 +22,9 @@ use crate::{
             TurnFact,
         },
     },
-    signal::SignalState,
 };
+use oracle_core::signal::SignalState;
+use oracle_journal::Entry;
 
 mod scenario;
 

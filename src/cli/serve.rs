@@ -21,10 +21,10 @@ use super::{
 use crate::{
     access::{KeyFile, Keyring},
     actor::{Changes, ReloadError},
-    config::{Config, Environment, Problem, Setting},
     control::socket::Socket,
     http::{AuthMode, BindError, Host, HostParts, Listener, LocalServer, Server},
 };
+use oracle_config::{Config, Environment, Problem, Setting};
 
 const SYSTEM_FAILED: &str = "a service failed too often, so the server exits; its log names the service \
                        (-v for more); acknowledged messages are stored and continue after the next \

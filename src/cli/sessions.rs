@@ -21,13 +21,13 @@ use super::{
 };
 use crate::{
     actor::{AskError, Clock, Oracle},
-    journal::{self, Entry, Journal, Known},
     kernel::Command,
     model::{
         Event, Seq, SessionKey, SessionName, SessionState, TenantId,
         record::{Fact, QueryFact, SessionFact},
     },
 };
+use oracle_journal::{self as journal, Entry, Journal, Known};
 
 mod delete;
 mod show;
@@ -467,10 +467,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{
-        journal::{Append, Memory},
-        model::{ProfileName, Record, Timestamp, record::Opened},
-    };
+    use crate::model::{ProfileName, Record, Timestamp, record::Opened};
+    use oracle_journal::{Append, Memory};
 
     #[tokio::test]
     async fn sessions_omit_the_system_log() {

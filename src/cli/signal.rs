@@ -8,10 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{CliResult, input::Source, terminal::Terminal};
-use crate::{
-    model::{Signal, Timestamp},
-    signal,
-};
+use crate::model::{Signal, Timestamp};
+use oracle_core::signal;
 
 /// `oracle dev signal`: reads the signals in replies of models.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]

@@ -14,22 +14,19 @@ use super::{CliError, CliResult, exit};
 use crate::http::Cluster;
 #[cfg(all(feature = "postgres", feature = "server"))]
 use crate::http::ClusterKey;
-use crate::{
-    app,
-    config::{Config, Environment},
-    journal::{
-        self, Journal, Problem, Sqlite, Stats,
-        copy::Usages,
-        sqlite::{self, Inspection, OpenError},
-    },
-    telemetry,
+#[cfg(feature = "postgres")]
+use crate::llm;
+use crate::{app, telemetry};
+#[cfg(feature = "postgres")]
+use oracle_config::Database;
+use oracle_config::{Config, Environment};
+use oracle_journal::{
+    self as journal, Journal, Problem, Sqlite, Stats,
+    copy::Usages,
+    sqlite::{self, Inspection, OpenError},
 };
 #[cfg(feature = "postgres")]
-use crate::{
-    config::Database,
-    journal::{Postgres, postgres},
-    llm,
-};
+use oracle_journal::{Postgres, postgres};
 
 /// An interrupted command waits no longer for the database.
 #[cfg(feature = "postgres")]

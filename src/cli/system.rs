@@ -3,11 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{CliError, CliResult, runtime::on_runtime, storage::Storage};
-use crate::{
-    actor::Oracle,
-    app::Builder,
-    journal::{Journal, Memory},
-};
+use crate::{actor::Oracle, app::Builder};
+use oracle_journal::{Journal, Memory};
 
 const DRAIN: Duration = Duration::from_millis(200);
 

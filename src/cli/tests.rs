@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 
 use super::{ask::AskArgs, chat::ChatArgs, *};
-use crate::{
-    config::Setting,
-    model::{BusyPolicy, SessionName},
-};
+use crate::model::{BusyPolicy, SessionName};
+use oracle_config::Setting;
 
 fn read(line: &[&str]) -> CliResult<Args> {
     Args::read(

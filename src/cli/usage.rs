@@ -14,16 +14,14 @@ use super::{
     CliResult, context::CommandContext, sessions::each_record, storage::Storage,
     system::with_journal, terminal::Terminal,
 };
-use crate::{
-    journal::{self, Entry, Journal, Known},
-    model::{
-        Attempt, QueryId, Record, Seq, SessionKey, TenantId, Turn, Usage,
-        record::{
-            BudgetFact, Compacting, Fact, LlmFact, ModelUsage, SessionFact, TurnFact,
-            TurnRestarted, TurnStarted,
-        },
+use crate::model::{
+    Attempt, QueryId, Record, Seq, SessionKey, TenantId, Turn, Usage,
+    record::{
+        BudgetFact, Compacting, Fact, LlmFact, ModelUsage, SessionFact, TurnFact, TurnRestarted,
+        TurnStarted,
     },
 };
+use oracle_journal::{self as journal, Entry, Journal, Known};
 
 const PAGE: usize = 512;
 

@@ -75,7 +75,7 @@ impl Prices {
     pub fn builtin() -> Self {
         Self {
             own: Vec::new(),
-            tables: vec![include_str!("../../config/models.toml").into()],
+            tables: vec![oracle_defaults::MODELS.into()],
         }
     }
 

@@ -233,8 +233,7 @@ pub(super) fn section_keys() -> impl Iterator<Item = (&'static str, &'static str
 }
 
 /// The key with its section, if only one section has it; else as it is.
-#[cfg(feature = "cli")]
-pub(crate) fn full_key(key: &str) -> String {
+pub fn full_key(key: &str) -> String {
     let mut sections = section_keys().filter(|(_, known)| *known == key);
     match (sections.next(), sections.next()) {
         (Some((section, _)), None) => join(section, key),

@@ -570,7 +570,7 @@ tables! {
 
 /// Which text a stream of OpenAI's chat completions has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StreamText {
     /// That of every turn, as the model writes it.
@@ -612,7 +612,8 @@ pub(super) const TENANTS: &[Key] = &[
 
 impl Config {
     /// The names of all profiles, the default one first.
-    pub(crate) fn profile_names(&self) -> impl Iterator<Item = ProfileName> {
+    #[doc(hidden)]
+    pub fn profile_names(&self) -> impl Iterator<Item = ProfileName> {
         let configured = self.profiles.iter().map(|profile| profile.name.clone());
         iter::once(ProfileName::oracle()).chain(configured)
     }

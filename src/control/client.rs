@@ -2,6 +2,7 @@
 //!
 //! ```no_run
 //! use futures_util::TryStreamExt as _;
+//! # mod oracle_agent { pub use oracle_control as control; pub use oracle_core::model; }
 //! use oracle_agent::{
 //!     control::{Client, SessionUpdate, socket},
 //!     model::{Seq, SessionName, Submission},
@@ -367,7 +368,8 @@ impl Client {
 /// A stream of server-sent events. It ends with the connection, or after an error.
 pub type Events<T> = BoxStream<'static, Result<T, ClientError>>;
 
-pub(crate) fn events<T: Send + 'static>(
+#[doc(hidden)]
+pub fn events<T: Send + 'static>(
     place: String,
     pieces: impl Stream<Item = Result<Bytes, ClientError>> + Send + 'static,
     read: fn(&sse::Event) -> Result<Option<T>, ClientError>,
@@ -419,7 +421,7 @@ impl<T> EventReader<T> {
 }
 
 /// Reads an item of a subscription.
-pub(crate) fn wire_update(event: &sse::Event) -> Result<Option<WireUpdate>, ClientError> {
+pub fn wire_update(event: &sse::Event) -> Result<Option<WireUpdate>, ClientError> {
     read(event.data.as_bytes()).map(Some)
 }
 

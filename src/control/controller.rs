@@ -67,7 +67,7 @@ fn require_admin(who: &Principal) -> Result<(), Refused> {
 }
 
 /// Checks that the caller may use a profile.
-pub(crate) fn check_profile(who: &Principal, profile: &ProfileName) -> Result<(), Refused> {
+pub fn check_profile(who: &Principal, profile: &ProfileName) -> Result<(), Refused> {
     if who.may_use(profile) {
         return Ok(());
     }
@@ -80,7 +80,7 @@ pub(crate) fn check_profile(who: &Principal, profile: &ProfileName) -> Result<()
 }
 
 /// Checks that the caller may use the profile of a session.
-pub(crate) async fn check_session(who: &Principal, session: &SessionHandle) -> Result<(), Refused> {
+pub async fn check_session(who: &Principal, session: &SessionHandle) -> Result<(), Refused> {
     if who.profiles.is_empty() {
         return Ok(());
     }

@@ -33,7 +33,7 @@ struct Following {
 
 /// Selects events as clients name them.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct EventSelector {
+pub struct EventSelector {
     /// Prefixes of the types to include; empty for all.
     pub types: Vec<String>,
     /// Least severity to include.
@@ -41,7 +41,8 @@ pub(crate) struct EventSelector {
 }
 
 impl EventSelector {
-    pub(crate) fn selects(&self, fact: &Fact) -> bool {
+    #[doc(hidden)]
+    pub fn selects(&self, fact: &Fact) -> bool {
         let of_type = |wanted: &String| fact.kind().starts_with(wanted);
         (self.types.is_empty() || self.types.iter().any(of_type))
             && self.severity.is_none_or(|least| fact.severity() >= least)

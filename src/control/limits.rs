@@ -11,7 +11,7 @@ use super::{Code, Refused};
 use crate::model::{PartialLimits, usage::NanoUsd};
 
 /// Refuses a limit outside its range.
-pub(crate) fn check(limits: &PartialLimits) -> Result<(), Refused> {
+pub fn check(limits: &PartialLimits) -> Result<(), Refused> {
     let wrong = |field, what, code| Err(Refused::new(code, format!("`limits.{field}` {what}")));
     let least = "must be at least 1";
     if let Some(0 | 101..) = limits.max_turns {
@@ -26,15 +26,12 @@ pub(crate) fn check(limits: &PartialLimits) -> Result<(), Refused> {
 }
 
 /// Reads an object; serde's derived code would accept a list of values too.
-pub(super) fn object<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<PartialLimits, D::Error> {
+pub fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PartialLimits, D::Error> {
     deserializer.deserialize_map(Object)
 }
 
 /// Reads an object or null.
-#[cfg(feature = "server")]
-pub(crate) fn optional_object<'de, D: Deserializer<'de>>(
+pub fn optional_object<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<PartialLimits>, D::Error> {
     #[derive(Deserialize)]
@@ -46,7 +43,7 @@ pub(crate) fn optional_object<'de, D: Deserializer<'de>>(
 
 /// Describes budgets of `oracle ctl continue`, which hold for the query and its continuation.
 #[cfg(feature = "cli")]
-pub(super) fn of_whole_query(argument: clap::Arg) -> clap::Arg {
+pub fn of_whole_query(argument: clap::Arg) -> clap::Arg {
     let help = match argument.get_id().as_str() {
         "turns" => "Maximum number of turns, including those already used",
         "tokens" => "Maximum number of tokens, including those already used",

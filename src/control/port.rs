@@ -2,6 +2,7 @@
 //! actor, so a slow verb delays no other, and verbs may finish in any order.
 //!
 //! ```
+//! # mod oracle_agent { pub use oracle_runtime::actor; pub use oracle_control as control; pub use oracle_core::model; }
 //! use oracle_agent::{
 //!     actor::Oracle,
 //!     control::{Answer, Controller, Verb, port::{self, ControlMsg}},

@@ -27,7 +27,7 @@ const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// A query that this process or a server runs.
-pub(crate) struct QueryHandle {
+pub struct QueryHandle {
     session: SessionHandle,
     query: QueryStream,
     /// The server that runs the question, if this process does not.
@@ -41,8 +41,8 @@ pub(crate) struct QueryHandle {
 
 /// A call that waits for approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct WaitingCall {
-    pub(crate) call: Arc<ToolCall>,
+pub struct WaitingCall {
+    pub call: Arc<ToolCall>,
     token: ApprovalToken,
 }
 
@@ -80,7 +80,7 @@ impl OwningServer {
 }
 
 /// Whether another process, a server, answers the session's questions; else it is activated here.
-pub(crate) async fn is_served(session: &SessionHandle) -> Result<bool, Refused> {
+pub async fn is_served(session: &SessionHandle) -> Result<bool, Refused> {
     match session.recover().await {
         Ok(()) => Ok(false),
         Err(error) if OwningServer::socket(&error).is_some() => Ok(true),
@@ -89,10 +89,7 @@ pub(crate) async fn is_served(session: &SessionHandle) -> Result<bool, Refused> 
 }
 
 impl QueryHandle {
-    pub(crate) async fn ask(
-        session: &SessionHandle,
-        submission: Submission,
-    ) -> Result<Self, Refused> {
+    pub async fn ask(session: &SessionHandle, submission: Submission) -> Result<Self, Refused> {
         let mut tries = TRIES;
         loop {
             let error = match session.begin_query(submission.clone(), Detail::All).await {
@@ -128,8 +125,7 @@ impl QueryHandle {
     }
 
     /// Asks in this process, which is a server with operators. The query reports no text.
-    #[cfg(all(feature = "mcp", feature = "server"))]
-    pub(crate) async fn ask_here(
+    pub async fn ask_here(
         session: &SessionHandle,
         submission: Submission,
     ) -> Result<Self, AskError> {
@@ -141,10 +137,7 @@ impl QueryHandle {
     }
 
     /// Resumes a query that was submitted before and has not ended.
-    pub(crate) async fn resume_query(
-        session: &SessionHandle,
-        query: QueryId,
-    ) -> Result<Self, Refused> {
+    pub async fn resume_query(session: &SessionHandle, query: QueryId) -> Result<Self, Refused> {
         let error = match session.resume_query(query).await {
             Ok(watch) => return Ok(Self::new(session, watch, None)),
             Err(error) => error,
@@ -167,12 +160,12 @@ impl QueryHandle {
         }
     }
 
-    pub(crate) fn is_local(&self) -> bool {
+    pub fn is_local(&self) -> bool {
         self.server.is_none() || self.session.runs_here()
     }
 
     /// Waits for the next progress; returns `None` after the end. Cancel safe.
-    pub(crate) async fn next(&mut self) -> Result<Option<Progress>, Refused> {
+    pub async fn next(&mut self) -> Result<Option<Progress>, Refused> {
         loop {
             let Self { query, server, .. } = self;
             let events = server.as_mut().and_then(|server| server.events.as_mut());
@@ -220,24 +213,24 @@ impl QueryHandle {
         }
     }
 
-    pub(crate) async fn answer(self) -> Result<Answer, Refused> {
+    pub async fn answer(self) -> Result<Answer, Refused> {
         Ok(self.query.answer().await?)
     }
 
     /// Cancels the query; resolves when that is durable.
-    pub(crate) fn cancel(&self) -> BoxFuture<'static, Result<(), Refused>> {
+    pub fn cancel(&self) -> BoxFuture<'static, Result<(), Refused>> {
         let query = Some(self.query.query);
         let session = self.session.key().clone().into();
         let here = Command::Cancel { query };
         self.carry_out(here, Verb::Interrupt { session, query })
     }
 
-    pub(crate) fn waiting(&self) -> &[WaitingCall] {
+    pub fn waiting(&self) -> &[WaitingCall] {
         &self.waiting
     }
 
     /// Answers a pending call, which may have been settled meanwhile.
-    pub(crate) fn answer_call(
+    pub fn answer_call(
         &mut self,
         waiting: &WaitingCall,
         verdict: ApprovalVerdict,
@@ -270,7 +263,7 @@ impl QueryHandle {
 
     /// Denies a call without a user to approve it, and explains that. A server's operators may
     /// still approve it.
-    pub(crate) fn leave_call(
+    pub fn leave_call(
         &mut self,
         waiting: &WaitingCall,
     ) -> (String, BoxFuture<'static, Result<(), Refused>>) {

@@ -164,9 +164,10 @@ impl From<AskError> for Refused {
             AskError::Reserved(_) => Self::new(Code::Reserved, text),
             AskError::NoSession(_) => Self::new(Code::NoSession, text),
             AskError::Deleted(_) => Self::new(Code::Deleted, text),
-            AskError::Timeout(_) | AskError::Stopped => Self::unavailable(text),
             AskError::Unfinished(_) => Self::retryable(Code::Busy, text, SOON),
             AskError::Journal(_) => Self::retryable(Code::Journal, text, LATER),
+            // The others: no reply in time, and a system that has ended.
+            _ => Self::unavailable(text),
         }
     }
 }

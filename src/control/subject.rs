@@ -75,6 +75,15 @@ impl<'de> Deserialize<'de> for Subject {
     }
 }
 
+#[cfg(feature = "openapi")]
+oracle_core::described! {
+    Subject as {
+        let text = utoipa::openapi::ObjectBuilder::new().schema_type(utoipa::openapi::Type::String);
+        let name = "[A-Za-z0-9._:-]{1,128}";
+        text.pattern(Some(format!("^({name}/)?~*{name}$"))).into()
+    },
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

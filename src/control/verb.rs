@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::value::RawValue;
-#[cfg(feature = "server")]
+#[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
 use super::{Code, Refused, subject::Subject};
@@ -40,7 +40,7 @@ const fn operator() -> Author {
 /// A command to sessions or to the system. A session is written `NAME`, or `TENANT/NAME` for
 /// another tenant's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[cfg_attr(feature = "cli", derive(clap::Subcommand))]
 #[serde(tag = "verb", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Verb {
@@ -64,7 +64,7 @@ pub enum Verb {
         /// Maximum number of sessions, up to 1000
         #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = page(), value_parser = clap::value_parser!(u32).range(1..)))]
         #[serde(default = "page", deserialize_with = "positive")]
-        #[cfg_attr(feature = "server", schema(minimum = 1))]
+        #[cfg_attr(feature = "openapi", schema(minimum = 1))]
         limit: u32,
     },
     /// List the tenants that have sessions
@@ -76,7 +76,7 @@ pub enum Verb {
         /// Maximum number of tenants, up to 1000
         #[cfg_attr(feature = "cli", arg(skip = 1_000_u32))]
         #[serde(default = "page", deserialize_with = "positive")]
-        #[cfg_attr(feature = "server", schema(minimum = 1))]
+        #[cfg_attr(feature = "openapi", schema(minimum = 1))]
         limit: u32,
     },
     /// Show the state of a session
@@ -96,7 +96,7 @@ pub enum Verb {
         /// Maximum number of events, up to 512
         #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = page(), value_parser = clap::value_parser!(u32).range(1..)))]
         #[serde(default = "page", deserialize_with = "positive")]
-        #[cfg_attr(feature = "server", schema(minimum = 1))]
+        #[cfg_attr(feature = "openapi", schema(minimum = 1))]
         limit: u32,
     },
     /// Pause a session: start no new model calls and no new tools
@@ -135,7 +135,7 @@ pub enum Verb {
         #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
         /// Text of the message
-        #[cfg_attr(feature = "server", schema(min_length = 1, max_length = 1_048_576))]
+        #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 1_048_576))]
         text: String,
         /// Author under which the message enters the conversation
         #[cfg_attr(feature = "cli", arg(long = "as-user", action = clap::ArgAction::SetTrue, help = "Add the message as the user's instead of the operator's"))]
@@ -215,7 +215,7 @@ pub enum Verb {
         /// Maximum number of calls, up to 1000
         #[cfg_attr(feature = "cli", arg(skip = 1_000_u32))]
         #[serde(default = "page", deserialize_with = "positive")]
-        #[cfg_attr(feature = "server", schema(minimum = 1))]
+        #[cfg_attr(feature = "openapi", schema(minimum = 1))]
         limit: u32,
     },
     /// Approve a tool call
@@ -239,7 +239,7 @@ pub enum Verb {
         token: ApprovalToken,
         /// Why, for the model
         #[cfg_attr(feature = "cli", arg(long, value_name = "TEXT"))]
-        #[cfg_attr(feature = "server", schema(max_length = 500))]
+        #[cfg_attr(feature = "openapi", schema(max_length = 500))]
         reason: Option<String>,
     },
     /// Give a session an additional tool
@@ -278,22 +278,22 @@ pub enum Verb {
 
 /// Selects the records of a subscription.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "server", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
-#[cfg_attr(feature = "server", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct Watching {
     /// Session, as `ID` or `TENANT/ID` [default: all]
     #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
-    #[cfg_attr(feature = "server", param(inline))]
+    #[cfg_attr(feature = "openapi", param(inline))]
     pub session: Option<Subject>,
     /// Show only events of this tenant
     #[cfg_attr(feature = "cli", arg(long))]
-    #[cfg_attr(feature = "server", param(inline))]
+    #[cfg_attr(feature = "openapi", param(inline))]
     pub tenant: Option<TenantId>,
     /// Start with the session's events after this number
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", requires = "subject"))]
-    #[cfg_attr(feature = "server", param(inline))]
+    #[cfg_attr(feature = "openapi", param(inline))]
     pub after: Option<Seq>,
     /// Only types with one of these prefixes, separated by commas.
     #[cfg_attr(
@@ -305,22 +305,22 @@ pub struct Watching {
         )
     )]
     #[serde(skip_serializing_if = "Vec::is_empty", with = "commas")]
-    #[cfg_attr(feature = "server", param(style = Form, explode = false))]
+    #[cfg_attr(feature = "openapi", param(style = Form, explode = false))]
     pub types: Vec<String>,
     /// Show only events of at least this severity
     #[cfg_attr(feature = "cli", arg(long))]
-    #[cfg_attr(feature = "server", param(inline))]
+    #[cfg_attr(feature = "openapi", param(inline))]
     pub severity: Option<Severity>,
 }
 
-pub(crate) mod commas {
+pub mod commas {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
-    pub(crate) fn serialize<S: Serializer>(list: &[String], to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(list: &[String], to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&list.join(","))
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
         let text = String::deserialize(from)?;
         let parts = text.split(',').filter(|part| !part.is_empty());
         Ok(parts.map(str::to_owned).collect())
@@ -339,7 +339,7 @@ impl Verb {
         })
     }
 
-    pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
+    pub fn read(text: &[u8]) -> Result<Self, String> {
         json::check(text).map_err(|error| error.to_string())?;
         // serde would also accept a list of values and the verb's number, which may change.
         let fields: HashMap<String, &RawValue> =

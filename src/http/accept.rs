@@ -24,7 +24,8 @@ use super::{
     connection::{self, Peer},
     overload,
 };
-use crate::{access::network_of, config::Server as Settings, control::socket::Socket};
+use crate::{access::network_of, config::Server as Settings};
+use oracle_control::socket::Socket;
 
 const BACKLOG: u32 = 1_024;
 /// Bound on the kernel's buffer for one client, which otherwise grows to megabytes.

@@ -20,10 +20,8 @@ use super::{
     problem::ProblemBody,
     sse,
 };
-use crate::{
-    control::{Answer, Code, Controller, Follow, Refused, Verb, Watching, WireUpdate},
-    model::By,
-};
+use crate::model::By;
+use oracle_control::{Answer, Code, Controller, Follow, Refused, Verb, Watching, WireUpdate};
 
 pub(super) fn routes() -> Vec<Route> {
     let revocation = || {

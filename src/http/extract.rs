@@ -16,7 +16,8 @@ use serde_json::value::RawValue;
 use serde_path_to_error::{Path as FieldPath, Segment};
 
 use super::Problem;
-use crate::{control::Verb, model::surrogates};
+use crate::model::surrogates;
+use oracle_control::Verb;
 
 /// Sorts after every field.
 const NO_FIELD: &str = "\u{10ffff}";

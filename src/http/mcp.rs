@@ -34,10 +34,10 @@ use super::{
 };
 use crate::{
     actor::SessionHandle,
-    control::question::QueryHandle,
-    mcp::{Failure, Front, GivenUp, Server},
     model::{Principal, Submission, TenantId},
 };
+use oracle_control::question::QueryHandle;
+use oracle_mcp::{Failure, Front, GivenUp, Server};
 
 /// Time for a cancellation to arrive after its client has disconnected.
 const LATE: Duration = Duration::from_secs(2);

@@ -8,7 +8,6 @@
 
 mod events;
 mod queries;
-mod schemas;
 mod sessions;
 
 use axum::{

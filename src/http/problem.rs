@@ -10,13 +10,8 @@ use axum::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{
-    access::LimitReached,
-    actor::AskError,
-    control::{Code, Refused},
-    kernel::Refusal,
-    llm::cause,
-};
+use crate::{access::LimitReached, actor::AskError, kernel::Refusal, llm::cause};
+use oracle_control::{Code, Refused};
 
 /// The URL of the node that owns the session of a refused request.
 pub(super) const OWNER: HeaderName = HeaderName::from_static("x-oracle-owner");

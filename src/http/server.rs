@@ -17,7 +17,8 @@ use super::{
     cluster, openai, routes,
     sse::is_stream,
 };
-use crate::{actor::System, control::socket::Socket};
+use crate::actor::System;
+use oracle_control::socket::Socket;
 
 /// Time for connections to send their last bytes.
 const FINAL_RESPONSES: Duration = Duration::from_secs(1);

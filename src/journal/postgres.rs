@@ -151,7 +151,7 @@ impl Postgres {
     ///
     /// # Errors
     /// Returns an [`OpenError`] with the database's message.
-    #[cfg(feature = "testkit")]
+    #[cfg(any(test, feature = "testkit"))]
     pub async fn execute(settings: &Settings, sql: &str) -> Result<(), OpenError> {
         let client = pool(settings, 1)?.get().await.map_err(Failed::from)?;
         client.batch_execute(sql).await?;
@@ -162,7 +162,7 @@ impl Postgres {
     ///
     /// # Errors
     /// Returns an [`OpenError`] with the database's message.
-    #[cfg(feature = "testkit")]
+    #[cfg(any(test, feature = "testkit"))]
     pub async fn count(settings: &Settings, sql: &str) -> Result<u64, OpenError> {
         let client = pool(settings, 1)?.get().await.map_err(Failed::from)?;
         let row = client.query_one(sql, &[]).await?;
@@ -292,8 +292,8 @@ impl Inner {
         if sids.is_empty() {
             let sql = "SELECT nextval('session_sid') FROM generate_series(1, $1::int8)";
             let rows = self.pool.rows(sql, &[&SID_BLOCK]).await?;
-            let lowest_last = rows.iter().rev().map(|row| row.try_get(0));
-            *sids = lowest_last.collect::<Result<_, _>>()?;
+            let lowest_last = rows.iter().rev().map(|row| Ok(row.try_get(0)?));
+            *sids = lowest_last.collect::<Result<_, Failed>>()?;
         }
         let sid = sids.pop().unwrap_or_default();
         Ok(Sid(sid.cast_unsigned()))
@@ -443,7 +443,7 @@ impl Journal for Postgres {
                 .await?;
             let mut tenants = Vec::new();
             for row in &rows {
-                tenants.extend(TenantId::new(row.try_get(0)?).ok());
+                tenants.extend(TenantId::new(row.try_get(0).map_err(Failed::from)?).ok());
             }
             Ok(tenants)
         })
@@ -504,7 +504,7 @@ impl Journal for Postgres {
             );
             let values: [Value<'_>; 2] = [&payer.to_string(), &since.0];
             let rows = self.pool().rows(&sql, &values).await?;
-            rows.iter().map(day_usage).collect()
+            Ok(rows.iter().map(day_usage).collect::<Result<_, Failed>>()?)
         })
     }
 
@@ -607,7 +607,7 @@ impl Usages for Postgres {
             );
             let rows = self.pool().rows(&sql, &[]).await?;
             let of_payer = |row: &Row| Ok((row.try_get(3)?, day_usage(row)?));
-            rows.iter().map(of_payer).collect()
+            Ok(rows.iter().map(of_payer).collect::<Result<_, Failed>>()?)
         })
     }
 
@@ -616,7 +616,7 @@ impl Usages for Postgres {
     }
 }
 
-fn day_usage(row: &Row) -> Result<DayUsage, Error> {
+fn day_usage(row: &Row) -> Result<DayUsage, Failed> {
     Ok(DayUsage {
         day: Day(row.try_get(0)?),
         tokens: row.try_get(1)?,

@@ -253,13 +253,13 @@ pub(super) mod tests {
     use super::*;
     use crate::testkit::llm_conformance::{self as conformance, Scenario};
 
-    pub(in crate::llm) fn draft(scenario: Scenario) -> Draft {
+    pub(crate) fn draft(scenario: Scenario) -> Draft {
         let request = conformance::request(scenario);
         Draft::new("test".into(), request, "seed".to_owned())
     }
 
     /// Deltas and outcome: `pieces → parts stop input/cached/output`, or the fault's code.
-    pub(in crate::llm) fn render(deltas: &[Delta], reply: Result<Reply, Fault>) -> String {
+    pub(crate) fn render(deltas: &[Delta], reply: Result<Reply, Fault>) -> String {
         let deltas: Vec<String> = deltas
             .iter()
             .filter_map(|delta| match delta {

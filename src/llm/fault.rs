@@ -21,7 +21,7 @@ use message::Message;
 pub(super) use words::Words;
 
 /// Returns the innermost error's text, the actual cause of a failed connection.
-pub(crate) fn cause(error: &(dyn Error + 'static)) -> String {
+pub fn cause(error: &(dyn Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;

@@ -23,18 +23,15 @@ use super::{ProviderSettings, secrets::Secrets};
 
 mod trust;
 
-#[cfg(feature = "postgres")]
-pub(crate) use trust::trusted;
+pub use trust::trusted;
 
 const USER_AGENT: &str = concat!("oracle-agent/", env!("CARGO_PKG_VERSION"));
 /// Most servers close connections that are idle for longer.
 const POOL_IDLE: Duration = Duration::from_secs(60);
 /// Deadline of another node for a connection or the answer to a ping, and time between the pings.
-#[cfg(feature = "server")]
 const NODE: Duration = Duration::from_secs(2);
 /// What a node sends ahead on a stream, in bytes; a connection has at most as many streams as
 /// `http::connection` allows.
-#[cfg(feature = "server")]
 const STREAM_WINDOW: u32 = 256 << 10;
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// Shorter words of a secret are schemes such as `Bearer`.
@@ -161,15 +158,14 @@ fn client(settings: &ProviderSettings, base: &Url) -> Result<Client, SetupError>
 }
 
 /// A client with the same trust and proxies for a server that is no provider.
-pub(crate) fn plain_client(builder: ClientBuilder, base: &Url) -> Result<Client, String> {
+pub fn plain_client(builder: ClientBuilder, base: &Url) -> Result<Client, String> {
     let client = secured(builder.connect_timeout(KEEP_ALIVE), trust::plain()?, base).build();
     client.map_err(|error| error.without_url().to_string())
 }
 
 /// A client with the same trust for other nodes of a cluster: over HTTP/2, whose pings notice a node
 /// that has stopped in the middle of a response.
-#[cfg(feature = "server")]
-pub(crate) fn node_client() -> Result<Client, String> {
+pub fn node_client() -> Result<Client, String> {
     let builder = Client::builder()
         .tls_backend_preconfigured(trust::plain()?)
         .user_agent(USER_AGENT)
@@ -189,8 +185,7 @@ pub(crate) fn node_client() -> Result<Client, String> {
 }
 
 /// A builder of clients with the same trust, for servers that the operator has not named.
-#[cfg(feature = "web")]
-pub(crate) fn client_builder() -> Result<ClientBuilder, String> {
+pub fn client_builder() -> Result<ClientBuilder, String> {
     let builder = Client::builder().tls_backend_preconfigured(trust::plain()?);
     Ok(builder.user_agent(USER_AGENT))
 }

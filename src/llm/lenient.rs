@@ -49,7 +49,7 @@ pub(super) fn parse_object<'a, T: Deserialize<'a> + Default>(
 
 /// Rewrites [what only other languages read](json::value), unless anything but the end of a stream
 /// follows it.
-pub(crate) fn mended(text: &str) -> String {
+pub fn mended(text: &str) -> String {
     let ends = |rest: &str| ["[DONE]", "data:"].iter().any(|end| rest.starts_with(end));
     match json::value(text) {
         Some((json, end)) if text[end..].trim().is_empty() || ends(&text[end..]) => json,

@@ -20,7 +20,7 @@ pub enum Streaming {
 }
 
 /// Whether a provider is Ollama, or has an address on this machine or in a private network.
-pub(crate) fn is_local(name: &str, base_url: &str) -> bool {
+pub fn is_local(name: &str, base_url: &str) -> bool {
     let url = Url::parse(base_url).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or(".");
     let address = host

@@ -206,7 +206,7 @@ pub(super) fn is_content(delta: &Delta) -> bool {
 
 /// Decodes an answer that arrives in these chunks.
 #[cfg(any(test, feature = "testkit"))]
-pub(crate) fn decode<'a>(
+pub fn decode<'a>(
     dialect: super::Dialect,
     request: super::Request,
     chunks: impl IntoIterator<Item = &'a [u8]>,

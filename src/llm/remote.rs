@@ -26,7 +26,7 @@ use crate::model::{Capabilities, Fault};
 mod exchange;
 mod listing;
 
-pub(crate) use listing::nearest;
+pub use listing::nearest;
 
 /// A [`Backend`] for a provider's HTTP API. Clones share connections.
 #[derive(Clone)]

@@ -51,6 +51,7 @@ const CHUNK_CHARACTERS: usize = 16;
 /// A [`Backend`] that plays a script. Clones share the requests seen and the counts of tries.
 ///
 /// ```
+/// # mod oracle_agent { pub use oracle_llm as llm; pub use oracle_core::model; }
 /// use oracle_agent::{llm::Scripted, model::Fault};
 /// use serde_json::json;
 ///

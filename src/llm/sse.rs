@@ -12,16 +12,16 @@ use memchr::{memchr, memchr2};
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Event {
-    pub(crate) name: String,
-    pub(crate) data: String,
+pub struct Event {
+    pub name: String,
+    pub data: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TooLong;
+pub struct TooLong;
 
 #[derive(Debug, Default)]
-pub(crate) struct Parser {
+pub struct Parser {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Parser {
 
 impl Parser {
     /// Creates a parser that holds at most `limit` bytes of an event.
-    pub(crate) fn new(limit: usize) -> Self {
+    pub fn new(limit: usize) -> Self {
         Self {
             limit,
             ..Self::default()
@@ -41,7 +41,7 @@ impl Parser {
     }
 
     /// Takes the chunk up to the end of the next event; `None` if that is still to come.
-    pub(crate) fn next(&mut self, chunk: &mut &[u8]) -> Result<Option<Event>, TooLong> {
+    pub fn next(&mut self, chunk: &mut &[u8]) -> Result<Option<Event>, TooLong> {
         if self.after_return && !chunk.is_empty() {
             self.after_return = false;
             *chunk = chunk.strip_prefix(b"\n").unwrap_or(chunk);
@@ -70,12 +70,12 @@ impl Parser {
     }
 
     /// Ends the input: an incomplete event counts as complete. Called until it returns `None`.
-    pub(crate) fn finish(&mut self) -> Result<Option<Event>, TooLong> {
+    pub fn finish(&mut self) -> Result<Option<Event>, TooLong> {
         self.next(&mut &b"\n\n"[..])
     }
 
     #[cfg(test)]
-    pub(super) fn held(&self) -> usize {
+    pub fn held(&self) -> usize {
         self.line.capacity() + self.data.capacity() + self.name.capacity()
     }
 

@@ -17,11 +17,11 @@ use super::{Failure, GivenUp, Server, success};
 use crate::{
     actor::{Answer, AskError, Progress},
     control::{check_session, question::QueryHandle},
-    model::{
-        By, Outcome, Principal, ProfileName, SessionKey, SessionName, Submission, ToolSpec,
-        record::{AgentFact, Fact, LlmFact, ToolFact, TurnFact},
-    },
     tool::{arguments, schema_of},
+};
+use oracle_core::model::{
+    By, Outcome, Principal, ProfileName, SessionKey, SessionName, Submission, ToolSpec,
+    record::{AgentFact, Fact, LlmFact, ToolFact, TurnFact},
 };
 
 pub(super) const NAME: &str = "ask";

@@ -19,8 +19,8 @@ use super::{Failure, Front, GivenUp, Server};
 use crate::{
     actor::{Oracle, SessionHandle},
     control::question::QueryHandle,
-    model::{Principal, Submission},
 };
+use oracle_core::model::{Principal, Submission};
 
 /// Longest line of a client, in bytes: a question of 1 MiB, with room for its JSON escapes. A longer
 /// line is dropped.

@@ -15,7 +15,7 @@ use crate::{
     control::Verb,
     http,
     kernel::IdleState,
-    llm::{Delta, Dialect, reading::decode},
+    llm::{Delta, Dialect, decode},
     model::{
         Message, Role, Timestamp,
         record::codec::{Encoded, Encoder},

@@ -30,16 +30,20 @@ use tokio::{sync::oneshot, time::Instant};
 use super::{FnTool, ToolContext, ToolError, ToolOutput};
 use crate::model::tool::ApprovalRule;
 
-pub(crate) use declared::Declared;
-pub(crate) use pins::{KnownTool, PINS, Pins};
+#[doc(hidden)]
+pub use declared::Declared;
+#[doc(hidden)]
+pub use pins::{KnownTool, PINS, Pins};
 pub use process::{GUARD, guard};
-pub(crate) use server::Server;
+#[doc(hidden)]
+pub use server::Server;
 
 /// How long a session waits for a call beyond its deadline, so that the words of this module win.
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// A server to use.
-pub(crate) struct Settings {
+#[doc(hidden)]
+pub struct Settings {
     pub name: String,
     /// Identifies it among the pins: projects may give one name to several servers.
     pub key: String,
@@ -56,7 +60,8 @@ pub(crate) struct Settings {
 }
 
 /// How a server is reached.
-pub(crate) enum Transport {
+#[doc(hidden)]
+pub enum Transport {
     Program(Program),
     Http {
         client: reqwest::Client,
@@ -67,7 +72,8 @@ pub(crate) enum Transport {
 }
 
 /// A program that speaks the protocol on its standard input and output.
-pub(crate) struct Program {
+#[doc(hidden)]
+pub struct Program {
     pub command: PathBuf,
     pub args: Vec<String>,
     /// The whole environment.
@@ -79,7 +85,8 @@ pub(crate) struct Program {
 }
 
 /// A tool of a server.
-pub(crate) fn tool(server: &Arc<Server>, known: KnownTool) -> FnTool {
+#[doc(hidden)]
+pub fn tool(server: &Arc<Server>, known: KnownTool) -> FnTool {
     let (spec, name) = (server.spec(&known.tool), known.tool.name);
     let longest = server.settings.call_deadline.saturating_add(MARGIN);
     let server = Arc::clone(server);

@@ -26,8 +26,9 @@ use crate::model::{
 };
 
 pub use super::SearchService;
-#[cfg(feature = "testkit")]
-pub(crate) use fetch::local_web_fetch;
+#[cfg(any(test, feature = "testkit"))]
+#[doc(hidden)]
+pub use fetch::local_web_fetch;
 pub use fetch::{FetchSettings, web_fetch};
 pub use search::{SearchSettings, web_search};
 

@@ -1,40 +1,36 @@
-//! Rules for the tree itself: imports point down, files stay short, pure modules stay pure, and
+//! Rules for the tree itself: imports within a crate point down, files stay short, pure modules stay pure, and
 //! documents name what exists.
 //!
 //! The checks read lines, not syntax: a line that begins with `//` is a comment, and everything
 //! else counts. rustfmt, rustc and clippy check the rest.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The layer of every module: a module imports modules of lower layers only. The test kit has no
-/// layer and sits behind its feature.
-const LAYERS: &[(&str, u8)] = &[
-    ("model", 0),
-    ("disk", 1),
-    ("signal", 1),
-    ("access", 2),
-    ("journal", 2),
-    ("kernel", 2),
-    ("llm", 2),
-    ("prompt", 2),
-    ("query", 2),
-    ("tool", 2),
-    ("config", 3),
-    ("actor", 4),
-    ("mock", 4),
-    ("control", 5),
-    ("mcp", 6),
-    ("app", 7),
-    ("http", 7),
-    ("telemetry", 7),
-    ("cli", 8),
-    ("prelude", 9),
+/// A folder, the root by which paths name its files, and its floors, lowest first: a file imports
+/// files of lower floors only, apart from its own folder. What a crate may import says its manifest.
+type Floors = (
+    &'static str,
+    &'static str,
+    &'static [&'static [&'static str]],
+);
+
+const FLOORS: &[Floors] = &[
+    (
+        "src/core/",
+        "crate::",
+        &[&["model"], &["signal"], &["kernel", "prompt", "query"]],
+    ),
+    (
+        "src/ports/",
+        "crate::",
+        &[&["disk"], &["access", "journal", "llm", "tool"]],
+    ),
+    ("src/runtime/", "crate::", &[&["actor"], &["app"]]),
+    ("src/runtime/actor/", "actor::", ACTOR_FLOORS),
 ];
 
-/// The floors of `actor`, lowest first: a file imports files of lower floors only, apart from its own
-/// folder. So a message, a state or a setting stands below all that use it.
+/// A message, a state or a setting stands below all that use it.
 const ACTOR_FLOORS: &[&[&str]] = &[
     &[
         "approvals",
@@ -75,15 +71,11 @@ const ACTOR_FLOORS: &[&[&str]] = &[
 /// Modules without I/O, clock or runtime, and the names that they must not contain.
 const PURE: &[&str] = &["kernel", "model", "query", "signal"];
 const IMPURE: &[&str] = &[
-    "tokio::",
-    "ractor::",
-    "reqwest::",
     "std::fs",
     "std::net",
     "std::thread",
     "Instant",
     "::now()",
-    "rand::",
     "now_v7",
 ];
 
@@ -103,7 +95,7 @@ impl Source {
     }
 
     fn module(&self) -> Option<&str> {
-        let inner = self.path.strip_prefix("src/")?;
+        let inner = self.path.strip_prefix("src/core/")?;
         let module = inner.split('/').next()?;
         Some(module.strip_suffix(".rs").unwrap_or(module))
             .filter(|module| !["lib", "main"].contains(module))
@@ -173,41 +165,24 @@ fn group_members(text: &str) -> impl Iterator<Item = String> {
         .filter(|m| !m.is_empty())
 }
 
-fn imports_point_down(source: &Source) -> Vec<String> {
-    let layers: HashMap<_, _> = LAYERS.iter().copied().collect();
-    let Some(own) = source.module() else {
-        return Vec::new();
-    };
-    let layer = match layers.get(own) {
-        Some(layer) => layer,
-        None if own == "testkit" => return Vec::new(),
-        None => return vec![format!("{}: the module `{own}` has no layer", source.path)],
-    };
-    let mut found = modules_named(source, "crate::");
-    // A name without a layer is a word in a string, or the test kit.
-    found.retain(|(_, module)| {
-        module != own && layers.get(module.as_str()).is_some_and(|to| to >= layer)
-    });
-    found
-        .into_iter()
-        .map(|(line, module)| format!("{}:{line}: `{own}` must not import `{module}`", source.path))
-        .collect()
+fn files_import_lower_floors(source: &Source) -> Vec<String> {
+    let here = |floors: &&Floors| source.path.starts_with(floors.0);
+    let within = |floors| imports_of_higher_floors(source, floors);
+    FLOORS.iter().filter(here).flat_map(within).collect()
 }
 
-fn actor_files_import_lower_floors(source: &Source) -> Vec<String> {
-    let Some(inner) = source.path.strip_prefix("src/actor/") else {
-        return Vec::new();
-    };
-    let floor_of = |module: &str| {
-        ACTOR_FLOORS
-            .iter()
-            .position(|floor| floor.contains(&module))
-    };
+fn imports_of_higher_floors(source: &Source, (folder, root, floors): &Floors) -> Vec<String> {
+    let inner = source.path.strip_prefix(folder).unwrap_or_default();
+    let floor_of = |module: &str| floors.iter().position(|floor| floor.contains(&module));
     let own = first_word(inner);
+    // The root joins all; the test kit is behind its feature.
+    if ["lib", "testkit"].contains(&own.as_str()) {
+        return Vec::new();
+    }
     let Some(floor) = floor_of(&own) else {
         return vec![format!("{}: `{own}` has no floor", source.path)];
     };
-    let mut found = modules_named(source, "actor::");
+    let mut found = modules_named(source, root);
     if !inner.contains('/') {
         found.extend(modules_named(source, "super::"));
     }
@@ -247,11 +222,13 @@ fn stays_short(source: &Source) -> Vec<String> {
 fn is_declared(path: &str, sources: &[Source]) -> bool {
     let name = Path::new(path).file_stem().unwrap().to_str().unwrap();
     let folder = Path::new(path).parent().unwrap().to_str().unwrap();
-    let roots = ["src/lib.rs", "src/main.rs", "tests/it/main.rs"];
-    roots.contains(&path)
+    let is_root = |path: &str| {
+        path.ends_with("/lib.rs") || ["src/main.rs", "tests/it/main.rs"].contains(&path)
+    };
+    is_root(path)
         || sources.iter().any(|parent| {
             let inside = match parent.path.as_str() {
-                root if roots.contains(&root) => root.rsplit_once('/').unwrap().0,
+                root if is_root(root) => root.rsplit_once('/').unwrap().0,
                 other => other.strip_suffix(".rs").unwrap(),
             };
             inside == folder
@@ -297,8 +274,7 @@ fn sources() -> Vec<Source> {
 fn source_tree_follows_the_layout_rules() {
     let sources = sources();
     let rules = [
-        imports_point_down,
-        actor_files_import_lower_floors,
+        files_import_lower_floors,
         pure_modules_stay_pure,
         stays_short,
     ];
@@ -392,12 +368,12 @@ fn tests_named_in_the_readme_exist() {
         let module = if module.starts_with("it/") {
             format!("tests/{module}")
         } else {
-            format!("src/{module}")
+            format!("/{module}")
         };
         let line = format!("fn {name}(");
         let inside = |path: &str| {
-            path.strip_prefix(&module)
-                .is_some_and(|rest| rest.starts_with(['.', '/']))
+            path.match_indices(&module)
+                .any(|(at, _)| path[at + module.len()..].starts_with(['.', '/']))
         };
         sources
             .iter()
@@ -415,21 +391,21 @@ fn tests_named_in_the_readme_exist() {
 
 #[test]
 fn imports_are_found_in_paths_and_groups() {
-    let text = "use crate::{\n    model::{A, B},\n    tool,\n};\n// crate::llm\nfn f() { crate::actor::g() }\n";
+    let text = "use crate::{\n    model::{A, B},\n    prompt,\n};\n// crate::llm\nfn f() { crate::query::g() }\n";
     let source = Source {
-        path: "src/kernel/phase.rs".into(),
+        path: "src/core/kernel/phase.rs".into(),
         text: text.into(),
     };
     let modules: Vec<String> = modules_named(&source, "crate::")
         .into_iter()
         .map(|(_, module)| module)
         .collect();
-    assert_eq!(modules, ["model", "tool", "actor"]);
+    assert_eq!(modules, ["model", "prompt", "query"]);
     assert_eq!(
-        imports_point_down(&source),
+        files_import_lower_floors(&source),
         [
-            "src/kernel/phase.rs:1: `kernel` must not import `tool`",
-            "src/kernel/phase.rs:6: `kernel` must not import `actor`",
+            "src/core/kernel/phase.rs:1: `kernel` must not import `prompt`",
+            "src/core/kernel/phase.rs:6: `kernel` must not import `query`",
         ]
     );
 }
@@ -442,28 +418,28 @@ fn imports_of_higher_floors_of_actor_are_found() {
     };
     for (path, text, wrong) in [
         (
-            "src/actor/bus.rs",
+            "src/runtime/actor/bus.rs",
             "use super::{\n    pool::Pool,\n    shard::ShardActor,\n};\n",
             "shard",
         ),
         (
-            "src/actor/session/work.rs",
+            "src/runtime/actor/session/work.rs",
             "use crate::{\n    actor::{\n        task::Task,\n        supervisor::System,\n    },\n};\n",
             "supervisor",
         ),
         (
-            "src/actor/gateway/queue.rs",
+            "src/runtime/actor/gateway/queue.rs",
             "fn f() { crate::actor::handle::g() }\n",
             "handle",
         ),
         (
-            "src/actor/gateway/queue.rs",
+            "src/runtime/actor/gateway/queue.rs",
             "use super::{shard, Ticket};\n",
             "",
         ),
-        ("src/actor/unknown.rs", "", "unknown"),
+        ("src/runtime/actor/unknown.rs", "", "unknown"),
     ] {
-        let found = actor_files_import_lower_floors(&source(path, text));
+        let found = files_import_lower_floors(&source(path, text));
         let expected = usize::from(!wrong.is_empty());
         assert_eq!(found.len(), expected, "{path}: {found:?}");
         assert!(found.iter().all(|told| told.contains(wrong)), "{found:?}");

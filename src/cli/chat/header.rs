@@ -12,10 +12,10 @@ use crate::{
         text::{ago, cut, wrapped},
     },
     control::{Code, question::QueryHandle},
-    journal::Known,
     llm::OFFLINE,
     model::QueryId,
 };
+use oracle_journal::Known;
 
 /// Maximum number of lines shown of a question and of an answer.
 const LINES: (usize, usize) = (2, 4);

@@ -5,11 +5,11 @@ use super::{Chat, header::HINT, why::Rows};
 use crate::{
     actor::{Profile, ReloadError},
     cli::{CliError, CliResult, text::grouped},
-    config::ModelChain,
     control::question,
     llm::OFFLINE,
     model::{LimitsRequest, PartialLimits, ToolApproval},
 };
+use oracle_config::ModelChain;
 
 impl Chat<'_> {
     /// The profile of the session.

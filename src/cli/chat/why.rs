@@ -14,13 +14,13 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::{
     cli::text::{grouped, used, wrapped},
-    journal::Entry,
     model::{
         NanoUsd, Record, Timestamp, ToolCall, Usage,
         record::{Fact, QueryFact, ToolFact, TurnFact},
         time::Span,
     },
 };
+use oracle_journal::Entry;
 
 const WORDS: usize = 12;
 const STEP: usize = 2;

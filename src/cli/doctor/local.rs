@@ -12,9 +12,9 @@ use super::report::{Finding, Report};
 use crate::{
     app::{self, Builder},
     cli::{CliResult, Options, storage},
-    config::{Environment, Loaded},
-    journal::sqlite::{Inspection, OpenError},
 };
+use oracle_config::{Environment, Loaded};
+use oracle_journal::sqlite::{Inspection, OpenError};
 
 const OTHER_DIRECTORY: &str = "or choose another directory with --data-dir";
 

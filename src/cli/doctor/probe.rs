@@ -8,14 +8,14 @@ use tokio::time::{Instant, timeout_at};
 
 use super::report::Finding;
 use crate::{
-    config::Provider,
     llm::{Backend, Delta, Request, Streaming, ToolChoice, estimate_usage},
     model::{
         Fault, FaultCode, Message, Part, Price, Reply, Role, StopReason, Timestamp, ToolResult,
         ToolSpec, ToolStatus, Usage,
     },
-    signal::{self, Finding as Read},
 };
+use oracle_config::Provider;
+use oracle_core::signal::{self, Finding as Read};
 
 const TOOL: &str = "note_number";
 const NUMBER: u64 = 7;
@@ -303,7 +303,7 @@ pub(super) fn remedy(fault: &Fault, provider: &Provider) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Preset;
+    use oracle_config::Preset;
 
     #[test]
     fn remedy_names_the_source_of_the_key() {

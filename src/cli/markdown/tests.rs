@@ -47,6 +47,8 @@ def f():
 Last line: ~~gone~~ <b>kept</b>, [the guide][g]
 ";
 
+const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
 fn plain(columns: usize) -> Look {
     Look {
         columns,
@@ -58,7 +60,7 @@ fn plain(columns: usize) -> Look {
 fn coloured() -> Look {
     Look {
         is_coloured: true,
-        links: Some(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).into()),
+        links: Some(std::path::Path::new(PROJECT).into()),
         ..plain(80)
     }
 }
@@ -71,7 +73,7 @@ fn rendered(text: &str, look: &Look) -> String {
 fn blocks_become_rows() {
     insta::assert_snapshot!("forty_columns", rendered(WHOLE, &plain(40)));
     let escaped = rendered(WHOLE, &coloured()).replace('\x1b', "␛");
-    let escaped = escaped.replace(env!("CARGO_MANIFEST_DIR"), "/project");
+    let escaped = escaped.replace(PROJECT, "/project");
     insta::assert_snapshot!("colours", escaped);
 }
 

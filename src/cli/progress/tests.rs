@@ -7,11 +7,11 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::{
     cli::terminal::{Device, Recording, Style},
-    journal::Memory,
     llm::Scripted,
     model::SessionKey,
     testkit::{Obstacle, ObstructedJournal, TestOracle, TestSystem},
 };
+use oracle_journal::Memory;
 
 const SHOWN: &str = "Half an answer";
 

@@ -10,11 +10,11 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
 use crate::{
-    config::{Setting, full_key},
     llm::script::{ScriptCall, ScriptTurn},
     model::{CallId, ToolSpec},
     tool::{FnTool, ToolError, ToolOutput},
 };
+use oracle_config::{Setting, full_key};
 
 const REPLAY: &str = "`oracle dev replay`";
 const UNSCRIPTED: &str = "the script has no result for this call";

@@ -10,9 +10,9 @@ use serde_json::json;
 use super::{CliError, CliResult, Terminal, known};
 use crate::{
     actor::{self, AskError},
-    journal::{Journal, Known, Only, SessionStatus},
     model::SessionName,
 };
+use oracle_journal::{Journal, Known, Only, SessionStatus};
 
 /// `oracle sessions delete`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]

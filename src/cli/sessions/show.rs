@@ -8,12 +8,12 @@ use super::{CliResult, SessionArg, Terminal, each_record, known};
 use crate::{
     actor::{Oracle, SessionView, SubAgent},
     cli::text::{standing, sub_agents},
-    journal::{Entry, Journal, Known},
     model::{
         QueryId, Seq, SessionName, Timestamp, Usage,
         record::{AgentFact, ControlFact, Fact, QueryFact},
     },
 };
+use oracle_journal::{Entry, Journal, Known};
 
 #[derive(Serialize)]
 struct SessionReport {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::*;
 use crate::{
     cli::terminal::{Device, Recording, Style},
-    journal::{Append, Memory, SessionStatus},
     model::{
         Attempt, Fault, Message, NanoUsd, Outcome, QueryId, Role, SessionKey, SessionName,
         StopReason, Timestamp, Turn,
@@ -15,6 +14,7 @@ use crate::{
         },
     },
 };
+use oracle_journal::{Append, Memory, SessionStatus};
 
 const DAY: i64 = 86_400_000;
 const START: i64 = 1_767_225_600_000;

@@ -35,7 +35,7 @@ fn of(prices: &Prices, model: &str) -> Option<[u64; 4]> {
     )
 }
 
-const TABLE: &str = include_str!("../../../config/models.toml");
+const TABLE: &str = oracle_defaults::MODELS;
 
 #[test]
 fn built_in_table_is_valid_and_read_by_line() {

@@ -11,11 +11,8 @@ use futures_util::{
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep, timeout};
 
 use super::{Forwarded, LOOK, NODE_ANSWER};
-use crate::{
-    control::{ClientError, WireUpdate, events, wire_update},
-    http::Host,
-    model::Principal,
-};
+use crate::{http::Host, model::Principal};
+use oracle_control::{ClientError, WireUpdate, events, wire_update};
 
 /// What the other nodes tell a watch of all sessions.
 pub(crate) struct OtherNodes {

@@ -28,7 +28,7 @@ struct Wanted {
     limit: Option<u16>,
     #[serde(
         default,
-        deserialize_with = "crate::control::verb::commas::deserialize"
+        deserialize_with = "oracle_control::verb::commas::deserialize"
     )]
     kinds: Vec<String>,
     #[serde(default, deserialize_with = "flag")]

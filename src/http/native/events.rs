@@ -21,7 +21,6 @@ use utoipa::{IntoParams, ToSchema};
 use super::{InSession, OwnSession, limit};
 use crate::{
     actor::{AskError, EventStream, Frames, Progress, RecordPage, SessionHandle},
-    control::{EventSelector, verb::commas},
     http::{
         Host, Problem,
         extract::{self, Path, Query},
@@ -29,6 +28,7 @@ use crate::{
     },
     model::{Event, Seq, SessionName, Severity},
 };
+use oracle_control::{EventSelector, verb::commas};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const RETRY: Duration = Duration::from_secs(2);
@@ -271,6 +271,7 @@ impl EventBody {
                 Ok(Some(named("gap", &json!({ "from": from }))))
             }
             (Err(AskError::Journal(_)), Some(since)) if since.elapsed() < PATIENCE => Ok(None),
+            (Ok(_), _) => Ok(None),
             (Err(error), _) => Err(error.into()),
         }
     }

@@ -9,7 +9,6 @@ use utoipa::{IntoParams, ToSchema};
 use super::{InSession, OwnSession, limit};
 use crate::{
     actor::{QueryAccount, SubAgent},
-    control::check_session,
     http::{
         Caller, Problem,
         extract::{Path, Query},
@@ -20,6 +19,7 @@ use crate::{
         record::{Fact, SignalFact},
     },
 };
+use oracle_control::check_session;
 
 /// Summary of a query.
 #[derive(Debug, Serialize, ToSchema)]

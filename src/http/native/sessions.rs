@@ -13,7 +13,6 @@ use uuid::Uuid;
 use super::{InSession, OwnSession, SessionObject, limit};
 use crate::{
     actor::{AskError, SessionFilter, SessionState, SessionSummary, StateFilter},
-    control::{Accepted, check_profile, check_session, limits},
     http::{
         Caller, Host, Problem,
         control::field_of,
@@ -26,13 +25,14 @@ use crate::{
         Submission, Timestamp, access::Role, command::MAX_KEY,
     },
 };
+use oracle_control::{Accepted, check_profile, check_session, limits};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A session to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::http) struct NewSession {
+pub(crate) struct NewSession {
     /// Its name; a new UUID if omitted.
     name: Option<SessionName>,
     /// Its profile; the default profile if omitted.
@@ -236,7 +236,7 @@ pub(super) async fn delete(
 /// A new message.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::http) struct NewMessage {
+pub(crate) struct NewMessage {
     /// The text; at most 1 MiB, and not blank.
     #[schema(min_length = 1, max_length = 1_048_576)]
     text: String,

@@ -23,7 +23,6 @@ use super::{
 };
 use crate::{
     actor::{Answer, AskError, Detail, Ephemeral, Progress, SessionHandle, Watch},
-    control::check_session,
     http::{Caller, DrainSignal, Host, Problem, StreamText},
     kernel::Refusal,
     model::{
@@ -33,6 +32,7 @@ use crate::{
         record::{AgentFact, Fact, Record, ToolFact, TurnFact},
     },
 };
+use oracle_control::check_session;
 
 /// How long a query waits for results.
 const LIFETIME: Duration = Duration::from_secs(15 * 60);

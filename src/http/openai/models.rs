@@ -9,11 +9,11 @@ use utoipa::{IntoParams, ToSchema};
 use super::asked::Asked;
 use crate::{
     actor::{Profile, Profiles, SessionHandle},
-    control::check_profile,
     http::{Caller, Host, Problem, extract::Path},
     kernel::ModelChoice,
     model::{ClientToolChoice, Parameter, Principal, ProfileName, ToolApproval, ToolSpec},
 };
+use oracle_control::check_profile;
 
 /// The list of models.
 #[derive(Debug, Serialize, ToSchema)]

@@ -39,7 +39,6 @@ use super::{
 };
 use crate::{
     actor::{Answer, AskError, Detail, Oracle, Progress, SessionFilter, SessionHandle, Watch},
-    control::{Code, check_session},
     http::{Begins, Caller, Host, Problem, Route, RouteGroup, StreamText, extract::Path, sse},
     journal::{Entry, Only},
     kernel::Refusal,
@@ -48,6 +47,7 @@ use crate::{
         record::{Fact, QueryFact, ToolFact},
     },
 };
+use oracle_control::{Code, check_session};
 
 /// Interval between two searches for responses whose time is over.
 const INTERVAL: Duration = Duration::from_secs(3_600);
@@ -368,7 +368,7 @@ async fn show(
 
 /// Deletes the sessions of responses that were not continued for `server.responses_kept`, again and
 /// again, until the server ends.
-pub(in crate::http) async fn delete_old_responses(host: Host) {
+pub(crate) async fn delete_old_responses(host: Host) {
     let oracle = host.oracle.acting(By::oracle());
     loop {
         let kept = i64::try_from(host.settings.responses_kept.as_millis()).unwrap_or(i64::MAX);

@@ -120,12 +120,6 @@ impl From<Failed> for Error {
     }
 }
 
-impl From<tokio_postgres::Error> for Error {
-    fn from(error: tokio_postgres::Error) -> Self {
-        Failed::from(error).answer()
-    }
-}
-
 impl Failed {
     /// The server did not answer in time.
     pub(super) fn unanswered(limit: Duration) -> Self {

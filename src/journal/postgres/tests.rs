@@ -7,13 +7,14 @@ use tokio::{runtime::Handle, task::block_in_place};
 
 use super::*;
 use crate::{
+    cluster::Cluster,
     journal::{ALL, Sqlite, copy::copy},
     model::{
         By, Charge, Owner, Timestamp,
         command::Author,
         record::{ControlFact, Steered},
     },
-    testkit::{journal_conformance, postgres::Cluster},
+    testkit::journal_conformance,
 };
 
 mod faults;

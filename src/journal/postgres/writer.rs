@@ -264,8 +264,8 @@ mod tests {
 
     use super::*;
     use crate::{
+        cluster::Cluster,
         journal::postgres::settings::{Settings, pool},
-        testkit::postgres::Cluster,
     };
 
     /// Fails with this code the first time that its batch is sent.

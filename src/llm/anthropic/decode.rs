@@ -178,14 +178,14 @@ impl Blocks {
     }
 }
 
-pub(in crate::llm) struct AnthropicDecoder {
+pub(crate) struct AnthropicDecoder {
     draft: Draft,
     blocks: Blocks,
     used: AnthropicUsage,
 }
 
 impl AnthropicDecoder {
-    pub(in crate::llm) fn new(draft: Draft) -> Self {
+    pub(crate) fn new(draft: Draft) -> Self {
         Self {
             draft,
             blocks: Blocks::default(),

@@ -137,7 +137,7 @@ impl Block<'_> {
 
 /// Where in the JSON a turn can have a cache mark.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::llm) struct Places {
+pub(crate) struct Places {
     is_reply: bool,
     /// In its last block that later requests repeat.
     staying: Option<usize>,

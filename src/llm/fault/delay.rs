@@ -65,7 +65,7 @@ pub(super) fn in_words(text: &str) -> Option<Duration> {
     span(figure).or_else(|| span(&format!("{figure}{scale}")))
 }
 
-pub(in crate::llm) fn limits(headers: &HeaderMap) -> Option<RateLimits> {
+pub(crate) fn limits(headers: &HeaderMap) -> Option<RateLimits> {
     // Most responses have no such headers; this saves fifteen look-ups.
     let mut names = headers.keys();
     if !names.any(|name| name.as_str().contains("ratelimit-")) {

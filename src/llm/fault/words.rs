@@ -40,10 +40,10 @@ pub(super) fn named(name: &str) -> Option<Code> {
 }
 
 /// Lower-case words between single spaces.
-pub(in crate::llm) struct Words(String);
+pub(crate) struct Words(String);
 
 impl Words {
-    pub(in crate::llm) fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let mut words = String::from(" ");
         let chars = text.chars().take(MOST).flat_map(char::to_lowercase);
         let mut chars = chars.peekable();
@@ -82,7 +82,7 @@ impl Words {
         rule.map(|[code, ..]| code.as_str().into())
     }
 
-    pub(in crate::llm) fn has(&self, feature: &str) -> bool {
+    pub(crate) fn has(&self, feature: &str) -> bool {
         if let Some(feature) = feature.strip_prefix('!') {
             return !self.has(feature);
         }

@@ -33,8 +33,7 @@ pub(super) fn tls(settings: &ProviderSettings) -> Result<ClientConfig, SetupErro
 ///
 /// # Errors
 /// What is wrong with the file or the machine's authorities.
-#[cfg(feature = "postgres")]
-pub(crate) fn trusted(pem: Option<&[u8]>) -> Result<ClientConfig, String> {
+pub fn trusted(pem: Option<&[u8]>) -> Result<ClientConfig, String> {
     match pem {
         None => plain(),
         Some(pem) => new(read(pem)?),

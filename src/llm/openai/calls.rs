@@ -143,7 +143,7 @@ impl Call {
 }
 
 /// Arguments as text, whether they came as text or as a value.
-pub(in crate::llm) fn received(raw: &RawValue) -> String {
+pub(crate) fn received(raw: &RawValue) -> String {
     match raw.get() {
         "null" => String::new(),
         text if text.starts_with('"') => serde_json::from_str::<Text<'_>>(text)

@@ -63,12 +63,12 @@ struct OpenAiUsage {
 /// Details of the tokens sent, in both of OpenAI's dialects.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(in crate::llm) struct InputDetails {
-    pub(in crate::llm) cached_tokens: Count,
-    pub(in crate::llm) cache_write_tokens: Count,
+pub(crate) struct InputDetails {
+    pub(crate) cached_tokens: Count,
+    pub(crate) cache_write_tokens: Count,
 }
 
-pub(in crate::llm) struct OpenAiDecoder {
+pub(crate) struct OpenAiDecoder {
     draft: Draft,
     text: String,
     thoughts: Thoughts,
@@ -79,7 +79,7 @@ pub(in crate::llm) struct OpenAiDecoder {
 }
 
 impl OpenAiDecoder {
-    pub(in crate::llm) fn new(draft: Draft) -> Self {
+    pub(crate) fn new(draft: Draft) -> Self {
         Self {
             draft,
             text: String::new(),

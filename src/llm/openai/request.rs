@@ -42,7 +42,7 @@ pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
 /// Where an object has its fields: in chat completions below the name of its type, in responses
 /// beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::llm) enum Tags {
+pub(crate) enum Tags {
     Nested,
     Flat,
 }
@@ -71,7 +71,7 @@ impl Tags {
 }
 
 /// Begins a request in either of OpenAI's dialects.
-pub(in crate::llm) fn head(call: &Outgoing<'_>, tags: Tags) -> serde_json::Result<Body> {
+pub(crate) fn head(call: &Outgoing<'_>, tags: Tags) -> serde_json::Result<Body> {
     let choice = match &call.request.tool_choice {
         ToolChoice::Auto => None,
         ToolChoice::None => Some("none".into()),
@@ -87,7 +87,7 @@ pub(in crate::llm) fn head(call: &Outgoing<'_>, tags: Tags) -> serde_json::Resul
 }
 
 /// The format that the server is to enforce.
-pub(in crate::llm) fn format(call: &Outgoing<'_>, tags: Tags) -> Option<Value> {
+pub(crate) fn format(call: &Outgoing<'_>, tags: Tags) -> Option<Value> {
     let options = call.request.options.as_ref();
     match &options.filter(|_| call.takes.schemas)?.format {
         AnswerFormat::Text => None,
@@ -111,7 +111,7 @@ pub(in crate::llm) fn format(call: &Outgoing<'_>, tags: Tags) -> Option<Value> {
 type Write = fn(&mut Prefix<()>, usize, &[Arc<Message>], &Outgoing<'_>) -> serde_json::Result<()>;
 
 /// Ends a request with the list of this name: the prompt, in this role, and the messages.
-pub(in crate::llm) fn conversation(
+pub(crate) fn conversation(
     call: &Outgoing<'_>,
     mut body: Body,
     [list, role]: [&str; 2],

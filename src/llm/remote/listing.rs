@@ -45,7 +45,7 @@ const OUTPUTS: [&str; 2] = ["max_completion_tokens", "max_output_tokens"];
 
 /// The up to three names nearest to `model`, in backticks; empty if `model` is among them or there
 /// are none.
-pub(crate) fn nearest(names: &[&str], model: &str) -> Vec<String> {
+pub fn nearest(names: &[&str], model: &str) -> Vec<String> {
     // Gemini lists models with a folder prefix, which calls may omit.
     let names = names
         .iter()

@@ -3,7 +3,7 @@
 use crate::tool::text::is_one_of;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tool) enum FileKind {
+pub(crate) enum FileKind {
     Code,
     Docs,
     Changes,
@@ -14,14 +14,14 @@ pub(in crate::tool) enum FileKind {
 
 /// Whether a question asks for changelogs or guides, which then rank higher.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::tool) struct FilePreference {
-    pub(in crate::tool) change: bool,
-    pub(in crate::tool) guide: bool,
+pub(crate) struct FilePreference {
+    pub(crate) change: bool,
+    pub(crate) guide: bool,
 }
 
 impl FilePreference {
     /// Classifies a `question` in lower case.
-    pub(in crate::tool) fn of(question: &str, has_version: bool) -> Self {
+    pub(crate) fn of(question: &str, has_version: bool) -> Self {
         let mentions = |phrases: &str| phrases.split('|').any(|phrase| question.contains(phrase));
         Self {
             change: has_version || mentions(CHANGES),
@@ -39,7 +39,7 @@ const CHANGES: &str = "\
 
 impl FileKind {
     /// Classifies a path relative to the project, with `/`.
-    pub(in crate::tool) fn of(path: &str) -> Self {
+    pub(crate) fn of(path: &str) -> Self {
         let lower = path.to_lowercase();
         let (folders, file) = lower.rsplit_once('/').unwrap_or(("", &lower));
         let (stem, extension) = file.rsplit_once('.').unwrap_or((file, ""));
@@ -70,7 +70,7 @@ impl FileKind {
         }
     }
 
-    pub(in crate::tool) const fn worth(self, preference: FilePreference) -> f32 {
+    pub(crate) const fn worth(self, preference: FilePreference) -> f32 {
         match self {
             Self::Code if preference.change => 0.75,
             Self::Code if preference.guide => 0.85,

@@ -11,7 +11,7 @@ use crate::tool::text::is_one_of;
 static ENTRIES: &str = include_str!("lexicon.txt");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::tool) enum NaturalLanguage {
+pub(crate) enum NaturalLanguage {
     English,
     German,
     French,
@@ -21,7 +21,7 @@ pub(in crate::tool) enum NaturalLanguage {
 use NaturalLanguage::{English, French, German, Spanish};
 
 impl NaturalLanguage {
-    pub(in crate::tool) fn of(words: &[String]) -> Self {
+    pub(crate) fn of(words: &[String]) -> Self {
         let count = |language: Self| words.iter().filter(|word| language.is_common(word)).count();
         let mut best = (English, count(English));
         for language in [German, French, Spanish] {
@@ -34,7 +34,7 @@ impl NaturalLanguage {
         best.0
     }
 
-    pub(in crate::tool) fn is_common(self, word: &str) -> bool {
+    pub(crate) fn is_common(self, word: &str) -> bool {
         let list = match self {
             English => ENGLISH,
             German => GERMAN,
@@ -56,7 +56,7 @@ impl NaturalLanguage {
 }
 
 /// Whether a word is in most questions about code, such as `implemented`.
-pub(in crate::tool) fn is_weak(word: &str) -> bool {
+pub(crate) fn is_weak(word: &str) -> bool {
     is_one_of(WEAK, word)
 }
 
@@ -91,7 +91,7 @@ static LEXICON: LazyLock<HashMap<(NaturalLanguage, String), Vec<String>>> = Lazy
 });
 
 /// English stems with the meaning of a lower-case word: its translations or, of English, synonyms.
-pub(in crate::tool) fn meanings(language: NaturalLanguage, word: &str) -> &'static [String] {
+pub(crate) fn meanings(language: NaturalLanguage, word: &str) -> &'static [String] {
     let known = |word: String| LEXICON.get(&(language, word));
     let found = known(word.to_owned()).or_else(|| known(language.stem(word)));
     found.map_or(&[], Vec::as_slice)

@@ -14,7 +14,7 @@ const OWN_NAME: u32 = 22;
 const OUTER_NAME: u32 = 8;
 const FILE_NAME: u32 = 12;
 const FOLDER: u32 = 3;
-pub(in crate::tool) const PLAIN: f32 = BODY as f32;
+pub(crate) const PLAIN: f32 = BODY as f32;
 
 /// Lengths in lines from which a passage ends at the next definition, at the next blank line, or at
 /// once.
@@ -24,41 +24,41 @@ const SPLIT_ANYWHERE: usize = 40;
 /// Maximum passages of a shard: a number has three bytes beside a weight.
 const MAX_PASSAGES: usize = (1 << 24) - 1;
 /// Maximum lines of a file and words of a line to read; anything beyond is data.
-pub(in crate::tool) const MAX_LINES: usize = 500_000;
-pub(in crate::tool) const LINE_WORDS: usize = 400;
+pub(crate) const MAX_LINES: usize = 500_000;
+pub(crate) const LINE_WORDS: usize = 400;
 const MAX_WORD_BYTES: usize = 64;
 /// Capacity of a reader's cache of spellings.
 const SPELLING_CACHE: usize = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tool) enum FileStatus {
+pub(crate) enum FileStatus {
     Text,
     LeftOut,
     Skipped(SkipReason),
 }
 
 #[derive(Debug, Clone)]
-pub(in crate::tool) struct IndexedFile {
-    pub(in crate::tool) path: PathBuf,
-    pub(in crate::tool) stamp: FileStamp,
-    pub(in crate::tool) status: FileStatus,
-    pub(in crate::tool) kind: FileKind,
+pub(crate) struct IndexedFile {
+    pub(crate) path: PathBuf,
+    pub(crate) stamp: FileStamp,
+    pub(crate) status: FileStatus,
+    pub(crate) kind: FileKind,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(in crate::tool) struct Passage {
-    pub(in crate::tool) file: u32,
-    pub(in crate::tool) first: u32,
-    pub(in crate::tool) last: u32,
-    pub(in crate::tool) words: u32,
-    pub(in crate::tool) is_test: bool,
+pub(crate) struct Passage {
+    pub(crate) file: u32,
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+    pub(crate) words: u32,
+    pub(crate) is_test: bool,
 }
 
 /// Files and their passages, ordered by path.
 #[derive(Debug, Default)]
-pub(in crate::tool) struct Shard {
-    pub(in crate::tool) files: Vec<IndexedFile>,
-    pub(in crate::tool) passages: Vec<Passage>,
+pub(crate) struct Shard {
+    pub(crate) files: Vec<IndexedFile>,
+    pub(crate) passages: Vec<Passage>,
     terms: HashMap<Box<str>, u32>,
     postings: Vec<Vec<u32>>,
     count: usize,
@@ -66,14 +66,14 @@ pub(in crate::tool) struct Shard {
 }
 
 #[derive(Default)]
-pub(in crate::tool) struct TermCache {
+pub(crate) struct TermCache {
     terms: HashMap<Box<str>, Vec<String>>,
     /// Numbers of the terms in one shard; cleared before another one is read.
-    pub(in crate::tool) numbers: HashMap<Box<str>, Box<[u32]>>,
+    pub(crate) numbers: HashMap<Box<str>, Box<[u32]>>,
 }
 
 impl Shard {
-    pub(in crate::tool) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         // Growing vectors reserve a third more than they use.
         self.count * 6
             + self.passages.len() * 20
@@ -82,12 +82,12 @@ impl Shard {
             + self.files.len() * 250
     }
 
-    pub(in crate::tool) fn matching(&self, term: &str) -> impl Iterator<Item = (usize, f32)> {
+    pub(crate) fn matching(&self, term: &str) -> impl Iterator<Item = (usize, f32)> {
         let parted = |one: &u32| ((one >> 8) as usize, (one & 0xff) as f32);
         self.postings_of(term).iter().map(parted)
     }
 
-    pub(in crate::tool) fn count(&self, term: &str) -> usize {
+    pub(crate) fn count(&self, term: &str) -> usize {
         self.postings_of(term).len()
     }
 
@@ -96,13 +96,13 @@ impl Shard {
         number.map_or(&[], |number| &self.postings[*number as usize])
     }
 
-    pub(in crate::tool) fn terms(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn terms(&self) -> impl Iterator<Item = &str> {
         self.terms.keys().map(|term| &**term)
     }
 
     /// Adds the text of a file while the shard has fewer than `most` bytes. `shown` is its path;
     /// `note` has its sections and title.
-    pub(in crate::tool) fn read(
+    pub(crate) fn read(
         &mut self,
         spellings: &mut TermCache,
         (shown, text): (&str, &str),
@@ -184,7 +184,7 @@ impl Shard {
 
     /// Copies a file with its passages from an older shard, and enters their new numbers in
     /// `moved`.
-    pub(in crate::tool) fn keep(&mut self, old: &Self, file: usize, moved: &mut [Option<u32>]) {
+    pub(crate) fn keep(&mut self, old: &Self, file: usize, moved: &mut [Option<u32>]) {
         let passages = &old.passages;
         let from = passages.partition_point(|one| (one.file as usize) < file);
         let passages = passages.iter().zip(moved).skip(from);
@@ -198,7 +198,7 @@ impl Shard {
         self.files.push(old.files[file].clone());
     }
 
-    pub(in crate::tool) fn copy_terms(&mut self, old: &Self, moved: &[Option<u32>]) {
+    pub(crate) fn copy_terms(&mut self, old: &Self, moved: &[Option<u32>]) {
         for (term, number) in &old.terms {
             let postings = old.postings[*number as usize].iter();
             let mut kept = postings

@@ -11,21 +11,21 @@ const MAX_TERMS: usize = 28;
 const SYNONYM: f32 = 0.35;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::tool) struct QueryTerm {
-    pub(in crate::tool) shown: String,
-    pub(in crate::tool) is_version: bool,
-    pub(in crate::tool) forms: Vec<(String, f32)>,
+pub(crate) struct QueryTerm {
+    pub(crate) shown: String,
+    pub(crate) is_version: bool,
+    pub(crate) forms: Vec<(String, f32)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::tool) struct Question {
-    pub(in crate::tool) wanted: Vec<QueryTerm>,
-    pub(in crate::tool) run: Vec<String>,
-    pub(in crate::tool) preference: FilePreference,
+pub(crate) struct Question {
+    pub(crate) wanted: Vec<QueryTerm>,
+    pub(crate) run: Vec<String>,
+    pub(crate) preference: FilePreference,
 }
 
 impl Question {
-    pub(in crate::tool) fn read(text: &str) -> Self {
+    pub(crate) fn read(text: &str) -> Self {
         let lexemes: Vec<Lexeme<'_>> = lexemes(text).collect();
         let run = lexemes.iter().map(|run| run.text().to_lowercase());
         let run: Vec<String> = run.collect();

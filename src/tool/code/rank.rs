@@ -34,38 +34,35 @@ const VERBATIM: f32 = 0.3;
 const CONTAINED_SHARE: f32 = 0.5;
 
 #[derive(Debug, Clone, Copy)]
-pub(in crate::tool) struct Candidate {
-    pub(in crate::tool) shard: usize,
-    pub(in crate::tool) passage: usize,
-    pub(in crate::tool) score: f32,
+pub(crate) struct Candidate {
+    pub(crate) shard: usize,
+    pub(crate) passage: usize,
+    pub(crate) score: f32,
 }
 
 #[derive(Debug)]
-pub(in crate::tool) struct ResolvedTerm {
-    pub(in crate::tool) shown: String,
+pub(crate) struct ResolvedTerm {
+    pub(crate) shown: String,
     terms: Vec<(String, f32)>,
     /// Maximum attainable weight.
     worth: f32,
     /// Whether no place has to have it.
-    pub(in crate::tool) is_weak: bool,
+    pub(crate) is_weak: bool,
     read_as: Option<String>,
 }
 
 impl ResolvedTerm {
-    pub(in crate::tool) fn is_unknown(&self) -> bool {
+    pub(crate) fn is_unknown(&self) -> bool {
         self.terms.is_empty()
     }
 
-    pub(in crate::tool) fn correction(&self) -> Option<String> {
+    pub(crate) fn correction(&self) -> Option<String> {
         let read_as = quoted(self.read_as.as_ref()?);
         Some(format!("{} read as {read_as}", quoted(&self.shown)))
     }
 }
 
-pub(in crate::tool) fn resolved_terms(
-    shards: &[Arc<Shard>],
-    question: &Question,
-) -> Vec<ResolvedTerm> {
+pub(crate) fn resolved_terms(shards: &[Arc<Shard>], question: &Question) -> Vec<ResolvedTerm> {
     let all: usize = shards.iter().map(|one| one.passages.len()).sum();
     let all = all as f32;
     let rarity = |term: &str| {
@@ -143,7 +140,7 @@ fn near_terms(shards: &[Arc<Shard>], form: &str) -> Vec<String> {
     near.map(|(term, _)| term.to_owned()).collect()
 }
 
-pub(in crate::tool) fn candidates(
+pub(crate) fn candidates(
     shards: &[Arc<Shard>],
     question: &Question,
     resolved_terms: &[ResolvedTerm],
@@ -218,7 +215,7 @@ pub(in crate::tool) fn candidates(
 }
 
 /// The second stage of ranking: scores the lines of selected passages.
-pub(in crate::tool) struct PassageScorer<'a> {
+pub(crate) struct PassageScorer<'a> {
     resolved_terms: &'a [ResolvedTerm],
     run: &'a [String],
     terms: HashMap<&'a str, Vec<(usize, f32)>>,
@@ -227,14 +224,14 @@ pub(in crate::tool) struct PassageScorer<'a> {
 
 /// A factor for the score of the first stage, and the weight of each line.
 #[derive(Debug)]
-pub(in crate::tool) struct PassageScore {
-    pub(in crate::tool) factor: f32,
-    pub(in crate::tool) lines: Vec<f32>,
+pub(crate) struct PassageScore {
+    pub(crate) factor: f32,
+    pub(crate) lines: Vec<f32>,
     has: Vec<f32>,
 }
 
 impl<'a> PassageScorer<'a> {
-    pub(in crate::tool) fn new(resolved_terms: &'a [ResolvedTerm], run: &'a [String]) -> Self {
+    pub(crate) fn new(resolved_terms: &'a [ResolvedTerm], run: &'a [String]) -> Self {
         let mut terms: HashMap<&str, Vec<(usize, f32)>> = HashMap::new();
         for (at, one) in resolved_terms.iter().enumerate() {
             for (term, worth) in &one.terms {
@@ -249,7 +246,7 @@ impl<'a> PassageScorer<'a> {
         }
     }
 
-    pub(in crate::tool) fn score_lines(&mut self, lines: &[&str]) -> PassageScore {
+    pub(crate) fn score_lines(&mut self, lines: &[&str]) -> PassageScore {
         let sets: Vec<Vec<(usize, f32)>> = lines.iter().map(|line| self.of_line(line)).collect();
         let total: f32 = self.resolved_terms.iter().map(|one| one.worth).sum();
         let best = |sets: &[Vec<(usize, f32)>]| {
@@ -311,7 +308,7 @@ impl<'a> PassageScorer<'a> {
 
     /// Returns the share of the question's weight that lines cover, from 0 to 1, and the missing
     /// terms.
-    pub(in crate::tool) fn coverage(&mut self, lines: &[&str]) -> (f64, Vec<String>) {
+    pub(crate) fn coverage(&mut self, lines: &[&str]) -> (f64, Vec<String>) {
         let has = self.score_lines(lines).has;
         let (mut all, mut had, mut missing_terms) = (0.0, 0.0, Vec::new());
         let all_are_weak = self.resolved_terms.iter().all(|one| one.is_weak);

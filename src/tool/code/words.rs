@@ -9,13 +9,13 @@ use rust_stemmers::{Algorithm, Stemmer};
 const MAX_STEMMED_BYTES: usize = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tool) enum Lexeme<'a> {
+pub(crate) enum Lexeme<'a> {
     Word(&'a str),
     Version(&'a str),
 }
 
 impl<'a> Lexeme<'a> {
-    pub(in crate::tool) const fn text(self) -> &'a str {
+    pub(crate) const fn text(self) -> &'a str {
         match self {
             Self::Word(text) | Self::Version(text) => text,
         }
@@ -23,7 +23,7 @@ impl<'a> Lexeme<'a> {
 
     /// The search terms of the run: its stem; for a name also the stems of its parts; for a version
     /// also its first two numbers.
-    pub(in crate::tool) fn terms(self) -> Vec<String> {
+    pub(crate) fn terms(self) -> Vec<String> {
         let Self::Word(word) = self else {
             let version = self.text();
             let mut terms = vec![version.to_owned()];
@@ -46,7 +46,7 @@ impl<'a> Lexeme<'a> {
     }
 }
 
-pub(in crate::tool) fn lexemes(text: &str) -> impl Iterator<Item = Lexeme<'_>> {
+pub(crate) fn lexemes(text: &str) -> impl Iterator<Item = Lexeme<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         rest = &rest[rest.find(is_letter)?..];
@@ -84,7 +84,7 @@ fn version_end(text: &str) -> Option<usize> {
 
 /// Splits a name into lower-case parts at underscores and capitals (`parseHTTPBody` yields parse,
 /// http, body).
-pub(in crate::tool) fn parts(name: &str) -> Vec<String> {
+pub(crate) fn parts(name: &str) -> Vec<String> {
     let mut parts = Vec::new();
     for piece in name.split('_').filter(|piece| !piece.is_empty()) {
         let mut part = String::new();
@@ -103,7 +103,7 @@ pub(in crate::tool) fn parts(name: &str) -> Vec<String> {
     parts
 }
 
-pub(in crate::tool) fn stem(word: &str) -> String {
+pub(crate) fn stem(word: &str) -> String {
     static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
     if !word.is_ascii() {
         let plain = without_accents(word);

@@ -19,53 +19,53 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 const UTF16_BOMS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tool) struct Span {
-    pub(in crate::tool) start: u64,
-    pub(in crate::tool) end: u64,
+pub(crate) struct Span {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(in crate::tool) struct WindowLimits {
-    pub(in crate::tool) bytes: usize,
-    pub(in crate::tool) line_chars: usize,
+pub(crate) struct WindowLimits {
+    pub(crate) bytes: usize,
+    pub(crate) line_chars: usize,
     /// Bytes from the start of the file within which lines after the window are counted.
-    pub(in crate::tool) count_bytes: u64,
+    pub(crate) count_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tool) enum Total {
+pub(crate) enum Total {
     Exactly(u64),
     AtLeast(u64),
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::tool) struct Window {
-    pub(in crate::tool) lines: Vec<Line>,
-    pub(in crate::tool) total: Total,
+pub(crate) struct Window {
+    pub(crate) lines: Vec<Line>,
+    pub(crate) total: Total,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::tool) struct Line {
-    pub(in crate::tool) text: String,
-    pub(in crate::tool) cut: bool,
+pub(crate) struct Line {
+    pub(crate) text: String,
+    pub(crate) cut: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::tool) enum WindowError {
+pub(crate) enum WindowError {
     Binary,
     Utf16,
     Stopped(u64),
     Failed(ErrorKind),
 }
 
-pub(in crate::tool) fn is_utf16(head: &[u8]) -> bool {
+pub(crate) fn is_utf16(head: &[u8]) -> bool {
     // Two zeros after the mark make it UTF-32.
     let rest = UTF16_BOMS.iter().find_map(|bom| head.strip_prefix(*bom));
     rest.is_some_and(|rest| !rest.starts_with(&[0, 0]))
 }
 
 /// Reads the lines of `span`.
-pub(in crate::tool) fn read(
+pub(crate) fn read(
     source: impl Read,
     span: Span,
     limits: WindowLimits,

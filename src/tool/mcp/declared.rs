@@ -18,7 +18,8 @@ const MAX_DECLARATION: usize = 16 * 1024;
 
 /// What a server declares of a tool; any change of it changes the hash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Declared {
+#[doc(hidden)]
+pub struct Declared {
     pub name: String,
     pub description: String,
     pub schema: Value,
@@ -49,7 +50,7 @@ impl Declared {
     }
 
     /// SHA-256 in hex. Keys of JSON objects are sorted, so their order does not count.
-    pub(crate) fn hash(&self) -> String {
+    pub fn hash(&self) -> String {
         let json = serde_json::to_vec(self).unwrap_or_default();
         hex(&Sha256::digest(json))
     }

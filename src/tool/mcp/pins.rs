@@ -17,26 +17,27 @@ use super::Declared;
 use crate::disk;
 
 /// The file of pins in a data directory.
-pub(crate) const PINS: &str = "mcp-tools.json";
+pub const PINS: &str = "mcp-tools.json";
 /// Most pins of a server.
 const MAX_PINS: usize = 1_024;
 
 /// A tool with its known declaration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct KnownTool {
-    pub(crate) tool: Declared,
+#[doc(hidden)]
+pub struct KnownTool {
+    pub tool: Declared,
     /// Whether the server no longer offers it.
     pub(super) gone: bool,
     /// What the server declares instead.
     #[serde(skip)]
-    pub(crate) changed: Option<Declared>,
+    pub changed: Option<Declared>,
 }
 
 /// By server, in order of discovery.
 type ByServer = BTreeMap<String, Vec<KnownTool>>;
 
 /// The known declarations.
-pub(crate) struct Pins {
+pub struct Pins {
     /// `None` keeps them in memory.
     path: Option<PathBuf>,
     known: Mutex<ByServer>,
@@ -47,7 +48,7 @@ impl Pins {
     ///
     /// # Errors
     /// When the file exists and cannot be read.
-    pub(crate) fn open(directory: Option<&Path>) -> io::Result<Self> {
+    pub fn open(directory: Option<&Path>) -> io::Result<Self> {
         let path = directory.map(|directory| directory.join(PINS));
         let known = path.as_deref().map(read).transpose()?;
         let known = Mutex::new(known.unwrap_or_default());

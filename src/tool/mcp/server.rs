@@ -87,10 +87,11 @@ pub(super) struct Job {
 }
 
 /// A server, shared by all sessions.
-pub(crate) struct Server {
-    pub(crate) settings: Settings,
+#[doc(hidden)]
+pub struct Server {
+    pub settings: Settings,
     pub(super) jobs: mpsc::Sender<Job>,
-    pub(crate) state: watch::Sender<String>,
+    pub state: watch::Sender<String>,
     known: Mutex<Vec<KnownTool>>,
     pins: Arc<Pins>,
     changed: Arc<Notify>,
@@ -102,7 +103,7 @@ pub(crate) struct Server {
 impl Server {
     /// Begins its task, which notifies `changed` of other tools and lasts until `end`. A server
     /// without known tools is started at once.
-    pub(crate) fn new(
+    pub fn new(
         settings: Settings,
         pins: &Arc<Pins>,
         changed: &Arc<Notify>,
@@ -125,17 +126,18 @@ impl Server {
     }
 
     /// Its tools, in order of discovery.
-    pub(crate) fn known(&self) -> Vec<KnownTool> {
+    pub fn known(&self) -> Vec<KnownTool> {
         self.known.lock().clone()
     }
 
-    pub(crate) fn spec(&self, tool: &Declared) -> ToolSpec {
+    #[doc(hidden)]
+    pub fn spec(&self, tool: &Declared) -> ToolSpec {
         tool.spec(&self.settings.name, self.settings.approval)
     }
 
     /// Replaces the known declaration of a tool, named as models know it, by the changed one of this
     /// hash; returns whether there is one. Blocks.
-    pub(crate) fn approve(&self, tool: &str, sha256: &str) -> bool {
+    pub fn approve(&self, tool: &str, sha256: &str) -> bool {
         let mut known = self.known.lock();
         let mut all = known.iter_mut();
         let known = all.find(|known| self.spec(&known.tool).name == tool);
@@ -148,7 +150,7 @@ impl Server {
     }
 
     /// Waits for the end of the first attempt to reach it.
-    pub(crate) async fn first_attempt(&self) {
+    pub async fn first_attempt(&self) {
         let mut state = self.state.subscribe();
         let attempted = state.wait_for(|state| state != IDLE);
         let _ = timeout(self.settings.start_deadline, attempted).await;

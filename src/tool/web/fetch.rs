@@ -75,8 +75,8 @@ pub fn web_fetch(
 }
 
 /// A [`web_fetch`] that reads from this machine alone.
-#[cfg(feature = "testkit")]
-pub(crate) fn local_web_fetch(
+#[cfg(any(test, feature = "testkit"))]
+pub fn local_web_fetch(
     builder: ClientBuilder,
     settings: FetchSettings,
 ) -> Result<FnTool, reqwest::Error> {

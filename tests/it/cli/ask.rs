@@ -261,7 +261,7 @@ fn readme_question_is_answered_from_this_repository() {
     assert_eq!(answer["outcome"], "answered", "{answer}");
     let cited = cited(here, &answer);
     assert!(
-        cited.iter().any(|path| path == "src/kernel/retry.rs"),
+        cited.iter().any(|path| path == "src/core/kernel/retry.rs"),
         "{cited:?}"
     );
 }

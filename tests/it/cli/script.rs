@@ -105,7 +105,7 @@ fn example_script_plays() {
     let model = format!("--model=scripted/{example}");
     let output = place.oracle("ask hi").arg(&model).output();
     let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains("src/kernel/retry.rs"), "{said}");
+    assert!(said.contains("src/core/kernel/retry.rs"), "{said}");
     assert_eq!((output.stderr, output.status.code()), (vec![], Some(0)));
 }
 

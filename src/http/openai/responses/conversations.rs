@@ -14,7 +14,6 @@ use super::{
 };
 use crate::{
     actor::AskError,
-    control::check_session,
     http::{
         Caller, Host, Problem,
         extract::{self, Path},
@@ -23,6 +22,7 @@ use crate::{
     journal::Only,
     model::{Import, ProfileName},
 };
+use oracle_control::check_session;
 
 /// A new conversation.
 #[derive(Debug, Default, Deserialize, ToSchema)]

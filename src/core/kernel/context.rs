@@ -1,0 +1,115 @@
+//! Estimates how much of the context window a call takes.
+//!
+//! An estimate is floor(characters / 4) times a ratio that is learned from the token counts of the
+//! provider. Each session has one ratio, which follows from its records alone, in integers.
+
+use super::{
+    draft::Draft,
+    format,
+    policy::{ModelChoice, Policy},
+    session::Session,
+};
+use crate::model::{ToolSpec, record::AmountBudget};
+/// 1 / `ROOM_KEPT` of the room stays free, because estimates are rough.
+const ROOM_KEPT: u64 = 10;
+/// Estimated tokens of the next call, before calibration.
+pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
+    let notes: usize = notes.iter().map(|note| note.chars().count()).sum();
+    let steers = draft.query.steers.iter();
+    let steers: usize = steers.map(|steer| steer.text.chars().count()).sum();
+    let conversation = (draft.transcript.chars() + steers + notes) / 4;
+    let sent = (conversation as u64).saturating_add(draft.session.instruction_tokens());
+    if draft.query.options().is_task {
+        return sent;
+    }
+    let instruction = format::instruction(&draft.query.options().format);
+    let instruction = instruction.map_or(0, |text| text.chars().count() / 4);
+    sent.saturating_add(draft.query.prompt_tokens)
+        .saturating_add(tool_tokens(draft))
+        .saturating_add(instruction as u64)
+}
+
+fn tool_tokens(draft: &Draft<'_>) -> u64 {
+    let tokens = match draft.query.options().tools.is_empty() {
+        true => draft.session.tool_tokens(),
+        false => spec_tokens(&draft.query.tools(draft.policy())),
+    };
+    tokens + spec_tokens(&draft.added)
+}
+
+fn spec_tokens(tools: &[ToolSpec]) -> u64 {
+    let each = tools.iter().map(|tool| {
+        let words = tool.name.chars().count() + tool.description.chars().count();
+        words + tool.schema.to_string().chars().count()
+    });
+    (each.sum::<usize>() / 4) as u64
+}
+
+pub(super) fn use_of(draft: &Draft<'_>, estimate: u64) -> Option<AmountBudget> {
+    let limit = draft.policy().model()?.context_window?;
+    let used = draft.session.calibration.applied_to(estimate);
+    Some(AmountBudget { used, limit })
+}
+
+pub(super) fn window(policy: &Policy, name: &str) -> Option<u64> {
+    model_of(policy, name)?.context_window
+}
+
+/// The window less the longest reply, because many servers refuse a call whose reply might not fit;
+/// at least half the window. `None` if either is unknown.
+pub(super) fn room(policy: &Policy, name: &str) -> Option<u64> {
+    let model = model_of(policy, name)?;
+    let window = model.context_window?;
+    Some(window - model.max_output?.min(window / 2))
+}
+
+/// The tokens at which compaction starts: a share of the first model's window, and below its room.
+pub(super) fn threshold(policy: &Policy, limit: u64) -> u64 {
+    let share = policy.thresholds.context.floor_of(limit);
+    let room = policy.model().and_then(|model| room(policy, &model.name));
+    room.map_or(share, |room| share.min(room - room / ROOM_KEPT))
+}
+
+fn model_of<'a>(policy: &'a Policy, name: &str) -> Option<&'a ModelChoice> {
+    policy.models.iter().find(|model| *model.name == *name)
+}
+
+impl Session {
+    /// The context window of the first model, in tokens, if it is known.
+    #[doc(hidden)]
+    pub fn context_window(&self) -> Option<u64> {
+        self.rules.policy.model()?.context_window
+    }
+
+    fn tool_tokens(&self) -> u64 {
+        let tokens = &self.rules.tool_tokens;
+        *tokens.get_or_init(|| spec_tokens(&self.rules.policy.tools))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn compaction_threshold_reserves_room_for_the_longest_reply() {
+        for (name, window, output, threshold, room) in [
+            ("nobody knows the reply", 8_192, None, 5_734, None),
+            ("half the window", 8_192, Some(4_096), 3_687, Some(4_096)),
+            ("a third", 200_000, Some(64_000), 122_400, Some(136_000)),
+            ("small", 200_000, Some(8_000), 140_000, Some(192_000)),
+            ("all of it", 8_192, Some(8_192), 3_687, Some(4_096)),
+        ] {
+            let model = ModelChoice {
+                context_window: Some(window),
+                max_output: output,
+                ..ModelChoice::new("p/one")
+            };
+            let policy = Policy::new(vec![model], Arc::default());
+            assert_eq!(super::threshold(&policy, window), threshold, "{name}");
+            assert_eq!(super::room(&policy, "p/one"), room, "{name}");
+        }
+    }
+}
