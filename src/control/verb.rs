@@ -90,7 +90,7 @@ pub enum Verb {
         /// Session, as `ID` or `TENANT/ID`
         #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
-        /// Print only events after this number
+        /// Print only events after this number [default: the last ones]
         #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
         after: Option<Seq>,
         /// Maximum number of events, up to 512
@@ -111,7 +111,7 @@ pub enum Verb {
         #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
     },
-    /// Cancel the running query
+    /// Cancel a query
     Interrupt {
         /// Session, as `ID` or `TENANT/ID`
         #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
@@ -134,7 +134,7 @@ pub enum Verb {
         /// Session, as `ID` or `TENANT/ID`
         #[cfg_attr(feature = "cli", arg(id = "subject", value_name = "ID"))]
         session: Subject,
-        /// Text of the message
+        /// Text of the message; not blank
         #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 1_048_576))]
         text: String,
         /// Author under which the message enters the conversation
@@ -225,7 +225,7 @@ pub enum Verb {
         session: Subject,
         /// Id of the call, as listed by `approvals`
         call: CallId,
-        /// Token of the call, as listed by `approvals`
+        /// Token of the call, from `approvals` or the event `approval.requested`
         token: ApprovalToken,
     },
     /// Deny a tool call
@@ -235,7 +235,7 @@ pub enum Verb {
         session: Subject,
         /// Id of the call, as listed by `approvals`
         call: CallId,
-        /// Token of the call, as listed by `approvals`
+        /// Token of the call, from `approvals` or the event `approval.requested`
         token: ApprovalToken,
         /// Why, for the model
         #[cfg_attr(feature = "cli", arg(long, value_name = "TEXT"))]
@@ -291,7 +291,7 @@ pub struct Watching {
     #[cfg_attr(feature = "cli", arg(long))]
     #[cfg_attr(feature = "openapi", param(inline))]
     pub tenant: Option<TenantId>,
-    /// Start with the session's events after this number
+    /// Start with the session's events after this number; needs the session
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", requires = "subject"))]
     #[cfg_attr(feature = "openapi", param(inline))]
     pub after: Option<Seq>,

@@ -136,7 +136,9 @@ impl<'a> Draft<'a> {
         self.finish_with(Outcome::Forced { by }, answer)
     }
 
-    pub(super) fn fail(self, code: FaultCode, detail: impl Into<String>) -> Decision {
+    pub(super) fn fail(mut self, code: FaultCode, detail: impl Into<String>) -> Decision {
+        // Any other fault decides by itself.
+        self.row = self.row.filter(|_| code == FaultCode::EmptyAnswer);
         self.finish(Outcome::Failed {
             code,
             detail: detail.into(),

@@ -147,6 +147,8 @@ fn end_with_format(
             if let Some(paused) = so_far {
                 return paused.wait();
             }
+            // The check decides here, not the table.
+            draft.row = None;
             notes.push(guidance::wrong_format(&problem));
             draft.emit(QueryFact::AnswerRejected(AnswerRejected { problem }));
             guard::begin_turn(draft, notes)

@@ -162,7 +162,7 @@ pub trait TurnPolicy: Send + Sync {
     fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict;
 
     /// Returns the row of the decision table that the verdict comes from, for the record; by
-    /// default none.
+    /// default none. A policy that asks the [`DecisionTable`] for its verdict asks it for the row too.
     fn row(&self, _turn: &TurnEnd<'_>) -> Option<Row> {
         None
     }

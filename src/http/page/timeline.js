@@ -146,7 +146,7 @@ const DECISIONS = [
 /** Notes the row that a turn matched, which the event that follows from it has. */
 function decide(query, { type, payload: p, turn: number }, writable) {
   const isNext = type === "turn.started" || type === "budget.context.compacting";
-  const index = query.items.findLastIndex((item) => item.rows && (!isNext || item.turn < number));
+  const index = query.items.findLastIndex((item) => item.replied && (!isNext || item.turn < number));
   if (index < 0) return;
   const isSpent = p.by === "tokens" || p.by === "cost";
   const next = isSpent ? `next turn; then the budget was spent: ${p.by}` : p.outcome ?? "next turn";

@@ -148,6 +148,7 @@ impl Membership {
     pub(super) fn new(timing: Timing, url: Option<String>) -> Self {
         Self {
             timing,
+            id: AtomicI64::new(ORPHANED),
             url,
             beats: Mutex::new(Beats::begun(now())),
             ..Self::default()

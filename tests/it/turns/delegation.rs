@@ -412,6 +412,7 @@ fn several_children_run_within_the_bounds_and_answer_in_the_order_of_their_scope
     }
     let used = play.session.query().unwrap().usage;
     assert_eq!(used, usage(90 + 3 * 500, 10 + 3 * 50, 1_000 + 3 * 7_000));
+    assert_eq!(play.rows(), [("delegation.started", 16)]);
 }
 
 #[test]

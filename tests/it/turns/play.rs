@@ -447,6 +447,13 @@ impl Play {
         self.log.iter().filter(same).count()
     }
 
+    /// Types and rows of the records that have one.
+    pub(super) fn rows(&self) -> Vec<(&'static str, u8)> {
+        let facts = self.log.iter().map(|record| &record.fact);
+        let rows = facts.filter_map(|fact| Some((fact.kind(), fact.row()?)));
+        rows.collect()
+    }
+
     pub(super) fn turn(&self) -> &TurnStarted {
         let started = self.log.iter().rev().find_map(|record| {
             let Fact::Turn(TurnFact::Started(started)) = &record.fact else {

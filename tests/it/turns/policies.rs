@@ -138,6 +138,7 @@ fn policy_cannot_exceed_the_turn_limit() {
     }
     assert_eq!(play.finished().turns, 3);
     assert!(matches!(play.outcome(), Outcome::Forced { .. }));
+    assert!(play.rows().is_empty(), "the table decided nothing");
 }
 
 struct Impatient;

@@ -5,7 +5,7 @@ use oracle_agent::{
     model::{Outcome, Part, QueryType, Reply, Role, StopReason, record::TurnMode},
 };
 
-use super::{play::Play, script::*};
+use super::{play::Play, script::*, steps};
 
 const CONTINUE: &str = "Continue.";
 const FORCED: &str =
@@ -44,13 +44,6 @@ fn terminal_signals_end_the_query() {
     }
 }
 
-/// Types and rows of the records that have one.
-fn rows(play: &Play) -> Vec<(&'static str, u8)> {
-    let facts = play.log.iter().map(|record| &record.fact);
-    let rows = facts.filter_map(|fact| Some((fact.kind(), fact.row()?)));
-    rows.collect()
-}
-
 #[test]
 fn row_of_a_turn_is_recorded_with_what_follows() {
     let mut play = Play::asked(policy());
@@ -64,17 +57,20 @@ fn row_of_a_turn_is_recorded_with_what_follows() {
         ("capability.requested", 15),
         ("query.finished", 11),
     ];
-    assert_eq!(rows(&play), expected);
+    assert_eq!(play.rows(), expected);
 
     let mut play = Play::asked(turns(2));
     play.says(&format!("Found. {}", need("have to read on")));
     play.says(&format!("So. {}", need("have to read more")));
     let expected = [("turn.started", 14), ("query.finished", 4)];
-    assert_eq!(rows(&play), expected);
+    assert_eq!(play.rows(), expected);
+
+    let expected = [("turn.started", 9), ("budget.context.compacting", 9)];
+    assert_eq!(steps::compacting().rows(), expected);
 
     let mut play = Play::asked(policy());
     play.command(Command::Cancel { query: None }).unwrap();
-    assert!(rows(&play).is_empty(), "nothing of the table decided");
+    assert!(play.rows().is_empty(), "nothing of the table decided");
 }
 
 #[test]

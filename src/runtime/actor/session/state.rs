@@ -229,7 +229,8 @@ impl SessionShell {
         Ok(())
     }
 
-    /// Decides on a command. The budgets of a message that begins a query are read once it is prepared.
+    /// Decides on a command. The budgets of a message that begins a query are read again once it is
+    /// prepared.
     async fn decide(
         &mut self,
         opening: &Opening,
@@ -241,11 +242,11 @@ impl SessionShell {
         }
         self.check_opening(opening)?;
         self.renew(opening);
-        let now = match (is_message, self.session.query()) {
-            (true, None) => self.moment(),
-            (true, Some(_)) => self.moment_with_budgets(&order.by).await?,
-            (false, _) => self.moment_with_budgets(&self.session.payer()).await?,
+        let payer = match is_message {
+            true => order.by.clone(),
+            false => self.session.payer(),
         };
+        let now = self.moment_with_budgets(&payer).await?;
         Ok(self.opening(self.session.decide(order, now)?))
     }
 
