@@ -1,4 +1,5 @@
 //! The files that Oracle has built in: settings, models, and the data of the query classifier.
+//! `oracle-config` reads the settings.
 //!
 //! A package contains no files from outside of its folder, so this folder is a package.
 

@@ -49,7 +49,7 @@
 //!
 //! | crate | modules |
 //! |---|---|
-//! | `oracle-core` | [`model`], the shared vocabulary; [`signal`], [`query`], [`prompt`]; [`kernel`], the decisions. No I/O |
+//! | `oracle-core` | [`model`], the shared vocabulary; [`signal`], [`query`], [`prompt`]; [`kernel`], the decisions. No clock, no network, no runtime |
 //! | `oracle-ports` | [`access`], and the ports to models, tools and journals |
 //! | `oracle-llm`, `oracle-tool`, `oracle-journal` | [`llm`], [`tool`], [`journal`]: what implements the ports |
 //! | `oracle-config` | [`config`]: all settings; most sections are the settings type of one module |
@@ -58,6 +58,9 @@
 //! | `oracle-mcp` | `mcp`: the tools and conversations for other agents, over the Model Context Protocol |
 //! | `oracle-http`, `oracle-cli` | [`http`], `cli`, `telemetry`: the server, the command line, the log |
 //! | `oracle-mock`, `oracle-testkit` | `mock`: a model server for tests; `testkit`: whole systems for tests |
+//!
+//! Depend on this crate alone: the others are its parts, released together with it, and what only they
+//! show may change in any release.
 //!
 //! The feature `cluster` is for hosts that use ractor's feature of that name.
 
@@ -94,10 +97,7 @@ pub use oracle_tool as tool;
 
 #[cfg(feature = "cli")]
 #[doc(hidden)]
-pub use oracle_cli as cli;
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub use oracle_cli::telemetry;
+pub use oracle_cli::{self as cli, telemetry};
 #[doc(hidden)]
 pub use oracle_runtime::app;
 

@@ -3,7 +3,7 @@
 //! [`load`] applies file, environment and command line over the defaults and reports all problems
 //! at once. `config/oracle.toml` describes every key; a test compares it with the defaults.
 //!
-//! This module reads no environment and no clock, and opens only the file that it is given. Secrets
+//! This crate reads no environment and no clock, and opens only the file that it is given. Secrets
 //! have no keys here; the configuration names only their sources.
 
 use std::ffi::{OsStr, OsString};

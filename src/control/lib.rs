@@ -61,14 +61,15 @@ pub mod verb;
 
 pub use answer::{Accepted, Answer, Update, WireUpdate};
 pub use client::{Client, ClientError, Events, QueryEnd, SessionUpdate, TextFrame};
-#[doc(hidden)]
-pub use client::{events, wire_update};
 pub use controller::Controller;
-#[doc(hidden)]
-pub use controller::{check_profile, check_session};
-#[doc(hidden)]
-pub use follow::EventSelector;
 pub use follow::Follow;
 pub use refused::{Code, Refused};
 pub use subject::Subject;
 pub use verb::{Verb, Watching};
+
+#[doc(hidden)]
+pub use {
+    client::{events, wire_update},
+    controller::{check_profile, check_session},
+    follow::EventSelector,
+};

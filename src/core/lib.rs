@@ -1,6 +1,6 @@
 //! The core of Oracle: what a conversation is, and what follows from each thing that happens in it.
 //!
-//! It does no I/O and needs no runtime. A host turns what reaches a conversation into an input,
+//! It needs no clock, no network and no runtime; only [`prompt`] reads files, at the start. A host turns what reaches a conversation into an input,
 //! [`kernel::Session`] decides which records follow and which effects, the host makes the records
 //! durable, the session evolves by them, and only then does the host perform the effects.
 //!
@@ -9,7 +9,7 @@
 //! | [`model`] | the shared vocabulary: ids, messages, records, events, outcomes |
 //! | [`signal`] | the protocol by which a model reports its state |
 //! | [`query`] | the classification of queries |
-//! | [`prompt`] | the composition of prompts; the only module that reads files |
+//! | [`prompt`] | the composition of prompts |
 //! | [`kernel`] | the decisions |
 
 pub mod kernel;

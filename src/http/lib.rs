@@ -1,7 +1,7 @@
 //! Oracle over HTTP: an OpenAI-compatible interface for existing clients, a native interface that
 //! shows whole conversations, and the control channel.
 //!
-//! This module only translates requests to handle calls and results to responses. A handler gets
+//! This crate only translates requests to handle calls and results to responses. A handler gets
 //! its [`Caller`] from authentication (`auth`), never from the body or the path, and reports errors
 //! as [`Problem`]s, in the shape that OpenAI's clients understand. Each route is declared with its
 //! OpenAPI description, so both always agree.

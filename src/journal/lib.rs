@@ -1,6 +1,15 @@
 //! The journals of Oracle on disk, [`Sqlite`] and [`Postgres`]. The port that they implement, its
 //! contract and the journal in memory are re-exported here.
 
+#![cfg_attr(
+    not(feature = "sqlite"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "helpers of modules that are left out"
+    )
+)]
+
 use crate as journal;
 use oracle_core::model;
 #[cfg(feature = "sqlite")]

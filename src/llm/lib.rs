@@ -39,24 +39,19 @@ pub use oracle_ports::llm::*;
 pub use dialect::Dialect;
 pub use estimate::{estimate_tokens, estimate_usage};
 pub use http::SetupError;
-#[doc(hidden)]
-pub use http::client_builder;
-#[doc(hidden)]
-pub use http::node_client;
-#[doc(hidden)]
-pub use http::trusted;
-#[doc(hidden)]
-pub use lenient::mended;
 pub use offline::{OFFLINE, Offline};
-#[doc(hidden)]
-pub use provider::is_local;
 pub use provider::{ModelSettings, ProviderSettings, Streaming};
+pub use remote::Remote;
+pub use scripted::Scripted;
+
 #[cfg(any(test, feature = "testkit"))]
 #[doc(hidden)]
 pub use reading::decode;
-pub use remote::Remote;
 #[doc(hidden)]
-pub use remote::nearest;
-pub use scripted::Scripted;
-#[doc(hidden)]
-pub use {fault::cause, http::plain_client};
+pub use {
+    fault::cause,
+    http::{client_builder, node_client, plain_client, trusted},
+    lenient::mended,
+    provider::is_local,
+    remote::nearest,
+};

@@ -1,6 +1,6 @@
 //! Systems in memory for tests, with models, tools, journals and policies that misbehave on demand.
 //!
-//! Behind the feature `testkit`. With `#[tokio::test(start_paused = true)]` the clock skips all
+//! It is `oracle_agent::testkit`, with the feature of that name. With `#[tokio::test(start_paused = true)]` the clock skips all
 //! waits.
 //!
 //! ```

@@ -13,6 +13,15 @@
 //! | `mcp` | tools of MCP servers |
 //! | `web` | `web_search`, `web_fetch` |
 
+#![cfg_attr(
+    not(all(feature = "mcp", feature = "project", feature = "web")),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "helpers of modules that are left out"
+    )
+)]
+
 // `for_model!` and `refuse!`.
 #[macro_use]
 extern crate oracle_ports;

@@ -30,13 +30,14 @@ use tokio::{sync::oneshot, time::Instant};
 use super::{FnTool, ToolContext, ToolError, ToolOutput};
 use crate::model::tool::ApprovalRule;
 
-#[doc(hidden)]
-pub use declared::Declared;
-#[doc(hidden)]
-pub use pins::{KnownTool, PINS, Pins};
 pub use process::{GUARD, guard};
+
 #[doc(hidden)]
-pub use server::Server;
+pub use {
+    declared::Declared,
+    pins::{KnownTool, PINS, Pins},
+    server::Server,
+};
 
 /// How long a session waits for a call beyond its deadline, so that the words of this module win.
 const MARGIN: Duration = Duration::from_secs(1);

@@ -7,8 +7,36 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The crates of the workspace, and which others each may depend on.
+const CRATES: &[(&str, &str)] = &[
+    ("config", ""),
+    ("prompts", ""),
+    ("src/core", "defaults prompts"),
+    ("src/ports", "core"),
+    ("src/llm", "core ports"),
+    ("src/tool", "core ports"),
+    ("src/journal", "core ports"),
+    ("src/config", "core defaults llm ports"),
+    ("src/runtime", "config core llm ports tool"),
+    ("src/control", "core llm ports runtime"),
+    ("src/mcp", "control core ports runtime"),
+    ("src/http", "config control core llm mcp ports runtime"),
+    ("src/mock", "config core llm ports"),
+    (
+        "src/cli",
+        "config control core defaults http journal llm mcp mock ports runtime tool",
+    ),
+    (
+        "src/testkit",
+        "control core http journal llm mock ports runtime tool",
+    ),
+];
+
+/// What a crate of pure rules must not depend on.
+const RUNTIMES: &[&str] = &["ractor", "reqwest", "tokio", "tokio-util"];
+
 /// A folder, the root by which paths name its files, and its floors, lowest first: a file imports
-/// files of lower floors only, apart from its own folder. What a crate may import says its manifest.
+/// files of lower floors only, apart from its own folder.
 type Floors = (
     &'static str,
     &'static str,
@@ -286,7 +314,66 @@ fn source_tree_follows_the_layout_rules() {
         .iter()
         .filter(|source| !is_declared(&source.path, &sources));
     found.extend(lost.map(|source| format!("{}: no file declares it", source.path)));
+    // A rule for what is not there would hold for ever.
+    let exists = |place: &str| {
+        let inside = |source: &Source| source.path.strip_prefix(place).map(str::to_owned);
+        let mut rests = sources.iter().filter_map(inside);
+        rests.any(|rest| rest.starts_with(['.', '/']))
+    };
+    let floors = FLOORS.iter().flat_map(|(folder, _, floors)| {
+        let names = floors.iter().copied().flatten();
+        names.map(move |name| format!("{folder}{name}"))
+    });
+    let pure = PURE.iter().map(|module| format!("src/core/{module}"));
+    let absent = floors.chain(pure).filter(|place| !exists(place));
+    found.extend(absent.map(|place| format!("{place}: a rule names it, but it is not there")));
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+fn manifest(folder: &str) -> toml::Table {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let text = fs::read_to_string(path.join("Cargo.toml")).unwrap();
+    text.parse().unwrap()
+}
+
+#[test]
+fn crates_depend_on_lower_crates_only() {
+    for (folder, allowed) in CRATES {
+        let manifest = manifest(folder);
+        let names = manifest.get("dependencies").and_then(toml::Value::as_table);
+        let names = || names.into_iter().flat_map(toml::Table::keys);
+        let ours: Vec<&str> = names()
+            .filter_map(|name| name.strip_prefix("oracle-"))
+            .collect();
+        assert_eq!(ours.join(" "), *allowed, "{folder}");
+        let found: Vec<_> = names()
+            .filter(|name| RUNTIMES.contains(&name.as_str()))
+            .collect();
+        assert!(
+            *folder != "src/core" || found.is_empty(),
+            "{folder}: {found:?}"
+        );
+    }
+    let listed: Vec<&str> = CRATES.iter().map(|(folder, _)| *folder).collect();
+    for folder in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap() {
+        let folder = folder.unwrap();
+        let path = format!("src/{}", folder.file_name().to_str().unwrap());
+        let is_folder = folder.file_type().unwrap().is_dir();
+        assert!(!is_folder || listed.contains(&&*path), "no rule for {path}");
+    }
+    let mut built = listed;
+    built.retain(|folder| *folder != "src/testkit");
+    built.push(".");
+    built.sort_unstable();
+    let workspace = manifest(".").remove("workspace").unwrap();
+    let mut members: Vec<&str> = workspace["default-members"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(toml::Value::as_str)
+        .collect();
+    members.sort_unstable();
+    assert_eq!(members, built, "what `cargo build` and `cargo test` take");
 }
 
 #[test]
@@ -371,9 +458,16 @@ fn tests_named_in_the_readme_exist() {
             format!("/{module}")
         };
         let line = format!("fn {name}(");
+        let root = if module.starts_with('/') {
+            "src/"
+        } else {
+            "tests/"
+        };
         let inside = |path: &str| {
-            path.match_indices(&module)
-                .any(|(at, _)| path[at + module.len()..].starts_with(['.', '/']))
+            path.starts_with(root)
+                && path
+                    .match_indices(&module)
+                    .any(|(at, _)| path[at + module.len()..].starts_with(['.', '/']))
         };
         sources
             .iter()
