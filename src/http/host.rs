@@ -10,27 +10,10 @@ use tokio_util::{
 };
 
 use super::{
-    Cluster, DrainSignal, Problem, activity::ActivityTables, openai::Continuations,
+    Cluster, DrainSignal, HostParts, Problem, activity::ActivityTables, openai::Continuations,
     overload::Overload,
 };
-use crate::{
-    access::{Account, Attempts, Keyring, TENANT_SHARE},
-    actor::Oracle,
-    config::Server as Settings,
-    journal::Journal,
-};
-
-/// What a [`Host`] is built on.
-pub struct HostParts {
-    /// The running system.
-    pub oracle: Oracle,
-    /// Its journal, for lists; sessions are reached through `oracle`.
-    pub journal: Arc<dyn Journal>,
-    /// Address and limits.
-    pub settings: Settings,
-    /// The keys.
-    pub keys: Arc<Keyring>,
-}
+use crate::access::{Account, Attempts, TENANT_SHARE};
 
 /// State that all requests share. Cheap to clone.
 #[derive(Clone)]

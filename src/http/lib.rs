@@ -64,6 +64,7 @@ mod body;
 mod cluster;
 mod connection;
 mod control;
+mod drain;
 mod extract;
 mod health;
 mod host;
@@ -74,6 +75,7 @@ mod openai;
 mod overload;
 #[cfg(feature = "page")]
 mod page;
+mod parts;
 mod problem;
 mod route;
 mod server;
@@ -99,11 +101,13 @@ pub use crate::config::{Server as Settings, StreamText};
 pub use accept::{AuthMode, BindError, Listener};
 pub use auth::{Admin, Caller};
 pub use cluster::{Cluster, ClusterKey};
-pub use host::{Host, HostParts};
+pub use drain::DrainSignal;
+pub use host::Host;
 #[cfg(feature = "page")]
 pub use page::report;
+pub use parts::HostParts;
 pub use problem::Problem;
-pub use server::{DrainSignal, LocalServer, Server};
+pub use server::{LocalServer, Server};
 pub use tenants::Reservation;
 
 /// Document-wide part of the OpenAPI description.

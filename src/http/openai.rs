@@ -11,6 +11,7 @@
 mod answering;
 mod asked;
 mod completions;
+mod continuations;
 mod fields;
 mod models;
 mod request;
@@ -20,7 +21,7 @@ mod stream;
 use utoipa_axum::routes;
 
 use super::{Begins, Route, RouteGroup};
-pub(super) use answering::Continuations;
+pub(super) use continuations::Continuations;
 pub(super) use responses::delete_old_responses;
 
 pub(super) fn routes() -> Vec<Route> {

@@ -1,64 +1,32 @@
 //! Admission: bounds the requests in flight and the memory of their bodies. A request beyond a
 //! bound is rejected at once, with a retry hint.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use axum::{
     body::Body,
     extract::{Request, State},
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderValue, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use prometheus_client::metrics::{counter::Counter, family::Family};
 
 use super::{Caller, Host, Problem, body::with_guard};
 use crate::{
-    access::{NoShare, SessionLoad, SessionUsage, Share, Shares},
-    config::Server as Settings,
+    access::{NoShare, SessionLoad, SessionUsage, Share},
     model::{Principal, json},
 };
+
+mod bounds;
+
+pub(super) use bounds::Overload;
 
 /// Requests with longer bodies are not shed early.
 const SMALL: u64 = 64 << 10;
 /// Maximum time for an unread body to arrive.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Memory for all bodies, in units of the largest body.
-const LARGEST_BODIES: usize = 64;
-/// Classes of status; the last one counts clients that disconnected.
-const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "left"];
-
-/// The bounds of requests and of their bodies, and the count of responses.
-pub(super) struct Overload {
-    pub requests: Arc<Shares>,
-    /// In bytes.
-    bodies: Arc<Shares>,
-    pub answers: Family<[(&'static str, &'static str); 1], Counter>,
-}
-
-impl Overload {
-    pub(super) fn new(settings: &Settings) -> Self {
-        let answers = Family::default();
-        for class in CLASSES {
-            drop(answers.get_or_create(&[("status", class)]));
-        }
-        Self {
-            requests: Shares::new(settings.max_requests),
-            bodies: Shares::new(settings.max_body.saturating_mul(LARGEST_BODIES)),
-            answers,
-        }
-    }
-
-    /// Counts a response, or a client that disconnected if there is no status.
-    pub(super) fn answered(&self, status: Option<StatusCode>) {
-        let class = status.map_or(CLASSES.len(), |status| usize::from(status.as_u16() / 100));
-        if let Some(class) = CLASSES.get(class.saturating_sub(1)) {
-            self.answers.get_or_create(&[("status", *class)]).inc();
-        }
-    }
-}
 
 /// Admits a request, which keeps its permit until its response is sent.
 pub(super) async fn admit(

@@ -28,44 +28,6 @@ const CONNECTIONS: usize = 64;
 /// Maximum streams on a Unix socket, so that watching leaves capacity for verbs.
 const STREAMS: usize = 48;
 
-/// Progress of a graceful shutdown. Cheap to clone.
-///
-/// Once it has *begun*, the server accepts nothing new and ends event streams; streams of an answer
-/// continue. Once it is *over*, every stream ends.
-#[derive(Debug, Clone, Default)]
-pub struct DrainSignal {
-    pub(super) beginning: CancellationToken,
-    pub(super) ending: CancellationToken,
-}
-
-impl DrainSignal {
-    /// Begins the shutdown.
-    pub fn begin(&self) {
-        self.beginning.cancel();
-    }
-
-    /// Ends all streams.
-    pub fn finish(&self) {
-        self.beginning.cancel();
-        self.ending.cancel();
-    }
-
-    /// Whether the shutdown has begun.
-    pub fn has_begun(&self) -> bool {
-        self.beginning.is_cancelled()
-    }
-
-    /// Resolves when the shutdown begins.
-    pub async fn begun(&self) {
-        self.beginning.cancelled().await;
-    }
-
-    /// Resolves when the shutdown is over.
-    pub async fn over(&self) {
-        self.ending.cancelled().await;
-    }
-}
-
 /// A running server. Dropping it ends it at once.
 #[must_use = "dropping it ends the server"]
 pub struct Server {
