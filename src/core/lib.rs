@@ -1,8 +1,9 @@
 //! The core of Oracle: what a conversation is, and what follows from each thing that happens in it.
 //!
-//! It needs no clock, no network and no runtime; only [`prompt`] reads files, at the start. A host turns what reaches a conversation into an input,
-//! [`kernel::Session`] decides which records follow and which effects, the host makes the records
-//! durable, the session evolves by them, and only then does the host perform the effects.
+//! It needs no clock, no network and no runtime; only [`prompt`] reads files, at the start. A host
+//! turns what reaches a conversation into an input, [`kernel::Session`] decides which records follow
+//! and which effects, the host makes the records durable, the session evolves by them, and only then
+//! does the host perform the effects.
 //!
 //! | module | contains |
 //! |---|---|

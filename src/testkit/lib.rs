@@ -1,7 +1,7 @@
 //! Systems in memory for tests, with models, tools, journals and policies that misbehave on demand.
 //!
-//! It is `oracle_agent::testkit`, with the feature of that name. With `#[tokio::test(start_paused = true)]` the clock skips all
-//! waits.
+//! It is `oracle_agent::testkit`, with the feature of that name. With
+//! `#[tokio::test(start_paused = true)]` the clock skips all waits.
 //!
 //! ```
 //! # mod oracle_agent { pub use oracle_llm as llm; pub use oracle_testkit as testkit; }

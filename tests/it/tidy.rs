@@ -1,5 +1,5 @@
-//! Rules for the tree itself: imports within a crate point down, files stay short, pure modules stay pure, and
-//! documents name what exists.
+//! Rules for the tree itself: crates depend on what they may, imports within a crate point down, files
+//! stay short, pure modules stay pure, and documents name what exists.
 //!
 //! The checks read lines, not syntax: a line that begins with `//` is a comment, and everything
 //! else counts. rustfmt, rustc and clippy check the rest.

@@ -47,8 +47,8 @@ pub struct Settings {
     /// Connections that read.
     pub readers: usize,
     /// The URL at which other nodes reach this one's server, with the proof that it has the cluster's
-    /// key (`oracle_agent::http::ClusterKey::proven`). A live node with the same URL is taken for an earlier
-    /// process at this address, which has ended.
+    /// key (`oracle_agent::http::ClusterKey::proven`). A live node with the same URL is taken for an
+    /// earlier process at this address, which has ended.
     pub node_url: Option<String>,
     /// Whether this node adopts the unfinished sessions of dead ones. Only a system that recovers
     /// queries should: adopted sessions wait for it.

@@ -363,8 +363,8 @@ impl LiveSession {
         idle.then(|| now.saturating_sub(self.mark.load(Relaxed)))
     }
 
-    /// Milliseconds for which progress has been due; 0 at rest, during a pause with nothing in flight, a back-off, a
-    /// delegation, or a wait for a person or in the queue.
+    /// Milliseconds for which progress has been due; 0 at rest, during a pause with nothing in flight, a
+    /// back-off, a delegation, or a wait for a person or in the queue.
     pub(super) fn silent_for(&self, now: u64) -> u64 {
         let Status { state, rests, .. } = self.status();
         let waits = matches!(

@@ -3,8 +3,8 @@
 //! A message that begins a query is prepared before it is recorded, so that its acceptance, its type
 //! and its first turn are one append. Until then the session holds the decision, which nothing
 //! outdates: an idle session decides nothing by itself, and further commands wait. Only the budgets
-//! of its tenant and key are read again at the end, because others may spend them meanwhile. A query from
-//! the inbox is prepared once the query before it has ended.
+//! of its tenant and key are read again at the end, because others may spend them meanwhile. A query
+//! from the inbox is prepared once the query before it has ended.
 
 use std::sync::Arc;
 
