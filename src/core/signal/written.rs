@@ -264,7 +264,10 @@ fn closing(text: &str) -> usize {
     let mut rest = text;
     loop {
         let next = rest.trim_start();
-        let bracket = next.strip_prefix("```").or(next.strip_prefix([')', ']']));
+        // A run of backticks is one token, so that no call ends within it.
+        let fence = next.strip_prefix("```");
+        let fence = fence.map(|rest| rest.trim_start_matches('`'));
+        let bracket = fence.or(next.strip_prefix([')', ']']));
         let after = bracket.or_else(|| {
             let (tag, _) = next[..next.floor_char_boundary(40)].split_once('>')?;
             let closes = tag.starts_with("</")

@@ -157,6 +157,12 @@ fn text_and_thoughts_before_a_call_stay() {
             "I search. ",
         ),
         (
+            "four backticks after it",
+            format!("`x` {}````", CALL.replace('\n', "")),
+            "`x`",
+            "`x` ",
+        ),
+        (
             "a thought",
             format!("<think>hm {CALL}</think>I search.\n{CALL}"),
             "I search.",
