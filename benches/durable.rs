@@ -350,10 +350,6 @@ fn record_at(number: u64, seconds: u64) -> Arc<Record> {
             .into()
         }
     };
-    Arc::new(Record {
-        at: Timestamp::from_millis(1_767_225_600_000).plus(Duration::from_secs(seconds)),
-        query: Some(QueryId(1)),
-        turn: Some(Turn(0)),
-        fact,
-    })
+    let at = Timestamp::from_millis(1_767_225_600_000).plus(Duration::from_secs(seconds));
+    Arc::new(Record::new(at, Some(QueryId(1)), Some(Turn(0)), fact))
 }

@@ -31,13 +31,8 @@ fn claim(journal: &Memory, number: usize) -> Option<Claim> {
 }
 
 fn record() -> Arc<Record> {
-    let fact = ControlFact::Paused(By::local().into()).into();
-    Arc::new(Record {
-        at: Timestamp::from_millis(0),
-        query: None,
-        turn: None,
-        fact,
-    })
+    let fact = ControlFact::Paused(By::local().into());
+    Arc::new(Record::new(Timestamp::from_millis(0), None, None, fact))
 }
 
 /// One append of three records.

@@ -483,12 +483,7 @@ mod tests {
                 project: None,
                 parent: None,
             });
-            let record = Record {
-                at: Timestamp::from_millis(at),
-                query: None,
-                turn: None,
-                fact: opened.into(),
-            };
+            let record = Record::new(Timestamp::from_millis(at), None, None, opened);
             let append = Append {
                 sid: claim.sid,
                 epoch: claim.epoch,

@@ -159,6 +159,7 @@ pub(super) fn event_line(event: &Event) -> String {
     let turn = event.turn.map(|turn| (turn.0 + 1).to_string());
     let turn = turn.as_deref().unwrap_or("-");
     let mut line = format!("{:>4} {turn:>3} {}", event.seq, event.kind);
+    line.extend(event.row.map(|row| format!(" row={row}")));
     if let Value::Object(fields) = &event.payload {
         // Times differ between runs and say little here.
         for (name, value) in fields.iter().filter(|(name, _)| *name != "timestamp") {

@@ -70,5 +70,5 @@ pub use schema::check_schema;
 pub use session::{Phase, Quarantine, Session};
 pub use snapshot::IdleState;
 pub use verdict::{
-    DecisionTable, FallbackDone, OnMissingSignal, Row, TurnEnd, TurnPolicy, Verdict,
+    DecisionTable, FallbackDone, OnMissingSignal, TurnDecision, TurnEnd, TurnPolicy, Verdict,
 };

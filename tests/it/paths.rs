@@ -122,9 +122,9 @@ mod kernel {
         DecisionContext, DecisionTable, DelegationPolicy, Effect, FallbackClassifier, FallbackDone,
         FallbackPolicy, FallbackView, Heuristic, IdleState, InFlight, IssuedCommand, Judgement,
         ModelChoice, OnMissingSignal, ParseBasisPointsError, Pause, Phase, Policy, Quarantine,
-        Query, Refusal, Report, RestartPolicy, RetryPolicy, ReturnedResult, Row, Session, Step,
-        SubAgentType, Thresholds, ToolSlot, Transcript, TurnEnd, TurnPolicy, Verdict, check_schema,
-        instruction, offer,
+        Query, Refusal, Report, RestartPolicy, RetryPolicy, ReturnedResult, Session, Step,
+        SubAgentType, Thresholds, ToolSlot, Transcript, TurnDecision, TurnEnd, TurnPolicy, Verdict,
+        check_schema, instruction, offer,
     };
 }
 mod llm {

@@ -123,7 +123,7 @@ impl Explainer {
             reason => reason,
             separator => SEPARATOR.to_string(),
         };
-        if let Some(row) = record.fact.row() {
+        if let Some(row) = record.row {
             let text = format_args!("by row {row} of the decision table");
             self.rows.push(1, "decided", text);
         }

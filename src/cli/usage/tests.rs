@@ -31,12 +31,8 @@ fn usage_of(input_tokens: u64, output_tokens: u64, nano: u64) -> Usage {
 }
 
 fn record(day: i64, fact: impl Into<Fact>) -> Arc<Record> {
-    Arc::new(Record {
-        at: Timestamp::from_millis(START + day * DAY),
-        query: Some(QueryId(1)),
-        turn: Some(Turn(0)),
-        fact: fact.into(),
-    })
+    let at = Timestamp::from_millis(START + day * DAY);
+    Arc::new(Record::new(at, Some(QueryId(1)), Some(Turn(0)), fact))
 }
 
 fn replied(day: i64, model: &str, usage: Usage) -> Arc<Record> {
@@ -131,7 +127,6 @@ fn started() -> crate::model::record::TurnStarted {
         guidance: Vec::new(),
         token_estimate: None,
         unsignalled: false,
-        row: None,
     }
 }
 

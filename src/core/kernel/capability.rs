@@ -32,11 +32,11 @@ pub(super) fn requested(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisio
         grantable,
         until: waits.then(|| draft.now.at.plus(wait)),
         guidance: Vec::new(),
-        row: None,
     };
+    let turn = Some(draft.query.turn);
     if let Some(at) = asked.until {
         asked.guidance = notes;
-        draft.emit(AgentFact::CapabilityRequested(asked));
+        draft.emit_by_row(turn, AgentFact::CapabilityRequested(asked));
         let token = draft.token(GRANT_WAIT);
         return draft.wait_for(Effect::RetryAt { token, at });
     }
@@ -44,7 +44,7 @@ pub(super) fn requested(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisio
         true => not_available(&draft, &asked),
         false => guidance::added_tools(&asked.wish, &found),
     });
-    draft.emit(AgentFact::CapabilityRequested(asked));
+    draft.emit_by_row(turn, AgentFact::CapabilityRequested(asked));
     if !found.is_empty() {
         add(&mut draft, found);
     }

@@ -81,7 +81,6 @@ fn plan(draft: &Draft<'_>, before: AmountBudget, model: &str) -> Option<Compacti
         guidance: Vec::new(),
         turn_attempt: None,
         again: None,
-        row: None,
     })
 }
 
@@ -106,7 +105,7 @@ pub(super) fn begin(mut draft: Draft<'_>, what: Compacting) -> Decision {
     let text = rendering::rendered(part, summary, room);
     let model = what.model.as_str().into();
     let token = draft.next_turn_token(what.attempt);
-    draft.emit_next_turn(BudgetFact::ContextCompacting(what));
+    draft.emit_by_row(Some(token.turn), BudgetFact::ContextCompacting(what));
     draft.wait_for(Effect::Compact {
         token,
         model,

@@ -43,7 +43,8 @@ pub(super) fn advance(mut draft: Draft<'_>) -> Decision {
     }
     while let Some(start) = next(&draft) {
         let (query, start) = (draft.query.id, Arc::new(start));
-        draft.emit(AgentFact::DelegationStarted((*start).clone()));
+        let started = AgentFact::DelegationStarted((*start).clone());
+        draft.emit_by_row(Some(draft.query.turn), started);
         draft.effect(Effect::StartChild { query, start });
     }
     if let Step::Delegating { .. } = draft.query.step {
@@ -75,7 +76,6 @@ fn next(draft: &Draft<'_>) -> Option<ChildStart> {
         max_cost,
         profile: kind.map(|kind| kind.name.clone()),
         tools: Some(tools_for(draft, kind)),
-        row: None,
     })
 }
 

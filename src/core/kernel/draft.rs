@@ -79,12 +79,17 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn emit_in(&mut self, turn: Option<Turn>, fact: impl Into<Fact>) {
-        let mut record = Record::new(self.now.at, Some(self.query.id), turn, fact);
-        if let Some(row) = record.fact.row_mut() {
-            *row = self.row.take();
-        }
+        let record = Record::new(self.now.at, Some(self.query.id), turn, fact);
         self.transcript.evolve(&mut self.query, &record);
         self.records.push(record);
+    }
+
+    /// Emits what follows from the row that the turn matched.
+    pub(super) fn emit_by_row(&mut self, turn: Option<Turn>, fact: impl Into<Fact>) {
+        self.emit_in(turn, fact);
+        if let Some(record) = self.records.last_mut() {
+            record.row = self.row.take();
+        }
     }
 
     pub(super) fn token(&self, attempt: Attempt) -> CallToken {
@@ -159,14 +164,14 @@ impl<'a> Draft<'a> {
         let Query { turns, usage, .. } = self.query;
         let cut = self.query.current.cut;
         let cut = cut.filter(|_| outcome == Outcome::Answered);
-        self.emit_query(QueryFact::Finished(QueryFinished {
+        let finished = QueryFinished {
             outcome,
             answer,
             turns,
             usage,
             cut,
-            row: None,
-        }));
+        };
+        self.emit_by_row(None, QueryFact::Finished(finished));
         if let Some(next) = self.next_query() {
             self.effect(next);
         }

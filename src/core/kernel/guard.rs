@@ -120,16 +120,16 @@ fn start(
         return draft.fail(FaultCode::NoModel, detail);
     };
     let attempt = Attempt(1);
-    draft.emit_next_turn(TurnFact::Started(TurnStarted {
+    let started = TurnStarted {
         attempt,
         mode,
         model: model.name.to_string(),
         guidance,
         token_estimate: Some(token_estimate),
         unsignalled: draft.now.unsignalled,
-        row: None,
-    }));
+    };
     let (token, model) = (draft.next_turn_token(attempt), model.name.clone());
+    draft.emit_by_row(Some(token.turn), TurnFact::Started(started));
     draft.wait_for(Effect::CallModel { token, model, mode })
 }
 

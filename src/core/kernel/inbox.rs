@@ -223,7 +223,6 @@ pub(super) fn withdraw(query: QueryId, now: DecisionContext) -> Decision {
         turns: 0,
         usage: Usage::default(),
         cut: None,
-        row: None,
     };
     let finished = QueryFact::Finished(finished);
     Decision::of(Record::new(now.at, Some(query), None, finished))

@@ -7,7 +7,7 @@ use super::{
     fallback::{Consulted, consult},
     format, guard, guidance,
     repetition::ToolLoop,
-    verdict::{FallbackDone, OnMissingSignal, Row, TurnEnd, Verdict},
+    verdict::{FallbackDone, OnMissingSignal, TurnEnd, Verdict},
 };
 use crate::model::{
     FaultCode, ForcedBy, Outcome, QueryType, SignalFields, SignalType, StopReason,
@@ -35,11 +35,10 @@ pub(super) fn end(mut draft: Draft<'_>) -> Decision {
         Some(_) => Consulted::default(),
     };
     let turn = turn_end(&draft, looped.is_some(), judged.done);
-    let policy = &draft.policy().turn;
-    let (decided, row) = (policy.verdict(&turn), policy.row(&turn));
-    let verdict = deferred(&draft, &turn, decided);
-    let follows_table = verdict == decided && !draft.query.options().is_task;
-    draft.row = row.filter(|_| follows_table).map(|Row(row)| row);
+    let decided = draft.policy().turn.decide(&turn);
+    let verdict = deferred(&draft, &turn, decided.verdict);
+    let is_followed = verdict == decided.verdict && !draft.query.options().is_task;
+    draft.row = decided.row.filter(|_| is_followed);
     match so_far {
         Some(paused) if !verdict.ends_the_query() => paused.wait(),
         so_far => apply(draft, verdict, looped, judged, so_far),

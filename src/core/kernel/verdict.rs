@@ -78,10 +78,6 @@ pub enum FallbackDone {
     EscalatedAgain,
 }
 
-/// Number of a row of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Row(pub u8);
-
 /// What follows a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -129,6 +125,21 @@ impl Verdict {
     }
 }
 
+/// A verdict with its origin. That of a host's own is [`Verdict::into`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnDecision {
+    /// What follows the turn.
+    pub verdict: Verdict,
+    /// The row of the decision table that it comes from, for the record.
+    pub row: Option<u8>,
+}
+
+impl From<Verdict> for TurnDecision {
+    fn from(verdict: Verdict) -> Self {
+        Self { verdict, row: None }
+    }
+}
+
 /// Decides what follows a turn. The default is [`DecisionTable`].
 ///
 /// An implementation must be a pure function of the turn. Its verdict becomes records before
@@ -141,17 +152,17 @@ impl Verdict {
 ///
 /// ```
 /// # mod oracle_agent { pub use oracle_core::kernel; }
-/// use oracle_agent::kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict};
+/// use oracle_agent::kernel::{DecisionTable, TurnDecision, TurnEnd, TurnPolicy, Verdict};
 ///
 /// /// Ends the query with a reply that is JSON, with or without a signal.
 /// struct UntilJson;
 ///
 /// impl TurnPolicy for UntilJson {
-///     fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
+///     fn decide(&self, turn: &TurnEnd<'_>) -> TurnDecision {
 ///         let is_json = serde_json::from_str::<serde_json::Value>(turn.reply).is_ok();
 ///         match is_json && !turn.calls {
-///             true => Verdict::Answered,
-///             false => DecisionTable.verdict(turn),
+///             true => Verdict::Answered.into(),
+///             false => DecisionTable.decide(turn),
 ///         }
 ///     }
 /// }
@@ -159,13 +170,7 @@ impl Verdict {
 /// ```
 pub trait TurnPolicy: Send + Sync {
     /// Returns the verdict on a turn.
-    fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict;
-
-    /// Returns the row of the decision table that the verdict comes from, for the record; by
-    /// default none. A policy that asks the [`DecisionTable`] for its verdict asks it for the row too.
-    fn row(&self, _turn: &TurnEnd<'_>) -> Option<Row> {
-        None
-    }
+    fn decide(&self, turn: &TurnEnd<'_>) -> TurnDecision;
 }
 
 /// The built-in decision table.
@@ -173,28 +178,21 @@ pub trait TurnPolicy: Send + Sync {
 pub struct DecisionTable;
 
 impl TurnPolicy for DecisionTable {
-    fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
-        self.look_up(turn).1
-    }
-
-    fn row(&self, turn: &TurnEnd<'_>) -> Option<Row> {
-        Some(self.look_up(turn).0)
-    }
-}
-
-impl DecisionTable {
-    /// Returns the matching row and its verdict.
-    pub fn look_up(&self, turn: &TurnEnd<'_>) -> (Row, Verdict) {
-        match turn.mode {
-            TurnMode::Final => (Row(1), final_turn(turn)),
+    fn decide(&self, turn: &TurnEnd<'_>) -> TurnDecision {
+        let (row, verdict) = match turn.mode {
+            TurnMode::Final => (1, final_turn(turn)),
             TurnMode::Last => last_turn(turn),
             TurnMode::Normal => normal_turn(turn),
-            TurnMode::Signal if turn.signal.is_none() => (Row(18), Verdict::Answered),
+            TurnMode::Signal if turn.signal.is_none() => (18, Verdict::Answered),
             // The signal belongs to the kept reply; calls beside it are refused and do not count.
             TurnMode::Signal => normal_turn(&TurnEnd {
                 calls: false,
                 ..*turn
             }),
+        };
+        TurnDecision {
+            verdict,
+            row: Some(row),
         }
     }
 }
@@ -210,33 +208,33 @@ fn final_turn(turn: &TurnEnd<'_>) -> Verdict {
     }
 }
 
-fn last_turn(turn: &TurnEnd<'_>) -> (Row, Verdict) {
+fn last_turn(turn: &TurnEnd<'_>) -> (u8, Verdict) {
     match turn.signal.map(|(kind, _)| kind) {
-        Some(SignalType::ContextSufficient) => (Row(2), Verdict::Answered),
-        None if turn.text && !turn.calls => (Row(2), Verdict::Answered),
-        Some(SignalType::PartialAnswer) => (Row(3), Verdict::Partial),
-        Some(SignalType::Stuck) => (Row(3), Verdict::Stuck),
-        _ => (Row(4), Verdict::ForcedByBudget),
+        Some(SignalType::ContextSufficient) => (2, Verdict::Answered),
+        None if turn.text && !turn.calls => (2, Verdict::Answered),
+        Some(SignalType::PartialAnswer) => (3, Verdict::Partial),
+        Some(SignalType::Stuck) => (3, Verdict::Stuck),
+        _ => (4, Verdict::ForcedByBudget),
     }
 }
 
-fn normal_turn(turn: &TurnEnd<'_>) -> (Row, Verdict) {
+fn normal_turn(turn: &TurnEnd<'_>) -> (u8, Verdict) {
     let kind = turn.signal.map(|(kind, _)| kind);
     if turn.repeats {
-        return (Row(5), Verdict::ForcedByLoop);
+        return (5, Verdict::ForcedByLoop);
     }
     if kind == Some(SignalType::Stuck) && turn.stuck_before && !turn.calls {
-        return (Row(6), Verdict::Stuck);
+        return (6, Verdict::Stuck);
     }
     match turn.fallback {
-        FallbackDone::EscalatedAgain => return (Row(7), Verdict::Escalated),
+        FallbackDone::EscalatedAgain => return (7, Verdict::Escalated),
         FallbackDone::Forced | FallbackDone::Hinted | FallbackDone::Escalated => {
-            return (Row(8), Verdict::Next);
+            return (8, Verdict::Next);
         }
         FallbackDone::NotAsked | FallbackDone::Continued => {}
     }
     if turn.calls {
-        return (Row(9), Verdict::Next);
+        return (9, Verdict::Next);
     }
     match turn.signal {
         Some((kind, confidence)) => by_signal(turn, kind, confidence),
@@ -244,39 +242,39 @@ fn normal_turn(turn: &TurnEnd<'_>) -> (Row, Verdict) {
     }
 }
 
-fn by_signal(turn: &TurnEnd<'_>, kind: SignalType, confidence: f64) -> (Row, Verdict) {
+fn by_signal(turn: &TurnEnd<'_>, kind: SignalType, confidence: f64) -> (u8, Verdict) {
     let weak = confidence < turn.low_confidence;
     let excused = weak && turn.fallback == FallbackDone::Continued && !turn.low_confidence_excused;
     match kind {
         SignalType::ContextSufficient | SignalType::PartialAnswer | SignalType::Stuck
             if excused =>
         {
-            (Row(10), Verdict::Next)
+            (10, Verdict::Next)
         }
-        SignalType::ContextSufficient => (Row(11), Verdict::Answered),
-        SignalType::PartialAnswer => (Row(12), Verdict::Partial),
-        SignalType::Stuck => (Row(13), Verdict::Next),
-        SignalType::NeedTurn => (Row(14), Verdict::Next),
-        SignalType::NeedCapability => (Row(15), Verdict::NextWithTools),
+        SignalType::ContextSufficient => (11, Verdict::Answered),
+        SignalType::PartialAnswer => (12, Verdict::Partial),
+        SignalType::Stuck => (13, Verdict::Next),
+        SignalType::NeedTurn => (14, Verdict::Next),
+        SignalType::NeedCapability => (15, Verdict::NextWithTools),
         SignalType::DelegationRecommended if weak || !turn.delegation => {
-            (Row(16), Verdict::NextWithoutDelegation)
+            (16, Verdict::NextWithoutDelegation)
         }
-        SignalType::DelegationRecommended => (Row(16), Verdict::Delegate),
+        SignalType::DelegationRecommended => (16, Verdict::Delegate),
     }
 }
 
-fn silent(turn: &TurnEnd<'_>) -> (Row, Verdict) {
+fn silent(turn: &TurnEnd<'_>) -> (u8, Verdict) {
     if turn.query_type == QueryType::Conversational && turn.text {
-        return (Row(17), Verdict::Answered);
+        return (17, Verdict::Answered);
     }
     match turn.on_missing_signal {
-        OnMissingSignal::Finish if turn.text => (Row(18), Verdict::Answered),
-        OnMissingSignal::Auto if turn.text => (Row(18), Verdict::AskForSignal),
+        OnMissingSignal::Finish if turn.text => (18, Verdict::Answered),
+        OnMissingSignal::Auto if turn.text => (18, Verdict::AskForSignal),
         // After a second empty reply, no reminder helps.
         OnMissingSignal::Auto | OnMissingSignal::Finish if turn.empty_replies > 1 => {
-            (Row(18), final_turn(turn))
+            (18, final_turn(turn))
         }
-        _ => (Row(18), Verdict::Remind),
+        _ => (18, Verdict::Remind),
     }
 }
 

@@ -55,6 +55,9 @@ pub struct Event {
     pub query: Option<QueryId>,
     /// The turn, from 0.
     pub turn: Option<Turn>,
+    /// The row of the decision table that led to it (docs/protocol.md).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<u8>,
     /// The time of the record.
     pub at: Timestamp,
     /// The type, such as `turn.started`.
@@ -99,6 +102,7 @@ impl Event {
             session: session.clone(),
             query: record.query,
             turn: record.turn,
+            row: record.row,
             at: record.at,
             kind: record.fact.kind().to_owned(),
             source: record.fact.source(),
@@ -200,14 +204,8 @@ mod tests {
             by: By::local(),
             options: None,
         };
-        let fact = QueryFact::Accepted(accepted).into();
         let at = Timestamp::from_millis(1_767_225_600_000);
-        let record = Record {
-            at,
-            query: Some(QueryId(2)),
-            turn: None,
-            fact,
-        };
+        let record = Record::new(at, Some(QueryId(2)), None, QueryFact::Accepted(accepted));
         Event::of(&SessionName::new("s").unwrap(), Seq(7), &record)
     }
 
@@ -235,12 +233,7 @@ mod tests {
             project: Some("/home/anna/project".into()),
             parent: None,
         });
-        let record = Record {
-            at: Timestamp::from_millis(0),
-            query: None,
-            turn: None,
-            fact: opened.into(),
-        };
+        let record = Record::new(Timestamp::from_millis(0), None, None, opened);
         let event = Event::of(&SessionName::new("s").unwrap(), Seq(1), &record);
         let event = serde_json::to_string(&event).unwrap();
         assert!(!event.contains("anna"), "{event}");

@@ -66,6 +66,9 @@ pub struct Record {
     /// Its turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<Turn>,
+    /// The row of the decision table that led to it (docs/protocol.md).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<u8>,
     /// The fact.
     #[serde(flatten)]
     pub fact: Fact,
@@ -84,6 +87,7 @@ impl Record {
             at,
             query,
             turn,
+            row: None,
             fact,
         }
     }
@@ -227,36 +231,6 @@ families! {
     Supervisor(SupervisorFact),
     /// `control.*`
     Control(ControlFact),
-}
-
-impl Fact {
-    /// The row of the decision table that led to this fact, if one is recorded.
-    pub const fn row(&self) -> Option<u8> {
-        match self {
-            Self::Turn(TurnFact::Started(TurnStarted { row, .. }))
-            | Self::Query(QueryFact::Finished(QueryFinished { row, .. }))
-            | Self::Budget(BudgetFact::ContextCompacting(Compacting { row, .. }))
-            | Self::Agent(
-                AgentFact::CapabilityRequested(CapabilityRequested { row, .. })
-                | AgentFact::DelegationStarted(ChildStart { row, .. }),
-            ) => *row,
-            _ => None,
-        }
-    }
-
-    /// The place for that row, in a fact that can follow from a turn.
-    pub(crate) const fn row_mut(&mut self) -> Option<&mut Option<u8>> {
-        match self {
-            Self::Turn(TurnFact::Started(TurnStarted { row, .. }))
-            | Self::Query(QueryFact::Finished(QueryFinished { row, .. }))
-            | Self::Budget(BudgetFact::ContextCompacting(Compacting { row, .. }))
-            | Self::Agent(
-                AgentFact::CapabilityRequested(CapabilityRequested { row, .. })
-                | AgentFact::DelegationStarted(ChildStart { row, .. }),
-            ) => Some(row),
-            _ => None,
-        }
-    }
 }
 
 /// Declares a family of facts: variant, name on the wire, payload.

@@ -48,7 +48,7 @@ function apply(model, event, writable) {
   if (at < 0) at = model.queries.push(newQuery(event)) - 1;
   const query = writable(model.queries, at);
   updateQuery(query, event, model);
-  if (p?.row) decide(query, event, writable);
+  if (event.row) decide(query, event, writable);
   if (number === null || event.query === null) {
     if (type === "query.finished") close(query, writable);
     const isOpen = query.items.at(-1)?.over === false;
@@ -144,13 +144,13 @@ const DECISIONS = [
 ];
 
 /** Notes the row that a turn matched, which the event that follows from it has. */
-function decide(query, { type, payload: p, turn: number }, writable) {
+function decide(query, { type, payload: p, turn: number, row }, writable) {
   const isNext = type === "turn.started" || type === "budget.context.compacting";
   const index = query.items.findLastIndex((item) => item.replied && (!isNext || item.turn < number));
   if (index < 0) return;
   const isSpent = p.by === "tokens" || p.by === "cost";
   const next = isSpent ? `next turn; then the budget was spent: ${p.by}` : p.outcome ?? "next turn";
-  writable(query.items, index).decided = `by row ${p.row}: ${DECISIONS[p.row - 1]}: ${next}`;
+  writable(query.items, index).decided = `by row ${row}: ${DECISIONS[row - 1]}: ${next}`;
 }
 
 /** The end of a query's answer that its turns' texts do not show already. */

@@ -50,12 +50,8 @@ fn steering(text: &str) -> Arc<Record> {
         by: By::local(),
         idempotency_key: None,
     });
-    Arc::new(Record {
-        at: Timestamp::from_millis(1_767_225_600_000),
-        query: None,
-        turn: None,
-        fact: fact.into(),
-    })
+    let at = Timestamp::from_millis(1_767_225_600_000);
+    Arc::new(Record::new(at, None, None, fact))
 }
 
 fn one(by: Claim, text: &str, leaves: SessionStatus) -> Append {

@@ -34,7 +34,8 @@ pub fn line(event: &Event) -> String {
     let turn = event.turn.map(|turn| format!(" turn={turn}"));
     let query = event.query.map(|query| format!(" query={query}"));
     let mut line = format!("{} {}", event.seq, event.kind);
-    line.extend(query.into_iter().chain(turn));
+    let row = event.row.map(|row| format!(" row={row}"));
+    line.extend(query.into_iter().chain(turn).chain(row));
     let fields = fields.iter();
     line.extend(fields.map(|(name, value)| format!(" {name}={value}")));
     line
@@ -66,6 +67,7 @@ mod tests {
             session: SessionName::new("s").unwrap(),
             query: Some(QueryId(2)),
             turn: Some(Turn(0)),
+            row: Some(9),
             at: Timestamp::from_millis(1),
             kind: "llm.retried".into(),
             source: Source::Gateway,
@@ -77,7 +79,7 @@ mod tests {
         };
         assert_eq!(
             line(&event),
-            r#"7 llm.retried query=2 turn=0 attempt=1 fault={"code":"stall"}"#
+            r#"7 llm.retried query=2 turn=0 row=9 attempt=1 fault={"code":"stall"}"#
         );
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering::Relaxed},
 };
 
-use crate::kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict};
+use crate::kernel::{DecisionTable, TurnDecision, TurnEnd, TurnPolicy};
 
 /// A number of panics that are due. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -44,8 +44,8 @@ impl Panics {
 pub struct PanickingPolicy(pub Panics);
 
 impl TurnPolicy for PanickingPolicy {
-    fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
+    fn decide(&self, turn: &TurnEnd<'_>) -> TurnDecision {
         self.0.panic_if_due();
-        DecisionTable.verdict(turn)
+        DecisionTable.decide(turn)
     }
 }

@@ -37,7 +37,7 @@ use crate::testkit::CrashPoint;
 /// # mod oracle_agent { pub use oracle_runtime::actor; pub use oracle_core::kernel; pub use oracle_llm as llm; }
 /// use oracle_agent::{
 ///     actor::Oracle,
-///     kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict},
+///     kernel::{DecisionTable, TurnDecision, TurnEnd, TurnPolicy, Verdict},
 ///     llm::Scripted,
 /// };
 ///
@@ -45,10 +45,10 @@ use crate::testkit::CrashPoint;
 /// struct OneTurn;
 ///
 /// impl TurnPolicy for OneTurn {
-///     fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
-///         match DecisionTable.verdict(turn) {
-///             verdict if verdict.ends_the_query() => verdict,
-///             _ => Verdict::Answered,
+///     fn decide(&self, turn: &TurnEnd<'_>) -> TurnDecision {
+///         match DecisionTable.decide(turn) {
+///             decision if decision.verdict.ends_the_query() => decision,
+///             _ => Verdict::Answered.into(),
 ///         }
 ///     }
 /// }

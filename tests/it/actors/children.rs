@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use oracle_agent::{
     actor::Recovery,
     journal::Journal,
-    kernel::{Command, DecisionTable, OnMissingSignal, TurnEnd, TurnPolicy, Verdict},
+    kernel::{Command, DecisionTable, OnMissingSignal, TurnDecision, TurnEnd, TurnPolicy},
     llm::{Scripted, scripted::ScriptedReply},
     model::{BusyPolicy, Event, Seq, Submission, Usage},
     testkit::{Obstacle, ObstructedJournal, TestOracle, TestSession, TestSystem, advance_time},
@@ -321,9 +321,9 @@ async fn child_that_answered_before_its_cancel_still_counts() {
 struct Bell(Arc<Notify>);
 
 impl TurnPolicy for Bell {
-    fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
+    fn decide(&self, turn: &TurnEnd<'_>) -> TurnDecision {
         self.0.notify_one();
-        DecisionTable.verdict(turn)
+        DecisionTable.decide(turn)
     }
 }
 

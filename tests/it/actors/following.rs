@@ -9,7 +9,7 @@ use oracle_agent::{
     llm::{Scripted, scripted::ScriptedReply},
     model::{
         Event, Outcome, QueryId, Record, Seq, Submission, Timestamp, Usage,
-        record::{Fact, QueryFact, QueryFinished},
+        record::{QueryFact, QueryFinished},
     },
     testkit::{Obstacle, ObstructedJournal, TestOracle, TestSession, TestTool},
 };
@@ -81,19 +81,14 @@ async fn keyed_message_costs_the_same_in_a_long_session() {
 /// Claims the session as another process would, and records the query's end.
 async fn ended_elsewhere(journal: &Memory, session: &TestSession, query: QueryId) -> Seq {
     let claim = journal.claim(session.key().clone()).await.unwrap();
-    let end = Record {
-        at: Timestamp::from_millis(0),
-        query: Some(query),
-        turn: None,
-        fact: Fact::Query(QueryFact::Finished(QueryFinished {
-            outcome: Outcome::Cancelled,
-            answer: String::new(),
-            turns: 0,
-            usage: Usage::default(),
-            cut: None,
-            row: None,
-        })),
-    };
+    let end = QueryFact::Finished(QueryFinished {
+        outcome: Outcome::Cancelled,
+        answer: String::new(),
+        turns: 0,
+        usage: Usage::default(),
+        cut: None,
+    });
+    let end = Record::new(Timestamp::from_millis(0), Some(query), None, end);
     let append = Append {
         sid: claim.sid,
         epoch: claim.epoch,

@@ -394,13 +394,8 @@ async fn approvals_of_a_tenant_do_not_page_through_those_of_others() {
             tenant: TenantId::new("noisy").unwrap(),
             name: name(&format!("s{number}")),
         };
-        let opened = SessionFact::Passivated(Noted {}).into();
-        let record = Record {
-            at: Timestamp::from_millis(0),
-            query: None,
-            turn: None,
-            fact: opened,
-        };
+        let opened = SessionFact::Passivated(Noted {});
+        let record = Record::new(Timestamp::from_millis(0), None, None, opened);
         let begun = journal.begin(key, vec![Arc::new(record)], SessionStatus::Busy);
         begun.await.unwrap();
     }

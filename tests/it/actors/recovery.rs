@@ -8,7 +8,7 @@ use oracle_agent::{
     llm::Scripted,
     model::{
         Limits, ProfileName, QueryId, Record, SessionKey, SessionName, Sid, Submission, Timestamp,
-        record::{Accepted, InboxPosition, Opened, QueryFact, SessionFact},
+        record::{Accepted, Fact, InboxPosition, Opened, QueryFact, SessionFact},
     },
     testkit::{
         Obstacle, ObstructedJournal, Probe, SilentBackend, TestOracle, TestSystem, TestTool,
@@ -102,14 +102,8 @@ async fn open_queries(journal: &dyn Journal, many: usize) {
     for number in 0..many {
         let key = SessionKey::local(SessionName::new(&format!("s{number}")).unwrap());
         let claim = journal.claim(key.clone()).await.unwrap();
-        let record = |query, fact| {
-            Arc::new(Record {
-                at: Timestamp::from_millis(1_767_225_600_000),
-                query,
-                turn: None,
-                fact,
-            })
-        };
+        let at = Timestamp::from_millis(1_767_225_600_000);
+        let record = |query, fact: Fact| Arc::new(Record::new(at, query, None, fact));
         let opened = SessionFact::Opened(Opened {
             key,
             profile: ProfileName::oracle(),

@@ -35,12 +35,11 @@ fn record(number: u64) -> Arc<Record> {
         model: "mock/test".to_owned(),
         cut: None,
     };
-    Arc::new(Record {
-        at: Timestamp::from_millis(1_767_225_600_000),
-        query: Some(QueryId(1)),
-        turn: Some(Turn(0)),
-        fact: TurnFact::Replied(replied).into(),
-    })
+    let (at, fact) = (
+        Timestamp::from_millis(1_767_225_600_000),
+        TurnFact::Replied(replied),
+    );
+    Arc::new(Record::new(at, Some(QueryId(1)), Some(Turn(0)), fact))
 }
 
 async fn fill(journal: &Sqlite, sessions: u64) {

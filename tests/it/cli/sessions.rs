@@ -568,13 +568,9 @@ fn name(session: &str) -> SessionKey {
 
 async fn add(journal: &dyn Journal, session: &str, facts: Vec<Fact>) {
     let claim = journal.claim(name(session)).await.unwrap();
-    let record = |fact| Record {
-        // Later than anything that the program records.
-        at: Timestamp::from_millis(4_000_000_000_000),
-        query: None,
-        turn: None,
-        fact,
-    };
+    // Later than anything that the program records.
+    let at = Timestamp::from_millis(4_000_000_000_000);
+    let record = |fact| Record::new(at, None, None, fact);
     let append = Append {
         sid: claim.sid,
         epoch: claim.epoch,
@@ -609,7 +605,6 @@ fn started(child: &str) -> Fact {
         max_cost: None,
         profile: None,
         tools: None,
-        row: None,
     }))
 }
 

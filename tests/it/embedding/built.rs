@@ -11,7 +11,7 @@ use oracle_agent::{
     app::BuildError,
     config::Config,
     journal::{Journal, Memory},
-    kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict},
+    kernel::{DecisionTable, TurnDecision, TurnEnd, TurnPolicy, Verdict},
     llm::{Backend, DeltaStream, Request, Scripted, estimate_usage},
     model::{QueryClassification, QueryType, Seq, SessionName, Submission, Timestamp},
     query::{QueryClassifier, QueryContext},
@@ -104,10 +104,12 @@ async fn built_in_classifier_answers_for_one_that_panics() {
 struct Twice;
 
 impl TurnPolicy for Twice {
-    fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
-        match DecisionTable.verdict(turn) {
-            Verdict::Answered if turn.turns < 2 => Verdict::Next,
-            verdict => verdict,
+    fn decide(&self, turn: &TurnEnd<'_>) -> TurnDecision {
+        match DecisionTable.decide(turn) {
+            decision if decision.verdict == Verdict::Answered && turn.turns < 2 => {
+                Verdict::Next.into()
+            }
+            decision => decision,
         }
     }
 }

@@ -239,12 +239,7 @@ impl Play {
         let fact = SessionFact::Quarantined(Quarantined {
             reason: reason.to_owned(),
         });
-        let record = Record {
-            at: self.now().at,
-            query: None,
-            turn: None,
-            fact: fact.into(),
-        };
+        let record = Record::new(self.now().at, None, None, fact);
         self.apply(Decision {
             records: vec![record],
             ..Decision::nothing()
@@ -449,8 +444,8 @@ impl Play {
 
     /// Types and rows of the records that have one.
     pub(super) fn rows(&self) -> Vec<(&'static str, u8)> {
-        let facts = self.log.iter().map(|record| &record.fact);
-        let rows = facts.filter_map(|fact| Some((fact.kind(), fact.row()?)));
+        let row = |record: &Record| Some((record.fact.kind(), record.row?));
+        let rows = self.log.iter().filter_map(row);
         rows.collect()
     }
 

@@ -8,8 +8,8 @@ use std::{
 
 use oracle_agent::{
     kernel::{
-        DecisionTable, FallbackClassifier, FallbackView, Judgement, Policy, Session, TurnEnd,
-        TurnPolicy, Verdict,
+        DecisionTable, FallbackClassifier, FallbackView, Judgement, Policy, Session, TurnDecision,
+        TurnEnd, TurnPolicy, Verdict,
     },
     model::{Outcome, record::FallbackAction},
 };
@@ -25,7 +25,7 @@ use super::{
 struct Whim(u64);
 
 impl TurnPolicy for Whim {
-    fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
+    fn decide(&self, turn: &TurnEnd<'_>) -> TurnDecision {
         const ALL: [Verdict; 12] = [
             Verdict::Answered,
             Verdict::Partial,
@@ -42,7 +42,7 @@ impl TurnPolicy for Whim {
         ];
         let mut hasher = DefaultHasher::new();
         (self.0, format!("{turn:?}")).hash(&mut hasher);
-        ALL[(hasher.finish() % 12) as usize]
+        ALL[(hasher.finish() % 12) as usize].into()
     }
 }
 
@@ -70,7 +70,7 @@ impl FallbackClassifier for Whim {
 struct Absent;
 
 impl TurnPolicy for Absent {
-    fn verdict(&self, _: &TurnEnd<'_>) -> Verdict {
+    fn decide(&self, _: &TurnEnd<'_>) -> TurnDecision {
         panic!("a replay asks no policy")
     }
 }
@@ -120,9 +120,9 @@ proptest! {
 struct Insatiable;
 
 impl TurnPolicy for Insatiable {
-    fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
+    fn decide(&self, turn: &TurnEnd<'_>) -> TurnDecision {
         assert!(turn.turns <= turn.max_turns);
-        Verdict::Next
+        Verdict::Next.into()
     }
 }
 
@@ -144,10 +144,10 @@ fn policy_cannot_exceed_the_turn_limit() {
 struct Impatient;
 
 impl TurnPolicy for Impatient {
-    fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
+    fn decide(&self, turn: &TurnEnd<'_>) -> TurnDecision {
         match turn.stuck_before {
-            true => Verdict::Stuck,
-            false => DecisionTable.verdict(turn),
+            true => Verdict::Stuck.into(),
+            false => DecisionTable.decide(turn),
         }
     }
 }
@@ -172,14 +172,14 @@ fn policy_learns_of_earlier_stuck_turns() {
 struct Thorough;
 
 impl TurnPolicy for Thorough {
-    fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
+    fn decide(&self, turn: &TurnEnd<'_>) -> TurnDecision {
         assert_eq!(turn.query, QUESTION);
-        let verdict = DecisionTable.verdict(turn);
+        let decision = DecisionTable.decide(turn);
         let hasty = turn.turns < 3 && !turn.reply.contains("certain");
-        if verdict == Verdict::Answered && hasty {
-            Verdict::Next
+        if decision.verdict == Verdict::Answered && hasty {
+            Verdict::Next.into()
         } else {
-            verdict
+            decision
         }
     }
 }

@@ -25,14 +25,16 @@ use crate::model::{
 
 /// Records one second apart, each of a turn.
 fn entries(facts: Vec<(Option<u32>, Fact)>) -> Vec<Entry> {
-    let entry = |(seq, (turn, fact)): (u64, (Option<u32>, Fact))| Entry {
-        seq: Seq(seq),
-        record: Arc::new(Record {
-            at: Timestamp::from_millis(1_000 * i64::try_from(seq).unwrap()),
-            query: Some(QueryId(3)),
-            turn: turn.map(Turn),
-            fact,
-        }),
+    let entry = |(seq, (turn, fact)): (u64, (Option<u32>, Fact))| {
+        let at = Timestamp::from_millis(1_000 * i64::try_from(seq).unwrap());
+        let mut record = Record::new(at, Some(QueryId(3)), turn.map(Turn), fact);
+        record.row = match &record.fact {
+            Fact::Turn(TurnFact::Started(started)) if started.mode == TurnMode::Final => Some(8),
+            Fact::Query(QueryFact::Finished(end)) if end.outcome == Outcome::Answered => Some(1),
+            _ => None,
+        };
+        let (seq, record) = (Seq(seq), Arc::new(record));
+        Entry { seq, record }
     };
     (1..).zip(facts).map(entry).collect()
 }
@@ -89,7 +91,6 @@ fn started(mode: TurnMode, guidance: &[&str]) -> Fact {
         guidance: guidance.iter().map(|&text| text.to_owned()).collect(),
         token_estimate: None,
         unsignalled: false,
-        row: (mode == TurnMode::Final).then_some(8),
     };
     TurnFact::Started(started).into()
 }
@@ -155,14 +156,12 @@ fn signal() -> Fact {
 }
 
 fn finished(outcome: Outcome) -> Fact {
-    let row = (outcome == Outcome::Answered).then_some(1);
     let finished = QueryFinished {
         outcome,
         answer: String::new(),
         turns: 2,
         usage: usage(3_800),
         cut: None,
-        row,
     };
     QueryFact::Finished(finished).into()
 }

@@ -352,8 +352,10 @@ fn missing_signal_gets_a_reminder_or_ends_the_query() {
 
 fn check(rows: &[(&str, TurnEnd<'_>, u8, Verdict)]) {
     for (name, turn, row, verdict) in rows {
-        assert_eq!(DecisionTable.look_up(turn), (Row(*row), *verdict), "{name}");
-        let recorded = (DecisionTable.row(turn), DecisionTable.verdict(turn));
-        assert_eq!(recorded, (Some(Row(*row)), *verdict), "{name}");
+        let expected = TurnDecision {
+            verdict: *verdict,
+            row: Some(*row),
+        };
+        assert_eq!(DecisionTable.decide(turn), expected, "{name}");
     }
 }

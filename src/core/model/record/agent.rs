@@ -103,9 +103,6 @@ pub struct CapabilityRequested {
     /// Guidance for the turn after the wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<String>,
-    /// The row of the decision table that the turn matched (docs/protocol.md).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub row: Option<u8>,
 }
 
 /// A tool that joined a session's list.
@@ -142,9 +139,6 @@ pub struct ChildStart {
     /// The most tools that it may have, by name; `None`, in older records, for all that only read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Arc<[String]>>,
-    /// The row of the decision table that the turn matched (docs/protocol.md).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub row: Option<u8>,
 }
 
 /// `delegation.progressed`: a turn of a sub-agent is complete.

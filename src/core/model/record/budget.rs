@@ -96,9 +96,6 @@ pub struct Compacting {
     /// The cause of another attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<TurnRestartCause>,
-    /// The row of the decision table that the turn before matched (docs/protocol.md).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub row: Option<u8>,
 }
 
 /// `budget.context.compacted`: a summary replaces earlier messages.

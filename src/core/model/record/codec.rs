@@ -59,6 +59,8 @@ struct Body<P> {
     query: Option<QueryId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     turn: Option<Turn>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    row: Option<u8>,
     #[serde(default, rename = "text", skip_serializing_if = "Option::is_none")]
     place: Option<Place>,
     payload: P,
@@ -96,6 +98,7 @@ impl<'a> Encoder<'a> {
             v: VERSION,
             query: record.query,
             turn: record.turn,
+            row: record.row,
             place,
             payload: Payload(without.as_ref().unwrap_or(&record.fact)),
         })
@@ -171,7 +174,9 @@ impl<'a> Encoded<'a> {
             let text = text.ok_or(DecodeError::TextNotInReply)?.to_owned();
             fact = with_text(fact, &text);
         }
-        Ok(Record::new(at, query, turn, fact))
+        let mut record = Record::new(at, query, turn, fact);
+        record.row = self.0.row;
+        Ok(record)
     }
 }
 
@@ -246,12 +251,7 @@ mod tests {
     }
 
     fn record(fact: impl Into<Fact>) -> Record {
-        Record {
-            at: AT,
-            query: Some(QueryId(1)),
-            turn: None,
-            fact: fact.into(),
-        }
+        Record::new(AT, Some(QueryId(1)), None, fact)
     }
 
     fn finished(answer: &str) -> Record {
@@ -261,7 +261,6 @@ mod tests {
             turns: 2,
             usage: Usage::default(),
             cut: None,
-            row: None,
         }))
     }
 
@@ -273,6 +272,8 @@ mod tests {
         assert_eq!(read.at, AT);
         let old = r#"{"v":2,"at":"2026-01-01T00:00:00.000Z","query":1,"type":"query.finished","payload":{"outcome":"answered","answer":"yes","turns":2,"usage":{}}}"#;
         assert_eq!(decode("query.finished", old).unwrap(), finished("yes"));
+        let within = old.replace("{}}}", "{},\"row\":11}}");
+        assert_eq!(decode("query.finished", &within).unwrap(), finished("yes"));
     }
 
     #[test]
@@ -296,6 +297,10 @@ mod tests {
         let by = By::new("ci");
         let json = round_trip(&record(QueryFact::Accepted(Accepted { by, ..by_key })));
         assert!(json.contains(r#""place":"back","by":"ci""#), "{json}");
+        let mut by_row = finished("yes");
+        by_row.row = Some(11);
+        let json = round_trip(&by_row);
+        assert!(json.contains(r#""query":1,"row":11,"payload""#), "{json}");
         round_trip(&record(QueryFact::Finished(QueryFinished {
             outcome: Outcome::Failed {
                 code: "context".into(),
@@ -305,7 +310,6 @@ mod tests {
             turns: 2,
             usage: Usage::default(),
             cut: None,
-            row: None,
         })));
     }
 
@@ -426,7 +430,6 @@ mod tests {
             max_cost: None,
             profile: None,
             tools: None,
-            row: None,
         };
         let read = record(AgentFact::DelegationStarted(start.clone()));
         assert_eq!(decode(read.fact.kind(), old).unwrap(), read);

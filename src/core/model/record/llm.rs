@@ -254,12 +254,7 @@ mod tests {
             .into_iter()
             .chain([limited, cleared, waiting, admitted])
         {
-            let record = Record {
-                at: Timestamp::from_millis(1_767_225_600_000),
-                query: None,
-                turn: None,
-                fact: fact.into(),
-            };
+            let record = Record::new(Timestamp::from_millis(1_767_225_600_000), None, None, fact);
             let written = Encoder::default().encode(&record).unwrap();
             let encoded = Encoded::read(&written).unwrap();
             let read = encoded.decode(record.at, record.fact.kind(), None);

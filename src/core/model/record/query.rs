@@ -99,9 +99,6 @@ pub struct QueryFinished {
     /// Why the text was cut, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Cut>,
-    /// The row of the decision table that its last turn matched (docs/protocol.md).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub row: Option<u8>,
 }
 
 /// `query.answer_rejected`: the answer is not in the format that the caller asks for.

@@ -48,9 +48,6 @@ pub struct Started {
     /// The model is not asked for a signal, because it repeatedly gave none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsignalled: bool,
-    /// The row of the decision table that the turn before matched (docs/protocol.md).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub row: Option<u8>,
 }
 
 /// The cause of another attempt.

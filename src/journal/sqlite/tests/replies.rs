@@ -11,12 +11,8 @@ use crate::model::{
 const ANSWER: &str = "The index is in the second file, behind the table that holds every key.";
 
 fn record(fact: impl Into<Fact>) -> Arc<Record> {
-    Arc::new(Record {
-        at: Timestamp::from_millis(1_767_225_600_000),
-        query: Some(QueryId(1)),
-        turn: Some(Turn(0)),
-        fact: fact.into(),
-    })
+    let at = Timestamp::from_millis(1_767_225_600_000);
+    Arc::new(Record::new(at, Some(QueryId(1)), Some(Turn(0)), fact))
 }
 
 fn finished(answer: &str) -> Arc<Record> {
@@ -26,7 +22,6 @@ fn finished(answer: &str) -> Arc<Record> {
         turns: 1,
         usage: Usage::default(),
         cut: None,
-        row: None,
     }))
 }
 

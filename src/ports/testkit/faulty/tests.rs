@@ -20,12 +20,7 @@ fn record(text: &str) -> Arc<Record> {
         idempotency_key: None,
     });
     let at = Timestamp::from_millis(0);
-    Arc::new(Record {
-        at,
-        query: None,
-        turn: None,
-        fact: fact.into(),
-    })
+    Arc::new(Record::new(at, None, None, fact))
 }
 
 fn key() -> SessionKey {

@@ -49,7 +49,6 @@ pub(super) fn talk(question: &str, answer: &str) -> Vec<Arc<Record>> {
         turns: 1,
         usage: Usage::default(),
         cut: None,
-        row: None,
     };
     vec![
         record(QueryFact::Accepted(accepted(question))),

@@ -57,12 +57,8 @@ fn bus_drops_a_subscriber_that_falls_too_far_behind() {
     let mut bus = BusState::default();
     let (sender, mut slow) = mpsc::channel(2);
     bus.subscribe(Filter::default(), sender);
-    let record = Record {
-        at: Timestamp::default(),
-        query: None,
-        turn: None,
-        fact: ControlFact::Paused(By::local().into()).into(),
-    };
+    let fact = ControlFact::Paused(By::local().into());
+    let record = Record::new(Timestamp::default(), None, None, fact);
     let entries = [Entry {
         seq: Seq(1),
         record: Arc::new(record),
@@ -89,12 +85,7 @@ fn key(name: &str) -> SessionKey {
 }
 
 fn record(name: &str, seq: u64, fact: impl Into<Fact>) -> Arc<SessionRecord> {
-    let record = Record {
-        at: Timestamp::default(),
-        query: None,
-        turn: None,
-        fact: fact.into(),
-    };
+    let record = Record::new(Timestamp::default(), None, None, fact);
     Arc::new(SessionRecord {
         session: key(name),
         seq: Seq(seq),

@@ -99,7 +99,7 @@ impl SessionShell {
     /// Begins and ends the spans of queries by durable records.
     pub(super) fn trace(&mut self, records: &[Arc<Record>]) {
         for record in records {
-            if let (Some(query), Some(row)) = (record.query, record.fact.row())
+            if let (Some(query), Some(row)) = (record.query, record.row)
                 && let Some(trace) = self.traces.get(&query)
             {
                 trace.current().record("row", i64::from(row));
