@@ -164,3 +164,44 @@ pub struct WaitingCalls {
     #[serde(default)]
     pub more: usize,
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        journal::Only,
+        llm::Scripted,
+        model::Submission,
+        testkit::{TestOracle, TestTool},
+    };
+
+    #[tokio::test(start_paused = true)]
+    async fn waits_that_are_over_leave_no_entry() {
+        let script = Scripted::new().calls("May I?", [("deploy", serde_json::json!({}))]);
+        let oracle = TestOracle::new(script).tool(TestTool::new("deploy").needs_approval());
+        let oracle = oracle.start().await.unwrap();
+        let entries = &oracle.oracle().router().approvals.0;
+        for end in ["cancelled", "paused", "deleted", "passivated"] {
+            let session = oracle.session(end).unwrap();
+            session.submit(Submission::new("deploy it")).await.unwrap();
+            session.wait_for("approval.requested").await.unwrap();
+            match end {
+                "paused" => {
+                    session.pause().await.unwrap();
+                    let denied = session.waiting_calls().swap_remove(0);
+                    session.deny(&denied, None).await.unwrap();
+                }
+                "passivated" => drop(session.wait_for("session.passivated").await.unwrap()),
+                _ => {}
+            }
+            assert!(!entries.is_empty(), "{end}");
+            match end {
+                "cancelled" | "paused" => session.cancel(None).await.unwrap(),
+                _ => {
+                    let deleted = oracle.oracle().delete(session.key(), Only::Always).await;
+                    deleted.unwrap();
+                }
+            }
+            assert!(entries.is_empty(), "{end}: {entries:?}");
+        }
+    }
+}

@@ -1,5 +1,5 @@
 //! Spans that a host's own OpenTelemetry layer receives: what they say of calls that failed or had
-//! no end.
+//! no end; and in which spans a session works.
 
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -9,13 +9,17 @@ use opentelemetry_sdk::{
     trace::{SdkTracerProvider, SpanData, SpanExporter},
 };
 use oracle_agent::{
+    journal::Memory,
     llm::Scripted,
     model::{Fault, Submission},
-    testkit::{Panics, Probe, TestOracle, TestTool},
+    testkit::{
+        Panics, Probe, TestOracle, TestTool,
+        faulty::{FaultyJournal, Operation},
+    },
     tool::{FnTool, Tool as _, ToolOutput},
 };
 use serde_json::{Value, json};
-use tracing::{Dispatch, subscriber::DefaultGuard};
+use tracing::{Dispatch, Instrument as _, Span, subscriber::DefaultGuard};
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::{at_a_slow_tool, done};
@@ -78,6 +82,31 @@ impl Exported {
 
 fn error(code: &str) -> Option<String> {
     Some(code.to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn records_of_a_request_are_written_within_its_span() {
+    let (_exported, _guard) = Exported::start().await;
+    let appends = Arc::<Mutex<Vec<_>>>::default();
+    let seen = Arc::clone(&appends);
+    let journal = FaultyJournal::new(Memory::new(), move |operation, _| {
+        if operation == Operation::Append {
+            seen.lock().unwrap().push(Span::current().id());
+        }
+        None
+    });
+    let oracle = TestOracle::new(Scripted::new().stall("Let me")).journal(Arc::new(journal));
+    let oracle = oracle.start().await.unwrap();
+    let [new, asks] = ["new", "asks"].map(|name| oracle.session(name).unwrap());
+    let spans = [(); 3].map(|()| tracing::info_span!("request"));
+    let [opens, held, waits] = spans.clone();
+    new.pause().instrument(opens).await.unwrap();
+    // The second message comes while the first is prepared.
+    let first = asks.submit(Submission::new("one")).instrument(held);
+    let second = asks.submit(Submission::new("two")).instrument(waits);
+    tokio::try_join!(first, second).unwrap();
+    let expected = spans.map(|span| span.id());
+    assert_eq!(*appends.lock().unwrap(), expected);
 }
 
 #[tokio::test(start_paused = true)]
