@@ -50,11 +50,13 @@ pub(super) struct HostClassifier {
 }
 
 impl HostClassifier {
-    /// Asks the classifier once what it is.
+    /// Asks the classifier once what it is. One that panics gets the defaults.
     pub(super) fn new(classifier: Arc<dyn QueryClassifier>) -> Arc<Self> {
+        let ask = || (classifier.is_immediate(), classifier.max_batch().max(1));
+        let (is_immediate, max_batch) = catch_unwind(AssertUnwindSafe(ask)).unwrap_or((false, 1));
         Arc::new(Self {
-            is_immediate: classifier.is_immediate(),
-            max_batch: classifier.max_batch().max(1),
+            is_immediate,
+            max_batch,
             classifier,
             threads: Arc::new(Semaphore::new(MAX_THREADS)),
             warnings: Warnings::default(),

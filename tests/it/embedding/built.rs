@@ -37,7 +37,8 @@ impl QueryClassifier for Always {
     }
 }
 
-struct Broken;
+/// Panics when it classifies, and where its answers do when it is asked what it is.
+struct Broken(fn() -> bool, fn() -> usize);
 
 impl QueryClassifier for Broken {
     fn classify(&self, _: &str, _: QueryContext<'_>) -> QueryClassification {
@@ -45,7 +46,11 @@ impl QueryClassifier for Broken {
     }
 
     fn is_immediate(&self) -> bool {
-        true
+        self.0()
+    }
+
+    fn max_batch(&self) -> usize {
+        self.1()
     }
 }
 
@@ -84,20 +89,26 @@ async fn custom_classifier_is_used_and_recorded() {
 
 #[tokio::test(start_paused = true)]
 async fn built_in_classifier_answers_for_one_that_panics() {
-    let system = Oracle::builder().classifier(Broken).start().await.unwrap();
-    let session = system.oracle().session_by_key(name());
-    for _ in 0..300 {
-        session
-            .answer(Submission::new("how is the code?"))
-            .await
-            .unwrap();
+    for broken in [
+        Broken(|| true, || 1),
+        Broken(|| panic!("a host's mistake"), || 1),
+        Broken(|| true, || panic!("a host's mistake")),
+    ] {
+        let system = Oracle::builder().classifier(broken).start().await.unwrap();
+        let session = system.oracle().session_by_key(name());
+        for _ in 0..300 {
+            session
+                .answer(Submission::new("how is the code?"))
+                .await
+                .unwrap();
+        }
+        let classified = event(&system, "query.classified").await;
+        assert_eq!(classified["fallback"], true, "{classified}");
+        assert_eq!(classified["classification"]["query_type"], "code");
+        let metrics = system.oracle().metrics();
+        assert_eq!(metrics.unclassified.get(), 300);
+        assert!(!system.oracle().has_ended(), "the actors live on");
     }
-    let classified = event(&system, "query.classified").await;
-    assert_eq!(classified["fallback"], true, "{classified}");
-    assert_eq!(classified["classification"]["query_type"], "code");
-    let metrics = system.oracle().metrics();
-    assert_eq!(metrics.unclassified.get(), 300);
-    assert!(!system.oracle().has_ended(), "the actors live on");
 }
 
 /// Demands at least two turns of every query.
