@@ -102,7 +102,28 @@ pub(super) struct Outgoing<'a> {
     pub(super) cache: &'a JsonCache,
 }
 
-#[cfg(test)]
+/// The body of a call of a provider with this base URL.
+///
+/// # Errors
+/// If it cannot be serialized.
+#[cfg(any(test, feature = "testkit"))]
+#[doc(hidden)]
+pub fn encode(
+    (dialect, base_url): (Dialect, &str),
+    provider: &str,
+    request: &Request,
+) -> serde_json::Result<Vec<u8>> {
+    let cache = JsonCache::default();
+    let call = Outgoing {
+        provider,
+        host: host(base_url),
+        takes: dialect.capabilities(base_url),
+        ..Outgoing::at("", request, &cache)
+    };
+    (dialect.protocol().body)(&call)
+}
+
+#[cfg(any(test, feature = "testkit"))]
 impl<'a> Outgoing<'a> {
     /// A streamed call of the provider `p` at this host.
     pub(super) fn at(host: &str, request: &'a Request, cache: &'a JsonCache) -> Self {

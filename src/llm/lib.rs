@@ -46,7 +46,7 @@ pub use scripted::Scripted;
 
 #[cfg(any(test, feature = "testkit"))]
 #[doc(hidden)]
-pub use reading::decode;
+pub use {dialect::encode, reading::decode};
 #[doc(hidden)]
 pub use {
     fault::cause,

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, ops::Deref, sync::Arc};
 
-use super::{TestError, TestOracle, TestSystem};
+use super::{TestError, TestOracle, TestSystem, Verdict};
 use crate::{
     access::Keyring,
     actor::System,
@@ -55,8 +55,14 @@ impl TestServer {
         keys: Keyring,
         change: impl FnOnce(&mut Settings),
     ) -> Result<Self, TestError> {
-        let TestSystem { system, journal } = oracle.start().await?;
-        Self::of(system, journal, keys, change)
+        let TestSystem {
+            system,
+            journal,
+            verdict,
+        } = oracle.start().await?;
+        let mut server = Self::of(system, journal, keys, change)?;
+        server.system.verdict = verdict;
+        Ok(server)
     }
 
     /// Starts a server for a running system and its journal.
@@ -81,7 +87,11 @@ impl TestServer {
         });
         Ok(Self {
             server: Server::start(listener, host.clone()),
-            system: TestSystem { system, journal },
+            system: TestSystem {
+                system,
+                journal,
+                verdict: Verdict::default(),
+            },
             host,
         })
     }

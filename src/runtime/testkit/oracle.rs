@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use super::TestSession;
+use super::{
+    TestSession,
+    watch::{Verdict, watched},
+};
 use crate::{
     actor::{Clock, Oracle, Profile, Profiles, System, SystemArgs, SystemSettings},
     journal::{Journal, Memory},
@@ -30,6 +33,8 @@ pub struct TestOracle {
     models: Vec<ModelChoice>,
     settings: SystemSettings,
     journal: Arc<dyn Journal>,
+    /// The journal that is below.
+    store: Option<Arc<dyn Journal>>,
     policy: Vec<PolicyChange>,
     profiles: Vec<ProfileName>,
 }
@@ -57,6 +62,7 @@ impl TestOracle {
             models: vec![model],
             settings,
             journal: Arc::new(Memory::new()),
+            store: None,
             policy: Vec::new(),
             profiles: Vec::new(),
         }
@@ -99,6 +105,13 @@ impl TestOracle {
         self
     }
 
+    /// Names the journal that lasts, if that of this system is a layer over it.
+    #[must_use]
+    pub fn store(mut self, journal: &Arc<dyn Journal>) -> Self {
+        self.store = Some(Arc::clone(journal));
+        self
+    }
+
     /// Changes the system's settings.
     #[must_use]
     pub fn settings(mut self, change: impl FnOnce(&mut SystemSettings)) -> Self {
@@ -137,12 +150,15 @@ impl TestOracle {
         let profiles = named.fold(Profiles::new(profile.clone()), |profiles, name| {
             profiles.with(name, sub_agent.clone())
         });
+        let store = self.store.as_ref().unwrap_or(&self.journal);
+        let backends = self.backends.into_iter();
+        let backends = backends.map(|backend| watched(backend, store));
         Ok(SystemArgs {
             settings: self.settings,
             // 2026-01-01T00:00:00Z
             clock: Clock::from(Timestamp::from_millis(1_767_225_600_000)),
+            backends: backends.collect(),
             journal: self.journal,
-            backends: self.backends,
             profiles,
             classifier,
             project: None,
@@ -155,8 +171,13 @@ impl TestOracle {
     /// If parts conflict, or an actor does not start.
     pub async fn start(self) -> Result<TestSystem, TestError> {
         let journal = Arc::clone(&self.journal);
+        let verdict = Verdict::of(self.store.as_ref().unwrap_or(&journal));
         let system = System::start(self.args()?).await?;
-        Ok(TestSystem { system, journal })
+        Ok(TestSystem {
+            system,
+            journal,
+            verdict,
+        })
     }
 }
 
@@ -179,6 +200,8 @@ pub struct TestSystem {
     pub system: System,
     #[doc(hidden)]
     pub journal: Arc<dyn Journal>,
+    #[doc(hidden)]
+    pub verdict: Verdict,
 }
 
 impl TestSystem {

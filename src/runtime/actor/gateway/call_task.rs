@@ -92,7 +92,10 @@ impl CallTask {
     async fn answer(&self, ticket: &mut Ticket) -> Result<Reply, Failed> {
         let (settings, call) = (&self.args.settings, self.call);
         let start = Instant::now();
-        let mut stream = self.args.backend.call(ticket.request.clone());
+        let ask = || self.args.backend.call(ticket.request.clone());
+        #[cfg(any(test, feature = "testkit"))]
+        let ask = || crate::testkit::calling(ticket.sid, ticket.token, ask);
+        let mut stream = ask();
         let mut show = ticket.show.take();
         let mut usage = Usage::default();
         let whole = settings.total.min(ticket.within);

@@ -103,7 +103,8 @@ impl World {
         let oracle = TestOracle::new(order().around(self.family.clone()))
             .models(self.scenario.models)
             .policy(self.scenario.policy)
-            .journal(Arc::new(order().around(journal)));
+            .journal(Arc::new(order().around(journal)))
+            .store(&self.journal);
         let tools = self.tools.iter().map(|tool| order().around(tool.clone()));
         let oracle = tools.fold(oracle, TestOracle::tool);
         oracle.start().await.unwrap()

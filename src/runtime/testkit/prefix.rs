@@ -1,0 +1,147 @@
+//! Conversations are append-only: each request of a session is the one before it, then the reply as
+//! it came, then new messages. Servers cache such requests, and accept their own reasoning in no
+//! others.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::{
+    llm::{Dialect, Request, encode},
+    model::{Message, Outcome, Record, Role},
+};
+
+/// Each dialect, and OpenAI's older one at other hosts, where messages are merged.
+const DIALECTS: [(Dialect, &str); 4] = [
+    (Dialect::Anthropic, "https://api.anthropic.com"),
+    (Dialect::Responses, "https://api.openai.com/v1"),
+    (Dialect::OpenAi, "https://api.openai.com/v1"),
+    (Dialect::OpenAi, "http://localhost/v1"),
+];
+
+/// What comes before the messages.
+const HEAD: [&str; 4] = ["model", "system", "instructions", "tools"];
+
+/// Records after which a request may differ from the one before it.
+const REASONS: [&str; 7] = [
+    "budget.context.compacted",
+    "capability.added",
+    "control.tool_attached",
+    "llm.failed_over",
+    "llm.prefix_broken",
+    "session.forked",
+    "session.imported",
+];
+
+/// Whether tests fail over it.
+pub fn is_enforced() -> bool {
+    std::env::var("ORACLE_TESTKIT_PREFIX").is_ok_and(|value| value == "1")
+}
+
+/// Whether a request after this record may differ from the one before the record.
+pub fn explains(record: &Record) -> bool {
+    let kind = record.fact.kind();
+    let has_failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });
+    let ended = record.finished();
+    REASONS.contains(&kind)
+        || kind.starts_with("session.head")
+        || ended.is_some_and(|ended| has_failed(&ended.outcome))
+}
+
+/// Checks in all dialects that a request extends an earlier one of its session, which had this
+/// reply.
+///
+/// # Errors
+/// What differs.
+pub fn continues(
+    provider: &str,
+    before: &Request,
+    reply: Option<&Arc<Message>>,
+    after: &Request,
+) -> Result<(), String> {
+    let mut before = before.clone();
+    let next = after.messages.get(before.messages.len());
+    if next.is_some_and(|next| next.role == Role::Assistant) {
+        Arc::make_mut(&mut before.messages).extend(reply.cloned());
+    }
+    for dialect in DIALECTS {
+        let body = |request| encode(dialect, provider, request).map_err(|error| error.to_string());
+        let read = |body: Vec<u8>| serde_json::from_slice(&body).map_err(|error| error.to_string());
+        let [before, after] = [read(body(&before)?)?, read(body(after)?)?];
+        extends(&before, &after).map_err(|what| format!("{}: {what}", dialect.0.as_str()))?;
+    }
+    Ok(())
+}
+
+/// Checks that a body extends an earlier one: the same head, and all of its messages. The last one
+/// may have grown, unless a reply follows it.
+///
+/// # Errors
+/// What differs.
+pub fn extends(before: &Value, after: &Value) -> Result<(), String> {
+    let [before, after] = [before, after].map(|body| {
+        let mut body = body.clone();
+        unmark(&mut body);
+        body
+    });
+    if let Some(name) = HEAD.iter().find(|name| before[**name] != after[**name]) {
+        return Err(changed(name, &before[name], &after[name]));
+    }
+    let [told, tells] = [&before, &after].map(|body| {
+        let list = body["messages"].as_array().or(body["input"].as_array());
+        list.map_or(&[][..], Vec::as_slice)
+    });
+    for (at, old) in told.iter().enumerate() {
+        let new = tells.get(at).unwrap_or(&Value::Null);
+        let open = at + 1 == told.len() && (is_reply(old) || !tells[at..].iter().any(is_reply));
+        if old != new && !(open && grows(old, new)) {
+            return Err(changed(&format!("message {at}"), old, new));
+        }
+    }
+    Ok(())
+}
+
+fn changed(name: &str, old: &Value, new: &Value) -> String {
+    let [old, new] = [old, new].map(Value::to_string);
+    let same = old.chars().zip(new.chars()).take_while(|(a, b)| a == b);
+    let from = same.count().saturating_sub(40);
+    let [old, new] = [old, new].map(|text| text.chars().skip(from).take(160).collect::<String>());
+    format!("{name} changed from\n  …{old}\nto\n  …{new}")
+}
+
+/// Removes marks of the cache.
+fn unmark(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(unmark),
+        Value::Object(fields) => {
+            fields.remove("cache_control");
+            fields.values_mut().for_each(unmark);
+        }
+        _ => {}
+    }
+}
+
+fn is_reply(message: &Value) -> bool {
+    let kind = message["type"].as_str();
+    message["role"] == "assistant" || matches!(kind, Some("function_call" | "reasoning"))
+}
+
+/// Whether a message has become longer, and nothing else.
+fn grows(old: &Value, new: &Value) -> bool {
+    let [mut old, mut new] = [old.clone(), new.clone()];
+    let contents = [old["content"].take(), new["content"].take()];
+    if old != new {
+        return false;
+    }
+    if let [Value::String(old), Value::String(new)] = &contents {
+        return new.starts_with(old.as_str());
+    }
+    let [old, new] = contents.map(|content| match content {
+        Value::Array(parts) => parts,
+        text => vec![json!({"type": "text", "text": text})],
+    });
+    new.starts_with(&old)
+}
+
+#[cfg(test)]
+mod tests;
