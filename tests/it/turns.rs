@@ -27,6 +27,7 @@ mod loops;
 mod offer;
 mod options;
 mod policies;
+mod prefix;
 mod random;
 mod recovery;
 pub(crate) mod smuggling;

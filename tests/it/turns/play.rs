@@ -6,17 +6,18 @@ use std::sync::Arc;
 use oracle_agent::{
     journal::StatusTracker,
     kernel::{
-        CallToken, Command, CommandReply as Heard, Decision, DecisionContext, Effect, InFlight,
-        IssuedCommand, Policy, Refusal, Report, ReturnedResult, Session,
+        self, CallToken, Command, CommandReply as Heard, Decision, DecisionContext, Effect,
+        InFlight, IssuedCommand, Policy, Refusal, Report, ReturnedResult, Session,
     },
+    llm::{Request, ToolChoice},
     model::{
-        AnswerOptions, ApprovalToken, CallId, Fault, Message, Outcome, ProfileName,
-        QueryClassification, QueryId, QueryType, Record, Reply, Role, SessionKey, SessionName,
+        AnswerOptions, ApprovalToken, By, CallId, Fault, Message, Outcome, ProfileName,
+        QueryClassification, QueryId, QueryType, Record, Reply, Role, Seq, SessionKey, SessionName,
         Submission, Timestamp, ToolCall, ToolResult, ToolStatus, Usage,
         record::{
             AgentFact, ApprovalVerdict, ChildEnd, ChildProgress, Classified, Fact,
-            FallbackTriggered, LoopDetected, Opened, Quarantined, QueryFinished, RestartCause,
-            SessionFact, ToolFact, TurnFact, TurnMode, TurnStarted,
+            FallbackTriggered, Forked, LoopDetected, Opened, Quarantined, QueryFact, QueryFinished,
+            RestartCause, SessionFact, ToolFact, TurnFact, TurnMode, TurnStarted,
         },
     },
 };
@@ -43,6 +44,8 @@ pub(super) struct Play {
     call: Option<(CallToken, TurnMode, Arc<str>)>,
     /// The last attempt at a summary: token, model and text.
     compaction: Option<(CallToken, Arc<str>, Arc<str>)>,
+    /// What was sent to models, after so many records.
+    pub(super) sent: Vec<(usize, Request)>,
 }
 
 impl Play {
@@ -69,6 +72,7 @@ impl Play {
             unsignalled: false,
             call: None,
             compaction: None,
+            sent: Vec::new(),
         };
         play.now += 1_000;
         let opening = play
@@ -167,6 +171,7 @@ impl Play {
             } = effect
             {
                 self.call = Some((*token, *mode, Arc::clone(model)));
+                self.sent.push((self.log.len(), self.request(model)));
             }
             if let Effect::Compact {
                 token, model, text, ..
@@ -175,6 +180,51 @@ impl Play {
                 self.compaction = Some((*token, Arc::clone(model), Arc::clone(text)));
             }
         }
+    }
+
+    /// The request that a session's actor makes now. Names of segments stand for the prompt.
+    fn request(&self, model: &str) -> Request {
+        let query = self.session.query().expect("a running query");
+        let prompt = self.log.iter().rev().find_map(|record| match &record.fact {
+            Fact::Query(QueryFact::Classified(Classified { prompt, .. })) => {
+                Some(prompt.segments_included.join(", "))
+            }
+            _ => None,
+        });
+        let prompt = Arc::from(prompt.unwrap_or_default());
+        let instructions = self.session.all_instructions();
+        let format = kernel::instruction(&query.options().format);
+        let system = Session::system(&prompt, instructions.as_deref());
+        Request {
+            model: model.trim_start_matches("p/").into(),
+            system: match query.options().is_task {
+                true => instructions.unwrap_or_default(),
+                false => format!("{system}{}", format.unwrap_or_default()).into(),
+            },
+            messages: Arc::clone(self.session.transcript().messages()),
+            tools: query.tools(self.session.policy()),
+            tool_choice: ToolChoice::Auto,
+            options: query.shared_options().cloned(),
+            instead_of: None,
+        }
+    }
+
+    /// Goes on as a copy of the session.
+    pub(super) fn fork(&mut self) -> &mut Self {
+        let query = self
+            .finishes()
+            .last()
+            .map_or(QueryId(0), |(query, _)| *query);
+        let forked = Forked {
+            key: SessionKey::local(SessionName::new("other").unwrap()),
+            parent: SessionName::new("talk").unwrap(),
+            seq: Seq(self.log.len() as u64),
+            query,
+            turn: None,
+        };
+        let decision = self.session.forked(forked, By::default(), self.now());
+        self.apply(decision);
+        self
     }
 
     /// A paused session starts no call, tool or child.

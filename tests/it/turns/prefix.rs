@@ -1,0 +1,52 @@
+//! Random conversations are append-only: in each dialect a request extends the one before it to the
+//! same model, or a record between them says why not.
+
+use std::collections::BTreeMap;
+
+use oracle_agent::{model::Record, testkit::prefix};
+use proptest::{collection::vec, prelude::*};
+
+use super::{
+    play::Play,
+    random::{Happening, come_to_rest, config, happens, some_policy},
+};
+
+/// What differs from the request before without a reason.
+fn differences(play: &Play) -> Vec<String> {
+    let mut last = BTreeMap::new();
+    let differs = play.sent.iter().filter_map(|(at, request)| {
+        let (since, before) = last.insert(&request.model, (*at, request))?;
+        let between = &play.log[since..*at];
+        let reply = between.iter().find_map(Record::replied);
+        let reply = reply.map(|replied| &replied.message);
+        let what = prefix::continues("p", before, reply, request).err()?;
+        let kinds: Vec<_> = between.iter().map(|record| record.fact.kind()).collect();
+        let explained = between.iter().any(prefix::explains);
+        (!explained).then(|| format!("after {kinds:?}: {what}"))
+    });
+    differs.collect()
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn each_request_extends_the_one_before_or_a_record_says_why_not(
+        kind in any::<[u8; 4]>(),
+        happenings in vec(any::<Happening>(), 1..90),
+        fork in 0..180_usize,
+    ) {
+        if !prefix::is_enforced() {
+            return Ok(());
+        }
+        let mut play = Play::new(some_policy(kind));
+        for (number, happening) in happenings.into_iter().enumerate() {
+            if number == fork {
+                play.fork();
+            }
+            happens(&mut play, happening);
+        }
+        come_to_rest(&mut play);
+        prop_assert_eq!(differences(&play), Vec::<String>::new());
+    }
+}
