@@ -364,12 +364,19 @@ fn replies(messages: &[Message]) -> usize {
 /// Finds a script in the user's last question. Messages of the runtime alone are no questions.
 fn script(messages: &[Message]) -> Option<(String, usize)> {
     let texts = messages.iter().map(Message::of_user).enumerate().rev();
-    let mut questions = texts.filter_map(|(at, text)| Some((at, text?)));
-    let (at, text) =
-        questions.find(|(_, text)| !text.is_empty() && !text.starts_with("<guidance>"))?;
+    let mut questions = texts.filter_map(|(at, text)| Some((at, question(&text?)?.to_owned())));
+    let (at, text) = questions.next()?;
     // Oracle escapes signals in questions.
     let script = text.strip_prefix(SCRIPT)?.replace("&lt;", "<");
     Some((script, replies(&messages[at..])))
+}
+
+/// What follows the runtime's texts in a message of the user.
+fn question(text: &str) -> Option<&str> {
+    match text.strip_prefix("<guidance>") {
+        Some(guides) => question(guides.split_once("</guidance>")?.1.trim_start()),
+        None => (!text.is_empty()).then_some(text),
+    }
 }
 
 fn text_of(content: &Value) -> String {

@@ -224,7 +224,7 @@ fn script_in_the_question_is_played() {
         let asked = read(row(Dialect::OpenAi), body.as_bytes()).unwrap();
         turns(1, false).say(&asked)
     };
-    let guided = format!("{script}\n\n<guidance>\ng\n</guidance>");
+    let guided = format!("<guidance>\na\n</guidance>\n{script}\n\n<guidance>\ng\n</guidance>");
     for question in [user(script), user(&guided), listed(script)] {
         let said = plays(&[user("before"), assistant(), question])
             .unwrap()
