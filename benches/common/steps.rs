@@ -41,6 +41,7 @@ fn search() -> ToolSpec {
         repeat: ToolRepeat::Safe,
         approval: ToolApproval::NotNeeded,
         trust: ToolTrust::Trusted,
+        is_rare: false,
     }
 }
 

@@ -112,6 +112,7 @@ mod tests {
                 repeat: ToolRepeat::Safe,
                 approval: ToolApproval::NotNeeded,
                 trust: ToolTrust::Trusted,
+                is_rare: false,
             }]
             .into(),
             tool_choice: ToolChoice::Auto,

@@ -202,7 +202,7 @@ fn passed_on<'a>(
     caller: &Principal,
 ) -> impl Iterator<Item = &'a ToolSpec> + use<'a> {
     let may_write = caller.role == Role::Admin;
-    profile.policy.tools.iter().filter(move |spec| {
+    profile.policy.own_tools().filter(move |spec| {
         let is_ours = spec.trust.is_trusted() && PASSED_ON.split(' ').any(|name| name == spec.name);
         is_ours && (may_write || spec.effect == ToolEffect::ReadOnly)
     })

@@ -84,9 +84,10 @@ pub fn history_search(root: ProjectRoot, deadline: Duration) -> FnTool {
 
 fn tool(git: Git, deadline: Duration) -> FnTool {
     let description = format!(
-        "Finds commits in the git history. The newest first, at most {MAX_COMMITS}; all arguments are optional."
+        "Finds commits in the git history (log, diffs, authors), the newest {MAX_COMMITS}: who changed what, when and why."
     );
     let spec = arguments::spec::<HistoryArguments>("history_search", description, ToolNeed::Code);
+    let spec = spec.rare();
     let (git, turns) = (Arc::new(git), BlockingRunner::new(CONCURRENT, deadline));
     FnTool::new(spec, move |arguments: HistoryArguments, _| {
         let (git, turns) = (Arc::clone(&git), turns.clone());

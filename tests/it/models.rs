@@ -35,6 +35,7 @@ fn code_search() -> ToolSpec {
         repeat: ToolRepeat::Safe,
         approval: ToolApproval::NotNeeded,
         trust: ToolTrust::Trusted,
+        is_rare: false,
     }
 }
 

@@ -89,7 +89,7 @@ impl Chat<'_> {
     pub(super) async fn tools(&mut self) -> CliResult {
         self.requires_own("chooses its tools").await?;
         let mut rows = Rows::default();
-        for tool in &*self.profile().await?.policy.tools {
+        for tool in self.profile().await?.policy.own_tools() {
             let asks = match tool.approval {
                 ToolApproval::Required => "asks you first. ",
                 ToolApproval::NotNeeded => "",

@@ -67,7 +67,11 @@ fn refusal(draft: &mut Draft<'_>, call: &ToolCall, doomed: bool) -> Option<(Refu
     let (policy, options) = (draft.policy(), draft.query.options());
     let (client, tools) = (options.tool(&call.name), draft.query.tools(policy));
     let Some(spec) = tools.iter().find(|spec| spec.name == call.name) else {
-        let content = guidance::unknown_tool(&call.name, &tools);
+        let can_find = tools.iter().any(|spec| spec.name == ToolSpec::FIND);
+        let content = match can_find && capability::joins(draft, &call.name) {
+            true => guidance::CALL_AGAIN.into(),
+            false => guidance::unknown_tool(&call.name, &tools),
+        };
         return Some((RefusedWhy::UnknownTool, content));
     };
     let awaits_another = || draft.query.step.has(&CallState::AwaitingClient);

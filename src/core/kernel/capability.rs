@@ -112,6 +112,19 @@ pub(super) fn find(draft: &mut Draft<'_>, call: &ToolCall) {
     draft.finish_call(call, status, &content);
 }
 
+/// Adds a tool that the model calls without having found it; whether there is one of that name.
+pub(super) fn joins(draft: &mut Draft<'_>, name: &str) -> bool {
+    let is_named = |spec: &ToolSpec| spec.name == name;
+    let Some(spec) = draft.policy().findable.iter().find(|spec| is_named(spec)) else {
+        return false;
+    };
+    if !draft.added.iter().any(is_named) {
+        let spec = spec.clone();
+        add(draft, vec![spec]);
+    }
+    true
+}
+
 pub(super) fn attach(
     session: &Session,
     tool: String,

@@ -109,10 +109,12 @@ fn tools_for(draft: &Draft<'_>, kind: Option<&SubAgentType>) -> Arc<[String]> {
     let options = draft.query.options();
     let may_use = |tool: &&ToolSpec| match kind {
         Some(kind) => kind.tools.contains(tool),
-        None => tool.effect == ToolEffect::ReadOnly && !draft.session.has_joined(&tool.name),
+        None => {
+            let is_own = tool.is_rare || !draft.session.has_joined(&tool.name);
+            tool.effect == ToolEffect::ReadOnly && is_own
+        }
     };
-    let tools = draft.query.tools(draft.policy());
-    let own = tools.iter().filter(|tool| {
+    let own = draft.policy().own_tools().filter(|tool| {
         tool.approval == ToolApproval::NotNeeded && options.tool(&tool.name).is_none()
     });
     own.filter(may_use).map(|tool| tool.name.clone()).collect()

@@ -95,6 +95,9 @@ pub(super) fn found_tools(tools: &[ToolSpec]) -> String {
     }
 }
 
+/// Follows a call of a tool that `find_tools` would have found.
+pub(super) const CALL_AGAIN: &str = "This tool was not in your list, so the call was not run. It is in your list now: call it again.";
+
 pub(super) const NO_QUERY: &str = "Say in `query` what the tool should do.";
 
 fn listed(tools: &[ToolSpec]) -> String {

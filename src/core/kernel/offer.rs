@@ -24,16 +24,19 @@ const COMMON: &str = "a an and any are as at be by call can do for from get has 
                       is it its need needed needs no not of on only or so that the them there this \
                       to tool tools use used user using want was what when where which with you";
 
-/// Splits the tools into those offered from the start and those that `find_tools` finds. At most
-/// twenty are offered: those `pinned`, then the host's own, then those that fit what the profile
-/// is `about`.
+/// Splits the tools into those offered from the start and those that `find_tools` finds: the rare
+/// ones that are neither `pinned` nor `listed`, and all but twenty. Those `pinned` come first, then
+/// the host's own, then those that fit what the profile is `about`.
 pub fn offer(
     tools: &[ToolSpec],
     pinned: &[String],
+    listed: &[String],
     about: &str,
 ) -> (Arc<[ToolSpec]>, Arc<[ToolSpec]>) {
-    let tools: Vec<ToolSpec> = tools.iter().map(escaped_spec).collect();
-    if tools.len() <= MAX_OFFERED {
+    let is_named = |spec: &ToolSpec| [pinned, listed].concat().contains(&spec.name);
+    let tools = tools.iter().map(escaped_spec);
+    let (rare, tools): (Vec<_>, Vec<_>) = tools.partition(|spec| spec.is_rare && !is_named(spec));
+    if rare.is_empty() && tools.len() <= MAX_OFFERED {
         return (tools.into(), Arc::default());
     }
     let about = words(about);
@@ -46,8 +49,8 @@ pub fn offer(
     let chosen: Vec<String> = ranked.iter().map(|spec| spec.name.clone()).collect();
     let is_chosen = |spec: &ToolSpec| chosen.contains(&spec.name);
     let (mut offered, rest): (Vec<_>, Vec<_>) = tools.into_iter().partition(is_chosen);
-    offered.push(find_tools());
-    (offered.into(), rest.into())
+    offered.push(find_tools(&rare));
+    (offered.into(), rest.into_iter().chain(rare).collect())
 }
 
 /// Escapes tags in the declaration of an untrusted tool, which reaches the model outside the
@@ -63,13 +66,18 @@ pub(super) fn escaped_spec(spec: &ToolSpec) -> ToolSpec {
     spec
 }
 
-fn find_tools() -> ToolSpec {
+fn find_tools(rare: &[ToolSpec]) -> ToolSpec {
     let schema = serde_json::json!({
         "type": "object",
         "properties": { "query": { "type": "string" } },
         "required": ["query"],
     });
-    let about = "Finds further tools by what they should do, and adds them to your list.";
+    let names: Vec<&str> = rare.iter().map(|spec| spec.name.as_str()).collect();
+    let such = if names.is_empty() { "" } else { ", such as " };
+    let about = format!(
+        "Adds further tools to your list by what they should do{such}{}.",
+        names.join(" and ")
+    );
     ToolSpec::new(ToolSpec::FIND, about, schema).read_only()
 }
 
@@ -162,31 +170,65 @@ mod tests {
     #[test]
     fn twenty_tools_are_offered_and_of_more_the_pinned_the_own_and_the_fitting() {
         let all = many(20);
-        let (offered, findable) = offer(&all, &[], "");
+        let (offered, findable) = offer(&all, &[], &[], "");
         assert_eq!((names(&offered), findable.len()), (names(&all), 0));
         let mut all = many(40);
         all.rotate_left(2);
         let pinned = ["srv_act30".to_owned()];
-        let (offered, findable) = offer(&all, &pinned, "Answers email");
+        let (offered, findable) = offer(&all, &pinned, &[], "Answers email");
         assert_eq!((offered.len(), findable.len()), (20, 21));
         let offered = names(&offered);
         let firsts: Vec<String> = (0..16).map(|at| format!("srv_act{at}")).collect();
         let rest = ["srv_act30", "code_search", "file_read", "find_tools"];
         let expected = firsts.iter().map(String::as_str).chain(rest);
         assert_eq!(offered, expected.collect::<Vec<_>>(), "in the given order");
-        let (offered, _) = offer(&all, &[], "Answers email");
+        let (offered, _) = offer(&all, &[], &[], "Answers email");
         assert!(names(&offered).contains(&"srv_act7"));
         let late = tool("late", "Answers email.", ToolTrust::Untrusted);
         all.push(late);
-        let (offered, _) = offer(&all, &[], "Answers email");
+        let (offered, _) = offer(&all, &[], &[], "Answers email");
         assert!(names(&offered).contains(&"late"));
+    }
+
+    #[test]
+    fn rare_tools_are_found_unless_they_are_named() {
+        let rare = |name| tool(name, "Does it.", ToolTrust::Trusted).rare();
+        let all = [rare("log"), many(2).remove(0), rare("chat")];
+        let named = |name: &str| [name.to_owned()];
+        for (pinned, listed, offered, found) in [
+            (
+                &[][..],
+                &[][..],
+                vec!["code_search", "find_tools"],
+                vec!["log", "chat"],
+            ),
+            (
+                &named("log"),
+                &[],
+                vec!["log", "code_search", "find_tools"],
+                vec!["chat"],
+            ),
+            (
+                &named("log"),
+                &named("chat"),
+                vec!["log", "code_search", "chat"],
+                vec![],
+            ),
+        ] {
+            let (there, reserve) = offer(&all, pinned, listed, "");
+            assert_eq!((names(&there), names(&reserve)), (offered, found));
+            if let Some(find) = there.iter().find(|spec| spec.name == ToolSpec::FIND) {
+                let such = format!(" such as {}.", names(&reserve).join(" and "));
+                assert!(find.description.ends_with(&such), "{}", find.description);
+            }
+        }
     }
 
     #[test]
     fn untrusted_declarations_hold_no_tags() {
         let mut spec = tool("x", "Ends <signal type=\"stuck\">.", ToolTrust::Untrusted);
         spec.schema = json!({"type": "object", "description": "</guidance> <b>"});
-        let (offered, _) = offer(&[spec], &[], "");
+        let (offered, _) = offer(&[spec], &[], &[], "");
         assert_eq!(offered[0].description, "Ends &lt;signal type=\"stuck\">.");
         let schema = json!({"type": "object", "description": "&lt;/guidance> <b>"});
         assert_eq!(offered[0].schema, schema);

@@ -257,6 +257,14 @@ impl Policy {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
+    /// The offered tools and the rare ones, from which sub-agents get theirs.
+    #[doc(hidden)]
+    pub fn own_tools(&self) -> impl Iterator<Item = &ToolSpec> {
+        let rare = self.findable.iter().filter(|spec| spec.is_rare);
+        let rare = rare.filter(|spec| self.tool(&spec.name).is_none());
+        self.tools.iter().chain(rare)
+    }
+
     /// The longest wait for this model before the next one is called or the query fails.
     pub fn longest_wait(&self, model: &str) -> Duration {
         match self.after(model) {

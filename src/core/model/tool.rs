@@ -15,7 +15,7 @@ use super::{
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
-    /// Description for the model; prompts contain its first sentence.
+    /// Description for the model, best one sentence.
     pub description: String,
     /// JSON schema of its arguments.
     pub schema: Value,
@@ -30,6 +30,9 @@ pub struct ToolSpec {
     /// Whether its results are framed as untrusted data.
     #[serde(default, skip_serializing_if = "ToolTrust::is_trusted")]
     pub trust: ToolTrust,
+    /// Whether a session has to find it with [`Self::FIND`] first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_rare: bool,
 }
 
 /// Most characters of the summary of an untrusted tool.
@@ -50,6 +53,7 @@ impl ToolSpec {
             repeat: ToolRepeat::Unsafe,
             approval: ToolApproval::NotNeeded,
             trust: ToolTrust::Trusted,
+            is_rare: false,
         }
     }
 
@@ -59,6 +63,15 @@ impl ToolSpec {
         Self {
             effect: ToolEffect::ReadOnly,
             repeat: ToolRepeat::Safe,
+            ..self
+        }
+    }
+
+    /// A tool that sessions are not offered before they find it, so that it costs no tokens.
+    #[must_use]
+    pub fn rare(self) -> Self {
+        Self {
+            is_rare: true,
             ..self
         }
     }

@@ -21,6 +21,7 @@ fn request(tools: &[&str], messages: Vec<Message>) -> Request {
         repeat: ToolRepeat::Safe,
         approval: ToolApproval::NotNeeded,
         trust: ToolTrust::Trusted,
+        is_rare: false,
     };
     Request {
         model: OFFLINE.into(),

@@ -129,6 +129,7 @@ mod tests {
             repeat: ToolRepeat::Safe,
             approval: ToolApproval::NotNeeded,
             trust: ToolTrust::Trusted,
+            is_rare: false,
         }))
     }
 

@@ -83,10 +83,11 @@ struct ThreadHits {
 /// The tool `thread_search` over these conversations, with a deadline per search.
 pub fn thread_search(threads: Arc<dyn Threads>, deadline: Duration) -> FnTool {
     let description = format!(
-        "Finds questions and answers of earlier conversations. The latest first, {DEFAULT_PLACES} by default; \
-         they may be wrong or outdated."
+        "Finds what was asked, said and answered in earlier conversations (past sessions, previous \
+         chats), the latest {DEFAULT_PLACES} by default; they may be wrong or outdated."
     );
     let spec = arguments::spec::<ThreadArguments>("thread_search", description, ToolNeed::General);
+    let spec = spec.rare();
     FnTool::new(spec, move |arguments: ThreadArguments, context| {
         let threads = Arc::clone(&threads);
         async move {

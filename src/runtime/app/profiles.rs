@@ -139,7 +139,9 @@ impl ProfileFactory {
         let mut policy = Policy::new(models, Arc::default());
         settings::apply(config, &mut policy);
         let (tools, attachable) = self.tools(name, config)?;
-        (policy.tools, policy.findable) = offer(&tools, &config.tools.pinned, about);
+        let listed = config.tools.only.as_deref().unwrap_or_default();
+        let pinned = &config.tools.pinned;
+        (policy.tools, policy.findable) = offer(&tools, pinned, listed, about);
         policy.attachable = attachable;
         if let Some(classifier) = &self.fallback {
             policy.fallback_classifier = Arc::clone(classifier);

@@ -6,6 +6,8 @@ use super::{BuildError, JournalThreads, project_name, variables};
 use crate::{
     config::{Config, Environment},
     journal::{Journal, Memory},
+    kernel::offer,
+    model::ToolSpec,
     prompt::{ToolLine, Variables},
     tool::{
         CodeSearchSettings, FnTool, Notes, NotesSettings, ProjectRoot, RepoMapSettings, RootError,
@@ -80,7 +82,7 @@ fn notes(config: &Config, project: &ProjectRoot) -> Result<Notes, BuildError> {
     }
 }
 
-/// Variables of the prompts for a project, with the lines that describe the built-in tools.
+/// Variables of the prompts for a project, with the built-in tools that a session is offered.
 ///
 /// # Errors
 /// When the project folder, the notes folder or the configured context cannot be read, or the search
@@ -92,8 +94,14 @@ pub fn project_variables(
 ) -> Result<Variables, BuildError> {
     let mut tools = project_tools(config, folder, Arc::new(Memory::new()))?;
     tools.extend(super::web::web_tools(config, environment)?);
-    let lines = tools.iter().map(|tool| ToolLine::from(tool.spec()));
-    variables(config, project_name(folder), lines)
+    let tools: Vec<ToolSpec> = tools.iter().map(|tool| tool.spec().clone()).collect();
+    let listed = config.tools.only.as_deref().unwrap_or_default();
+    let (tools, _) = offer(&tools, &config.tools.pinned, listed, "");
+    variables(
+        config,
+        project_name(folder),
+        tools.iter().map(ToolLine::from),
+    )
 }
 
 /// Deadline of a search, which has to return its findings before the call's own deadline.

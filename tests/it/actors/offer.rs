@@ -27,7 +27,7 @@ async fn found_tool_is_called_and_stays_for_later_questions() {
         system = system.tool(TestTool::new(format!("tool_{number}")).answers("ran"));
     }
     let system = system.policy(|policy| {
-        (policy.tools, policy.findable) = kernel::offer(&policy.tools, &[], "");
+        (policy.tools, policy.findable) = kernel::offer(&policy.tools, &[], &[], "");
     });
     let system = system.start().await.unwrap();
     let session = system.session("s").unwrap();

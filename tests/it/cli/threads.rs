@@ -21,6 +21,7 @@ fn results(answer: &Value) -> Vec<&str> {
 #[test]
 fn session_finds_messages_of_another_session() {
     let said = format!("The deploy window is Tuesday. {DONE}");
+    let find = json!({ "name": "find_tools", "arguments": { "query": "earlier conversations" } });
     let search = json!({ "name": "thread_search", "arguments": { "query": "deploy WINDOW" } });
     let other = json!({ "name": "thread_search",
         "arguments": { "query": "deploy window", "session": "b" } });
@@ -29,6 +30,7 @@ fn session_finds_messages_of_another_session() {
         (
             "b.json",
             &script(&json!([
+                { "reply": "I look for a way.", "tool_calls": [find] },
                 { "reply": "I look it up.", "tool_calls": [search] },
                 { "reply": "And here?", "tool_calls": [other] },
                 { "reply": format!("Tuesday. {DONE}") },
@@ -47,9 +49,10 @@ fn session_finds_messages_of_another_session() {
     assert_eq!((output.stderr, output.status.code()), (vec![], Some(0)));
     let answer = &json_lines(&output.stdout)[0];
     assert_eq!(answer["answer"], "Tuesday.");
-    let [all, own] = results(answer)[..] else {
+    let [found, all, own] = results(answer)[..] else {
         panic!("{answer}");
     };
+    assert!(found.contains("\n- thread_search: "), "{found}");
     let lines: Vec<&str> = all.lines().collect();
     let [answered, asked, "", "all found: 2 places, the latest first"] = lines[..] else {
         panic!("{all}");

@@ -403,6 +403,7 @@ impl Look {
                 repeat: ToolRepeat::Safe,
                 approval: ToolApproval::NotNeeded,
                 trust: ToolTrust::Trusted,
+                is_rare: false,
             },
             ran: Arc::default(),
         }

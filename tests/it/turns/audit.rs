@@ -176,7 +176,7 @@ impl Audit {
                 assert!(seen.children.len() < most, "a bounded number at a time");
                 assert!(seen.children.insert(start.child.clone()), "a new child");
                 let may = start.tools.iter().flat_map(|names| names.iter());
-                let has = |name: &String| policy.tool(name).is_some();
+                let has = |name: &String| policy.own_tools().any(|own| own.name == *name);
                 assert!(may.into_iter().all(has), "no tool that its parent lacks");
             }
             Fact::Agent(AgentFact::DelegationCancelled(cancel)) => {

@@ -462,7 +462,12 @@ fn child_has_the_tools_of_its_type_that_its_parent_has() {
         description: None,
         tools: tools.into(),
     };
-    let reading = ["search", "read"];
+    let log = spec("read").map(|spec| ToolSpec {
+        name: "log".into(),
+        ..spec
+    });
+    let log = log.unwrap().rare();
+    let reading = ["search", "read", "log"];
     let other = ToolSpec {
         description: "Another tool of that name.".into(),
         ..spec("search").unwrap()
@@ -477,15 +482,17 @@ fn child_has_the_tools_of_its_type_that_its_parent_has() {
         spec("write").unwrap(),
         spec("deploy").unwrap(),
         other,
+        log.clone(),
     ];
     for (wanted, profile, may_use) in [
         ("", None, &reading[..]),
         ("nobody", None, &reading[..]),
-        ("writer", Some("writer"), &["write"][..]),
+        ("writer", Some("writer"), &["write", "log"][..]),
     ] {
         let policy = Policy {
             sub_agents: [types(all.clone())].into(),
             tools: tools.clone().into(),
+            findable: [log.clone()].into(),
             ..open_to_children()
         };
         let mut play = Play::asked(policy);

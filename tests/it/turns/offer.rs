@@ -3,12 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
+    app::JournalThreads,
+    journal::Memory,
     kernel::{Command, Effect, Policy, Report},
     model::{
         CallId, Role, ToolApproval, ToolRepeat, ToolSpec, ToolStatus, ToolTrust,
         command::Author,
         record::{AgentFact, ApprovalVerdict, CapabilityRequested, Fact, RestartCause},
     },
+    tool::{ProjectRoot, Tool as _, history_search, thread_search},
 };
 
 use super::{play::Play, script::*};
@@ -105,6 +108,76 @@ fn found_tools_join_the_end_of_the_list_for_good() {
     let told = (told.role, told.texts().collect::<String>());
     let expected = format!("These tools are available in addition to those named above:\n{line}");
     assert_eq!(told, (Role::Guidance, expected));
+}
+
+#[test]
+fn rare_built_in_tools_are_found_by_what_they_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = ProjectRoot::open(folder.path()).unwrap();
+    let threads = Arc::new(JournalThreads::new(Arc::new(Memory::new())));
+    let time = Duration::from_secs(1);
+    let tools = [history_search(root, time), thread_search(threads, time)];
+    let tools = tools.map(|tool| tool.spec().clone());
+    let (tools, findable) = oracle_agent::kernel::offer(&tools, &[], &[], "");
+    for (wish, name) in [
+        ("git log of this file", "history_search"),
+        ("who changed the limit", "history_search"),
+        ("list commits by author", "history_search"),
+        ("history of the project", "history_search"),
+        ("previous conversations with the user", "thread_search"),
+        ("what was said in past sessions", "thread_search"),
+        ("older chats", "thread_search"),
+    ] {
+        let (tools, findable) = (tools.clone(), findable.clone());
+        let mut play = Play::asked(Policy {
+            tools,
+            findable,
+            ..policy()
+        });
+        let query = format!("{{\"query\": \"{wish}\"}}");
+        let find = call_with("1", "find_tools", &query);
+        play.calls(&need("have to look"), vec![find]);
+        let found = &play.session.policy().tools[1].name;
+        assert_eq!(found, name, "{wish}");
+    }
+}
+
+#[test]
+fn called_tool_in_reserve_joins_the_list_and_runs_when_called_again() {
+    let mut play = Play::asked(searchable());
+    play.calls(
+        &need("have to mail"),
+        vec![call("1", "mail_send"), call("2", "mail_send")],
+    );
+    let again = "This tool was not in your list, so the call was not run. It is in your list now: \
+                 call it again.";
+    let told: Vec<_> = play
+        .results()
+        .iter()
+        .map(|(_, _, text)| text.clone())
+        .collect();
+    assert_eq!(told, [again, again]);
+    assert_eq!(
+        (offered(&play), play.count("capability.added")),
+        (vec!["find_tools", "mail_send"], 1)
+    );
+    play.uses(&need("mail it"), call("m", "mail_send"), "sent");
+    assert!(
+        play.results()[0].2.ends_with("\n| sent"),
+        "{:?}",
+        play.results()
+    );
+    // Without `find_tools` in the list, nothing is in reserve.
+    let mut play = Play::asked(Policy {
+        tools: policy().tools,
+        ..searchable()
+    });
+    play.calls(&need("have to mail"), vec![call("1", "mail_send")]);
+    assert!(
+        play.results()[0]
+            .2
+            .starts_with("There is no tool \"mail_send\".")
+    );
 }
 
 #[test]

@@ -77,6 +77,7 @@ pub(super) fn tool(name: &str, repeat: ToolRepeat, approval: ToolApproval) -> To
         repeat,
         approval,
         trust: ToolTrust::Trusted,
+        is_rare: false,
     }
 }
 

@@ -6,7 +6,7 @@
 
 mod outside;
 
-use std::sync::Arc;
+use std::{fs, sync::Arc};
 
 use oracle_agent::{
     kernel::{Command, ModelChoice, Policy},
@@ -454,8 +454,12 @@ fn stays_in_its_place(composer: &Composer, text: &str, spec: &ToolSpec) {
     assert_eq!(finding, Finding::Nothing, "{text}");
 }
 
+/// An operator's prompt, which lists what tools say of themselves.
 fn composer() -> Composer {
-    Composer::new(Prompts::builtin().unwrap(), TOKEN_BUDGET)
+    let folder = tempfile::tempdir().unwrap();
+    let list = "{% for tool in tools %}- `{{ tool.name }}`: {{ tool.summary }}\n{% endfor %}.";
+    fs::write(folder.path().join("tools-reference.md"), list).unwrap();
+    Composer::new(Prompts::with_overlay(folder.path()).unwrap(), TOKEN_BUDGET)
 }
 
 #[test]

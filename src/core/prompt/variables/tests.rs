@@ -1,20 +1,17 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::tool::{ToolApproval, ToolEffect, ToolRepeat, ToolTrust};
 use crate::prompt::tests::tool;
 
 #[test]
 fn tool_line_has_the_name_and_first_sentence() {
     let spec = ToolSpec {
-        name: "code_search".to_owned(),
-        description: "Searches the code. Takes a regular expression.".to_owned(),
-        schema: json!({"type": "object"}),
         serves: ToolNeed::Code,
-        effect: ToolEffect::ReadOnly,
-        repeat: ToolRepeat::Safe,
-        approval: ToolApproval::NotNeeded,
-        trust: ToolTrust::Trusted,
+        ..ToolSpec::new(
+            "code_search",
+            "Searches the code. Takes a regular expression.",
+            json!({"type": "object"}),
+        )
     };
     let expected = ToolLine {
         name: "code_search".to_owned(),

@@ -71,6 +71,7 @@ impl Echo {
             repeat: ToolRepeat::Safe,
             approval: ToolApproval::NotNeeded,
             trust: ToolTrust::Trusted,
+            is_rare: false,
         };
         Self {
             spec,
