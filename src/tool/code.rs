@@ -93,11 +93,11 @@ impl Default for CodeSearchSettings {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CodeSearchArguments {
-    /// Upper case makes a literal or regex case-sensitive.
+    /// Upper case makes it case-sensitive.
     query: String,
-    /// `literal` (default): exact text. `regex`: on single lines. `words`: a plain question.
+    /// `literal` by default; `regex` matches single lines.
     mode: Option<SearchMode>,
-    /// A folder, a file or a glob (`src/**/*.ts`).
+    /// A folder, file or glob (`src/**/*.ts`).
     path: Option<String>,
     /// Lines around each match.
     #[schemars(range(min = 0, max = 5))]
@@ -124,10 +124,8 @@ enum SearchMode {
 /// Creates the tool `code_search` for one project.
 pub fn code_search(root: ProjectRoot, settings: CodeSearchSettings) -> FnTool {
     let description =
-        "Finds where something is in the text files of the project. `words` gives the \
-         places that answer a plain question best; `literal` and `regex` give lines as \
-         `path:line: text`, definitions first. Hidden and git-ignored files only if `path` names \
-         them."
+        "Finds where something is in the project's text files: `words` the places that answer a \
+         plain question best, `literal` and `regex` lines, definitions first."
             .to_owned();
     let spec = arguments::spec::<CodeSearchArguments>("code_search", description, ToolNeed::Code);
     let index = Arc::new(ProjectIndex::new(root.clone(), &settings, MIN_FRESH));

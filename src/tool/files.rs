@@ -78,7 +78,7 @@ struct FileReadArguments {
 pub fn file_read(root: ProjectRoot) -> FnTool {
     let settings = FileReadSettings::default();
     let description = format!(
-        "Reads lines or a symbol of a text file of the project. {} lines by default, at most {} a call.",
+        "Reads lines or a symbol of a project file: {} lines by default, at most {}.",
         settings.default_lines, settings.max_lines
     );
     let spec = arguments::spec::<FileReadArguments>("file_read", description, ToolNeed::Code);

@@ -73,7 +73,7 @@ impl Default for RepoMapSettings {
 struct MapArguments {
     /// Words, names and paths that get more room.
     focus: Option<String>,
-    /// A folder, a file or a glob.
+    /// A folder, file or glob.
     path: Option<String>,
     /// Most tokens.
     #[schemars(range(min = 200, max = 16_000))]
@@ -83,7 +83,7 @@ struct MapArguments {
 /// The tool `repo_map` for one project.
 pub fn repo_map(root: ProjectRoot, settings: RepoMapSettings) -> FnTool {
     let description = format!(
-        "Maps the project: folders, definitions and headings, as `path:line: definition`. {} tokens by default.",
+        "Maps the project's folders, definitions and headings in {} tokens by default.",
         settings.max_tokens
     );
     let spec = arguments::spec::<MapArguments>("repo_map", description, ToolNeed::Code);

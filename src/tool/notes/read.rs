@@ -50,12 +50,11 @@ struct NoteSearchArguments {
 /// Creates the tool `note_search` over these notes.
 pub fn note_search(notes: Arc<Notes>) -> FnTool {
     let outside = match notes.prefix {
-        EXTERNAL_PREFIX => " No other search looks there.",
+        EXTERNAL_PREFIX => ", where no other search looks",
         _ => "",
     };
     let description = format!(
-        "Finds sections of notes and documents (Markdown) that answer a question. Read more with \
-         note_read.{outside}"
+        "Finds sections of notes and documents (Markdown) that answer a question{outside}."
     );
     let spec = arguments::spec::<NoteSearchArguments>("note_search", description, ToolNeed::Vault);
     let blocking = BlockingRunner::new(CONCURRENT, notes.settings.deadline);
@@ -129,8 +128,7 @@ struct NoteReadArguments {
 
 /// Creates the tool `note_read` over these notes.
 pub fn note_read(notes: Arc<Notes>) -> FnTool {
-    let description =
-        format!("Reads a note or one of its sections. At most {MAX_LINES} lines a call.");
+    let description = format!("Reads a note or one of its sections, at most {MAX_LINES} lines.");
     let spec = arguments::spec::<NoteReadArguments>("note_read", description, ToolNeed::Vault);
     let blocking = BlockingRunner::new(CONCURRENT, notes.settings.deadline);
     blocking.tool(spec, move |wanted, stop| read(&notes, &wanted, stop))

@@ -70,7 +70,7 @@ struct EditedNote {
 /// The tool `note_write`; `None` unless the notes were opened with [`Notes::open_to_write`].
 pub fn note_write(notes: Arc<Notes>) -> Option<FnTool> {
     let folder = notes.writable.clone()?;
-    let description = "Writes a note after a person has agreed. Read a note before you change it.";
+    let description = "Writes a note after a person has agreed; read a note before you change it.";
     let spec = ToolSpec {
         effect: ToolEffect::Writes,
         // A note that was changed since would get the text twice, or lose the change.

@@ -141,7 +141,7 @@ fn note_writing_needs_configuration() {
         ),
     ] {
         let prompt = run(pairs);
-        let has = |tool: &str| prompt.contains(&format!("- `{tool}`: "));
+        let has = |tool: &str| prompt.contains(&format!("`{tool}`"));
         assert_eq!(
             (has("note_search") && has("note_read"), has("note_write")),
             tools,

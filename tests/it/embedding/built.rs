@@ -12,10 +12,12 @@ use oracle_agent::{
     config::Config,
     journal::{Journal, Memory},
     kernel::{DecisionTable, TurnDecision, TurnEnd, TurnPolicy, Verdict},
-    llm::{Backend, DeltaStream, Request, Scripted, estimate_usage},
-    model::{QueryClassification, QueryType, Seq, SessionName, Submission, Timestamp},
+    llm::{Backend, DeltaStream, Request, Scripted, estimate_tokens},
+    model::{QueryClassification, QueryType, Seq, SessionName, Submission, Timestamp, ToolSpec},
     query::{QueryClassifier, QueryContext},
 };
+
+use serde_json::json;
 
 use super::done;
 
@@ -219,49 +221,56 @@ impl Backend for Recording {
     }
 }
 
-/// With the tools over a project that are there without configuration.
+/// Tokens of all that is sent, in OpenAI's dialect.
+fn sent_tokens(request: &Request) -> u64 {
+    let tool = |tool: &ToolSpec| {
+        let (name, about, schema) = (&tool.name, &tool.description, &tool.schema);
+        let function = json!({"name": name, "description": about, "parameters": schema});
+        json!({"type": "function", "function": function})
+    };
+    let tools: Vec<_> = request.tools.iter().map(tool).collect();
+    let tools = match tools.is_empty() {
+        true => String::new(),
+        false => serde_json::to_string(&tools).unwrap(),
+    };
+    let texts = request.messages.iter().flat_map(|message| message.texts());
+    let texts: String = texts.chain([&*request.system, &*tools]).collect();
+    estimate_tokens(&texts)
+}
+
+/// With the tools over a project that are there without configuration, and with none.
 #[tokio::test(start_paused = true)]
-async fn question_of_four_words_costs_at_most_3000_tokens() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut config = Config::default();
-    config.model.chain = Some(vec!["recording/m".to_owned()].try_into().unwrap());
-    let backend = Recording::default();
-    let builder = Oracle::builder().config(config).project(folder.path());
-    let system = builder.backend(backend.clone()).start().await.unwrap();
-    let session = system.oracle().session_by_key(name());
-    for (question, query_type) in [
-        ("which function parses arguments?", "code"),
-        ("what decisions were documented?", "documentation"),
-        ("compare current web frameworks", "research"),
-        ("thanks, that helped me", "conversational"),
-        ("write a new note", "action"),
-    ] {
-        session.answer(Submission::new(question)).await.unwrap();
-        let request = backend.0.lock().unwrap().pop().unwrap();
-        let last = Arc::new(request.messages.last().cloned().into_iter().collect());
-        let request = Request {
-            messages: last,
-            ..request
-        };
-        assert_eq!(request.tools.len(), 7);
-        let tokens = estimate_usage(&request, &[]).input_tokens;
-        eprintln!("{query_type}: {tokens} tokens");
-        assert!(tokens <= 3_000, "{query_type}: {tokens} tokens");
+async fn question_of_four_words_costs_at_most_2000_tokens_and_900_without_tools() {
+    for (only, offered, most) in [(None, 6, 2_000), (Some(Vec::new()), 0, 900)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = Config::default();
+        config.model.chain = Some(vec!["recording/m".to_owned()].try_into().unwrap());
+        config.tools.only = only;
+        let backend = Recording::default();
+        let builder = Oracle::builder().config(config).project(folder.path());
+        let system = builder.backend(backend.clone()).start().await.unwrap();
+        for (question, query_type) in [
+            ("which function parses arguments?", "code"),
+            ("what decisions were documented?", "documentation"),
+            ("compare current web frameworks", "research"),
+            ("thanks, that helped me", "conversational"),
+            ("write a new note", "action"),
+        ] {
+            let session = system.oracle().session(query_type).unwrap();
+            session.answer(Submission::new(question)).await.unwrap();
+            let events = session.events(Seq(0)).await.unwrap();
+            let mut events = events.iter();
+            let classified = events.find(|event| event.kind == "query.classified");
+            let got = &classified.unwrap().payload["classification"]["query_type"];
+            assert_eq!(got, query_type);
+            let request = backend.0.lock().unwrap().pop().unwrap();
+            assert_eq!(request.tools.len(), offered);
+            let tokens = sent_tokens(&request);
+            eprintln!("{query_type}, {offered} tools: {tokens} tokens");
+            assert!(
+                tokens <= most,
+                "{query_type}, {offered} tools: {tokens} tokens"
+            );
+        }
     }
-    let session = system.oracle().session_by_key(name());
-    let events = session.events(Seq(0)).await.unwrap();
-    let classified = events
-        .iter()
-        .filter(|event| event.kind == "query.classified");
-    let types: Vec<_> = classified
-        .map(|event| event.payload["classification"]["query_type"].clone())
-        .collect();
-    let all = [
-        "code",
-        "documentation",
-        "research",
-        "conversational",
-        "action",
-    ];
-    assert_eq!(types, all);
 }
