@@ -220,7 +220,7 @@ fn used(record: &Record, asked: &mut String) -> Option<(String, UsageTotals)> {
             &replied.model
         }
         Fact::Budget(BudgetFact::ContextCompacted(compacted)) => {
-            sum.compactions = 1;
+            sum.compactions = u64::from(compacted.cut.is_none());
             &compacted.model
         }
         Fact::Llm(LlmFact::FailedOver(failed)) => &failed.from,

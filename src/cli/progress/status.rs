@@ -102,7 +102,10 @@ fn doing(fact: &Fact, at: Timestamp) -> Option<Status> {
         }
         Fact::Budget(BudgetFact::ContextCompacted(compacted)) => {
             let after = grouped(compacted.after);
-            format!("the conversation was compacted to ≈ {after} tokens")
+            match &compacted.cut {
+                Some(_) => format!("the oldest messages were removed: ≈ {after} tokens are left"),
+                None => format!("the conversation was compacted to ≈ {after} tokens"),
+            }
         }
         Fact::Budget(BudgetFact::ContextCompactionFailed(_)) => {
             "the conversation could not be compacted".to_owned()

@@ -81,6 +81,7 @@ async fn kept() -> Memory {
         part: CompactedPart::History,
         messages: MessageRange { from: 0, to: 2 },
         summary: "Short.".into(),
+        cut: None,
         usage: usage_of(500, 50, 5_000),
         before: 900,
         after: 100,

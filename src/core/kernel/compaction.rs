@@ -1,11 +1,14 @@
 //! Compaction: a summary replaces earlier messages before the next turn.
 //!
 //! It is no turn, but its usage counts. A query compacts at most [`MOST`] times, each time the
-//! larger part: what precedes the query, or its own earlier turns. If no summary can be made, the
-//! turn starts as long as the conversation fits.
+//! larger part: what precedes the query, or its own earlier turns. If no summary is made in
+//! [`TRIES`] tries and in [`WITHIN`], the oldest messages of the part are removed instead. Only a
+//! compaction that was asked for while the conversation fits removes nothing.
 //!
 //! **Invariant:** the conversation does not change during a compaction, so the message range in its
 //! record stays valid. Only the reply to the latest try is accepted.
+
+use std::{sync::Arc, time::Duration};
 
 use super::{
     context,
@@ -15,7 +18,7 @@ use super::{
     spending,
 };
 use crate::model::{
-    Fault, FaultCode, Role,
+    Fault, FaultCode, Message, Role, Span, Usage,
     record::{AmountBudget, BudgetFact, CompactedPart, Compacting, MessageRange, TurnRestartCause},
 };
 
@@ -23,6 +26,14 @@ pub(super) mod ended;
 mod rendering;
 
 const MOST: u32 = 2;
+/// Tries at a summary, by all models together. A call that was refused before any work is none.
+const TRIES: u32 = 2;
+/// For all tries at a summary, with their pauses, and also if a restart lies between them.
+const WITHIN: Duration = Duration::from_secs(30);
+/// For the first try, so that one that hangs leaves time for the second.
+const FIRST: Duration = Duration::from_secs(20);
+/// No try begins with less time.
+const LEAST: Duration = Duration::from_secs(3);
 /// A summary takes at most 1 / `SHARE` of the window.
 const SHARE: u64 = 10;
 /// Bounds of a summary, in tokens.
@@ -65,9 +76,8 @@ pub(super) fn instead_of_failing(draft: &Draft<'_>, fault: &Fault) -> Option<Com
 
 fn plan(draft: &Draft<'_>, before: AmountBudget, model: &str) -> Option<Compacting> {
     let query = &draft.query;
-    let failed_just_now = query.uncompacted == Some(query.turns);
     // A final turn takes place although a budget is spent; a compaction does not.
-    if query.compactions >= MOST || failed_just_now || spending::spent(draft).is_some() {
+    if query.compactions >= MOST || spending::spent(draft).is_some() {
         return None;
     }
     let (part, messages) = choose(&draft.transcript, sizes(draft, before, model))?;
@@ -79,6 +89,7 @@ fn plan(draft: &Draft<'_>, before: AmountBudget, model: &str) -> Option<Compacti
         messages,
         before,
         guidance: Vec::new(),
+        until: Some(draft.now.at.plus(WITHIN)),
         turn_attempt: None,
         again: None,
     })
@@ -105,17 +116,55 @@ pub(super) fn begin(mut draft: Draft<'_>, what: Compacting) -> Decision {
     let text = rendering::rendered(part, summary, room);
     let model = what.model.as_str().into();
     let token = draft.next_turn_token(what.attempt);
+    let left = left(&draft, &what);
     draft.emit_by_row(Some(token.turn), BudgetFact::ContextCompacting(what));
+    let is_last = draft.query.tries() >= TRIES;
+    let within = if is_last { left } else { left.min(FIRST) };
     draft.wait_for(Effect::Compact {
         token,
         model,
         instruction: rendering::INSTRUCTION,
         text: text.into(),
+        within,
     })
+}
+
+/// What is left of [`WITHIN`]; at most all of it if the clock was set back.
+fn left(draft: &Draft<'_>, what: &Compacting) -> Duration {
+    let left = what.until.map(|until| until.since(draft.now.at));
+    left.map_or(WITHIN, |left| left.min(WITHIN))
+}
+
+/// Whether the conversation is too long, and the compaction not only asked for.
+fn is_needed(draft: &Draft<'_>, what: &Compacting) -> bool {
+    let used = what.before.used;
+    let is_full = |window| used >= context::threshold(draft.policy(), window);
+    what.turn_attempt.is_some() || draft.session.context_window().is_some_and(is_full)
+}
+
+/// The oldest messages, as many as bring the next call well below the threshold, beside a note of
+/// this length. No result loses its call.
+fn oldest(draft: &Draft<'_>, what: &Compacting, note: usize) -> MessageRange {
+    let kept = context::threshold(draft.policy(), what.before.limit) / 3 * 2;
+    let excess = what.before.used.saturating_sub(kept);
+    let excess = draft.session.calibration.chars_of(excess) + note;
+    let mut gone = 0;
+    let is_end = |message: &Arc<Message>| {
+        let is_enough = gone >= excess && message.role != Role::Tool;
+        gone += chars_of([message]);
+        is_enough
+    };
+    let part = draft.session.transcript().range(what.messages);
+    let MessageRange { from, to } = what.messages;
+    let to = part.iter().position(is_end).map_or(to, |end| from + end);
+    MessageRange { from, to }
 }
 
 pub(super) fn made(draft: &Draft<'_>) -> &'static str {
     match draft.query.compactions {
+        _ if draft.query.cuts > 0 => {
+            " even without its oldest messages, of which no summary could be made"
+        }
         0 => ", and there is nothing to compact",
         1 => " even compacted",
         _ => " even compacted twice",
@@ -128,6 +177,17 @@ pub(super) fn tokens_sent(draft: &Draft<'_>, what: &Compacting) -> u64 {
 }
 
 pub(super) fn again(draft: Draft<'_>, what: &Compacting, cause: TurnRestartCause) -> Decision {
+    if left(&draft, what) < LEAST {
+        let detail = format!("no summary was made within {}", Span(WITHIN));
+        let fault = Fault::permanent(FaultCode::TotalTimeout, detail);
+        return ended::end(
+            draft,
+            what,
+            Err(fault),
+            what.model.clone(),
+            Usage::default(),
+        );
+    }
     let what = Compacting {
         attempt: what.attempt.next(),
         again: Some(cause),

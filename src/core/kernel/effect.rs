@@ -3,7 +3,7 @@
 //!
 //! Each is safe to repeat, because `resume` returns those that a crash lost.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::model::{
     Attempt, QueryId, Record, Seq, SessionName, Timestamp, ToolCall, Turn,
@@ -61,6 +61,8 @@ pub enum Effect {
         instruction: &'static str,
         /// The messages, quoted as data.
         text: Arc<str>,
+        /// Deadline of the call, with its wait in the queue.
+        within: Duration,
     },
     /// Abort the model call in flight, of any kind.
     AbortModel,

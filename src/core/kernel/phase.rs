@@ -28,7 +28,7 @@ pub enum Step {
     Compacting {
         /// The request.
         what: Arc<Compacting>,
-        /// Tries of this model at the summary.
+        /// Tries of all models at the summary, without those that a restart cut off.
         tries: u32,
         /// Back-off before the next try, if any.
         pause: Option<Pause>,

@@ -126,8 +126,8 @@ pub struct Query {
     pub(super) notes: Vec<String>,
     pub(super) compactions: u32,
     pub(super) compaction_attempt: Attempt,
-    /// Turn before which compaction failed.
-    pub(super) uncompacted: Option<u32>,
+    /// Compactions that removed messages without a summary.
+    pub(super) cuts: u32,
     /// Whether an answer was rejected for its format.
     pub(super) repaired: bool,
     pub(super) refusals: RefusalStreak,

@@ -7,8 +7,8 @@ use super::{
     id::{QueryId, Seq, SessionName, Turn},
     outcome::Outcome,
     record::{
-        AgentFact, BudgetFact, Fact, FallbackAction, FallbackTriggered, LlmFact, QueryFact,
-        QueryFinished, Record, SessionFact,
+        AgentFact, BudgetFact, Compacted, Fact, FallbackAction, FallbackTriggered, LlmFact,
+        QueryFact, QueryFinished, Record, SessionFact,
     },
     time::Timestamp,
 };
@@ -163,6 +163,7 @@ impl Fact {
                 | BudgetFact::TokensWarning(_)
                 | BudgetFact::CostWarning(_)
                 | BudgetFact::ContextWarning(_)
+                | BudgetFact::ContextCompacted(Compacted { cut: Some(_), .. })
                 | BudgetFact::ContextCompactionFailed(_),
             )
             | Self::Agent(

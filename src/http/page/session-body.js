@@ -93,7 +93,7 @@ function sections(events) {
   if (type === "turn.started" && p.guidance?.length) found.push(["Guidance", p.guidance.map(textOf).join("\n\n")]);
   if (type === "fallback.triggered" && p.hint) found.push(["Hint", textOf(p.hint)]);
   if (type === "delegation.finished") found.push(["Answer", textOf(p.answer)]);
-  if (type === "budget.context.compacted") found.push(["Summary", textOf(p.summary)]);
+  if (type === "budget.context.compacted") found.push([p.cut ? "Note" : "Summary", textOf(p.summary)]);
   return found.filter(([, text]) => text);
 }
 

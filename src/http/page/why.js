@@ -112,7 +112,8 @@ const ROWS = {
   "budget.context.exceeded": amounts("the context window is full:", tokens),
   "budget.context.compacting": (p) => [["budget", `asking ${p.model} for a summary of the conversation`]],
   "budget.context.compacted": (p) => [
-    ["budget", `a summary replaced earlier messages: ${tokens(p.before)} became ${grouped(p.after)}`],
+    ["budget", `${p.cut ? "the oldest messages were removed" : "a summary replaced earlier messages"}: ${
+      tokens(p.before)} became ${grouped(p.after)}${p.cut ? `; no summary could be made: ${fault(p.cut)}` : ""}`],
   ],
   "budget.context.compaction_failed": (p) => [["budget", `summarizing failed: ${fault(p.fault)}`]],
   "loop.detected": (p) => [["loop", `the same ${words(p.kind)} repeated: ${textOf(p.detail)}`]],

@@ -322,7 +322,7 @@ pub(super) struct Ticket {
     pub patience: Duration,
     /// Longest wait for an unavailable model.
     pub outage: Duration,
-    /// Deadline for the queue, and again for the whole reply, in addition to the gateway's own.
+    /// Deadline for the queue and the whole reply together, in addition to the gateway's own.
     pub within: Duration,
     pub failover: Failover,
     pub request: Request,

@@ -11,6 +11,8 @@ use oracle_agent::{
     testkit::{TestOracle, TestTool},
 };
 
+use tokio::time::Instant;
+
 use super::{done, end, family::Family};
 
 fn narrow(policy: &mut Policy) {
@@ -67,6 +69,26 @@ async fn summary_request_offers_no_tools_and_is_not_streamed() {
         usage.input_tokens > 6_000,
         "what the summary was made of counts: {usage:?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn summary_that_hangs_costs_half_a_minute_and_the_oldest_messages() {
+    let family = Family::new(Scripted::new().reply(done(&"It is there. ".repeat(1_000))));
+    let family = family.summarising(Scripted::new().stall("Half").stall("Half").stall("Half"));
+    let oracle = TestOracle::new(family.clone()).policy(narrow);
+    let oracle = oracle.start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.ask("where is a?").await.unwrap();
+    let begun = Instant::now();
+    assert_eq!(end(&session.ask("and b?").await.unwrap()).0, "answered");
+    let took = begun.elapsed().as_secs();
+    assert!((28..=31).contains(&took), "{took} s");
+    assert_eq!(family.summaries().requests().len(), 2, "one more try");
+    let last = family.parent().requests().pop().unwrap();
+    let note: String = last.messages[0].texts().collect();
+    assert!(note.contains("because no summary could be made"), "{note}");
+    assert!(note.contains("| where is a?"), "{note}");
+    assert_eq!(last.messages.len(), 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -294,35 +294,297 @@ fn summary_is_truncated_and_its_calls_ignored() {
     assert_eq!(play.count("tool.requested"), 2);
 }
 
+type Tries = Vec<(i64, Result<Reply, Fault>)>;
+
+fn hangs() -> Fault {
+    Fault::permanent("total_timeout", "not complete in time")
+}
+
+/// The compactions so far: why there is no summary, and what takes the place of the messages.
+fn compacted(play: &Play) -> Vec<(Option<&str>, &str)> {
+    let all = play.log.iter().filter_map(|record| match &record.fact {
+        Fact::Budget(BudgetFact::ContextCompacted(made)) => {
+            assert!(made.after < made.before, "{made:?}");
+            let cut = made.cut.as_ref().map(|fault| fault.code.as_str());
+            Some((cut, made.summary.as_str()))
+        }
+        _ => None,
+    });
+    all.collect()
+}
+
+fn within(play: &Play) -> Option<u64> {
+    match play.effects[..] {
+        [Effect::Compact { within, .. }] => Some(within.as_secs()),
+        _ => None,
+    }
+}
+
 #[test]
-fn compaction_faults_retry_and_fail_over_and_the_turn_continues() {
-    let busy = || Fault::retryable("http_503", "busy");
-    let mut play = steps::compacting();
-    for attempt in 1..=3 {
-        assert_eq!(compactings(&play).last().unwrap().attempt.0, attempt);
-        assert_eq!(play.compaction().0, "p/one");
-        play.no_summary(busy());
-        if attempt < 3 {
-            assert_eq!(play.kinds(), ["llm.retried"]);
+fn a_summary_is_tried_twice_and_then_messages_are_removed() {
+    let says = |text: &str| Ok(reply(text, Vec::new()));
+    let stops = |why| Ok(stopped(why, reply("No.", Vec::new())));
+    let fails = |fault| (0, Err(fault));
+    let chain = ["p/one", "p/two", "p/three"];
+    let denied = || Fault::permanent("http_401", "no key");
+    let table: Vec<(&str, usize, Tries, &[usize], Option<&str>)> = vec![
+        (
+            "hangs",
+            1,
+            vec![(19_000, Err(hangs())), (8_000, Err(hangs()))],
+            &[0, 0],
+            Some("total_timeout"),
+        ),
+        (
+            "hangs, another does not",
+            2,
+            vec![(20_000, Err(hangs())), (0, says("Short."))],
+            &[0, 1],
+            None,
+        ),
+        (
+            "empty",
+            1,
+            vec![(0, says(&done())), (0, says(&done()))],
+            &[0, 0],
+            Some("empty_summary"),
+        ),
+        (
+            "empty once",
+            1,
+            vec![(0, says(&done())), (0, says("Short."))],
+            &[0, 0],
+            None,
+        ),
+        (
+            "too long",
+            1,
+            vec![(0, says(&"endless ".repeat(2_000)))],
+            &[0],
+            None,
+        ),
+        (
+            "refused",
+            1,
+            vec![(0, stops(StopReason::Refusal))],
+            &[0],
+            Some("refusal"),
+        ),
+        (
+            "filtered",
+            1,
+            vec![(0, stops(StopReason::ContentFilter))],
+            &[0],
+            Some("content_filter"),
+        ),
+        (
+            "refused by two",
+            3,
+            vec![
+                (0, stops(StopReason::Refusal)),
+                (0, stops(StopReason::Refusal)),
+            ],
+            &[0, 1],
+            Some("refusal"),
+        ),
+        (
+            "broken off",
+            1,
+            vec![
+                fails(Fault::retryable("cut", "broke off")),
+                fails(Fault::retryable("cut", "broke off")),
+            ],
+            &[0, 0],
+            Some("cut"),
+        ),
+        (
+            "denied",
+            3,
+            vec![fails(denied()), fails(denied())],
+            &[0, 1],
+            Some("http_401"),
+        ),
+        (
+            "asks for a longer wait",
+            1,
+            vec![fails(Fault {
+                class: FaultClass::Retryable {
+                    after_ms: Some(40_000),
+                },
+                ..denied()
+            })],
+            &[0],
+            Some("http_401"),
+        ),
+    ];
+    for (name, models, tries, called, cut) in table {
+        let mut play = steps::compacting_by(&chain[..models]);
+        let begun = play.now().at;
+        let (mut asked, mut deadlines) = (Vec::new(), Vec::new());
+        for (millis, end) in tries {
+            let model = chain.iter().position(|name| *name == play.compaction().0);
+            asked.extend(model);
+            deadlines.extend(within(&play));
+            play.passes(millis);
+            match end {
+                Ok(reply) => play.summarised(reply),
+                Err(fault) => play.no_summary(fault),
+            };
+            if let Some(Step::Compacting { pause: Some(_), .. }) =
+                play.session.query().map(|query| &query.step)
+            {
+                let token = play.compaction_token();
+                play.report(Report::RetryDue { token });
+            }
+        }
+        assert_eq!(asked, called, "{name}");
+        assert_eq!(deadlines[0], 20, "{name}");
+        assert!(play.now().at.since(begun).as_secs() <= 30, "{name}");
+        let [(why, text)] = compacted(&play)[..] else {
+            panic!("{name}: {:?}", play.kinds());
+        };
+        assert_eq!(why, cut, "{name}");
+        assert_eq!(
+            text.contains("because no summary could be made"),
+            cut.is_some(),
+            "{name}: {text}"
+        );
+        assert!(
+            text.starts_with(SUMMARY_LABEL) && text.chars().count() < 700,
+            "{name}: {text}"
+        );
+        use Role::{Assistant, Tool, User};
+        assert_eq!(play.roles(), [User, User, Assistant, Tool], "{name}");
+        assert_eq!(
+            play.model(),
+            chain[0],
+            "{name}: the turn begins as any other"
+        );
+        play.says(&format!("So. {}", done()));
+        assert_eq!(play.end(), Some(("answered", "")), "{name}");
+    }
+}
+
+#[test]
+fn a_model_without_capacity_is_asked_for_a_summary_while_time_is_left() {
+    let mut play = steps::compacting_by(&["p/one"]);
+    let begun = play.now().at;
+    let mut tries = 0;
+    while play.session.state() == SessionState::Compacting {
+        tries += 1;
+        assert!(within(&play) <= Some(20));
+        let class = FaultClass::Overloaded {
+            after_ms: Some(4_000),
+        };
+        play.no_summary(Fault {
+            class,
+            ..Fault::permanent("overloaded", "no room")
+        });
+        if play.session.state() == SessionState::BackingOff {
             let token = play.compaction_token();
-            play.report(Report::RetryDue { token });
+            play.passes(3_000).report(Report::RetryDue { token });
         }
     }
-    assert_eq!(
-        play.kinds(),
-        ["llm.failed_over", "budget.context.compacting"]
-    );
-    assert_eq!(play.compaction().0, "p/two");
+    assert!((5..8).contains(&tries), "{tries}");
+    assert!(play.now().at.since(begun).as_secs() <= 30);
+    assert_eq!(compacted(&play)[0].0, Some("overloaded"));
+}
+
+#[test]
+fn the_deadline_of_a_summary_holds_after_a_restart_and_a_pause() {
+    let mut play = steps::compacting();
+    play.passes(10_000).restart(RestartCause::Crash);
+    assert_eq!(within(&play), Some(19));
+    assert_eq!(play.compaction().0, "p/one", "no model has failed");
+    play.passes(12_000).reboot();
+    assert_eq!(within(&play), Some(7));
+    play.passes(60_000).reboot();
+    let kinds = ["budget.context.compacted", "turn.started"];
+    assert_eq!(&play.kinds()[1..], kinds);
+    assert_eq!(compacted(&play)[0].0, Some("total_timeout"));
+    let mut play = steps::compacting_by(&["p/one"]);
+    play.command(Command::Pause).unwrap();
+    play.passes(5_000).no_summary(hangs());
+    assert_eq!(play.kinds(), ["llm.retried"]);
+    let token = play.compaction_token();
+    let mut late = play.clone();
+    play.command(Command::Resume).unwrap();
+    play.report(Report::RetryDue { token });
+    play.command(Command::Pause).unwrap();
+    play.no_summary(hangs());
+    assert_eq!(play.kinds(), ["budget.context.compacted"], "the turn waits");
+    play.command(Command::Resume).unwrap();
+    assert_eq!(play.kinds(), ["control.resumed", "turn.started"]);
+    late.passes(60_000).command(Command::Resume).unwrap();
+    late.report(Report::RetryDue { token });
+    assert_eq!(late.kinds(), kinds);
+}
+
+#[test]
+fn a_conversation_that_fits_loses_nothing_to_a_wish_for_a_summary() {
+    let mut play = second_question(windows(&[1_000_000]));
+    play.says(&done());
+    let options = AnswerOptions {
+        compact: true,
+        ..AnswerOptions::default()
+    };
+    let asked = Submission {
+        options: Some(options.into()),
+        ..Submission::new(QUESTION)
+    };
+    play.submit(asked).unwrap();
+    play.prepare(QueryType::Code);
+    let before = play.roles();
     play.no_summary(Fault::permanent("http_401", "no key"));
+    let kinds = ["budget.context.compaction_failed", "turn.started"];
+    assert_eq!(play.kinds(), kinds);
+    assert_eq!(play.roles(), before);
+}
+
+#[test]
+fn the_oldest_messages_are_removed_with_their_results_and_what_users_said_is_kept() {
+    let mut play = Play::new(windows(&[3_000]));
+    for number in 0..40 {
+        play.ask(&format!(
+            "Question {number}: what does part {number} say?\n\nIn detail."
+        ));
+        while play.session.state() == SessionState::Compacting {
+            play.no_summary(Fault::permanent("http_401", "no key"));
+            let log = play.log.iter().rev();
+            let cut = log.filter_map(|record| match &record.fact {
+                Fact::Budget(BudgetFact::ContextCompacted(cut)) => Some(cut),
+                _ => None,
+            });
+            let cut = cut.clone().next().unwrap();
+            // There is room for more than one question.
+            assert!(cut.after < 1_600, "{cut:?}");
+            let texts = texts(&play);
+            assert!(texts[0].starts_with(SUMMARY_LABEL));
+            assert!(texts[0].contains("[user]\n"), "{}", texts[0]);
+            assert!(texts[0].contains(": what does part "), "{}", texts[0]);
+            assert!(!texts[1].starts_with(SUMMARY_LABEL));
+            let first = play.messages()[1].role;
+            assert!(first != Role::Tool, "no result without its call");
+        }
+        let asks = vec![call_with(
+            &format!("c{number}"),
+            "search",
+            &format!("{{\"n\":{number}}}"),
+        )];
+        let said = need(&format!("to read part {number}"));
+        play.replies(uncounted(reply(&said, asks)));
+        play.ok(&format!("c{number}"), &"z".repeat(800));
+        let said = format!("It says so. {}", done());
+        play.replies(uncounted(reply(&said, Vec::new())));
+        assert_eq!(play.end(), Some(("answered", "")), "{number}");
+    }
+    let cuts = play.count("budget.context.compacted");
+    assert!((5..15).contains(&cuts), "{cuts}");
     assert_eq!(
-        play.kinds(),
-        ["budget.context.compaction_failed", "turn.started"]
+        play.count("budget.context.compacting"),
+        cuts,
+        "one try each"
     );
-    assert_eq!(play.model(), "p/one", "the turn begins as any other");
-    let numbers: Vec<u32> = compactings(&play).iter().map(|one| one.number).collect();
-    assert_eq!(numbers, [1, 1, 1, 1], "one compaction in four tries");
-    play.says(&format!("So. {}", done()));
-    assert_eq!(play.end(), Some(("answered", "")));
 }
 
 #[test]
@@ -338,7 +600,7 @@ fn overloaded_summary_model_fails_over_at_once() {
 
 #[test]
 fn empty_summary_is_a_fault_that_counts_usage() {
-    let mut play = steps::compacting();
+    let mut play = steps::compacting_by(&["p/one"]);
     let before = play.session.query().unwrap().usage.total_tokens();
     play.summarises(&done());
     assert_eq!(play.kinds(), ["llm.retried"]);
@@ -347,11 +609,6 @@ fn empty_summary_is_a_fault_that_counts_usage() {
     let token = play.compaction_token();
     play.report(Report::RetryDue { token });
     play.summarised(stopped(StopReason::Refusal, reply("No.", Vec::new())));
-    assert_eq!(
-        play.compaction().0,
-        "p/two",
-        "a refusal is not asked for again"
-    );
     assert_eq!(
         play.session.query().unwrap().usage.total_tokens(),
         before + 200
@@ -390,15 +647,15 @@ fn estimates_learn_only_from_the_first_models_provider() {
 }
 
 #[test]
-fn context_overflow_without_a_summary_fails_with_its_sizes() {
+fn context_overflow_that_nothing_helps_fails_with_its_sizes_and_the_true_reason() {
     let mut play = Play::asked(windows(&[1_000]));
     play.replies(uncounted(reply("", vec![call("s", "search")])));
     play.ok("s", &"a".repeat(2_000));
     play.replies(uncounted(reply("", vec![call("r", "read")])));
-    play.ok("r", &"b".repeat(2_000));
+    play.ok("r", &"b".repeat(4_000));
     play.no_summary(Fault::permanent("http_401", "no key"));
     let kinds = [
-        "budget.context.compaction_failed",
+        "budget.context.compacted",
         "budget.context.exceeded",
         "query.finished",
     ];
@@ -406,10 +663,8 @@ fn context_overflow_without_a_summary_fails_with_its_sizes() {
     assert_eq!(play.end(), Some(("failed", "context")));
     let detail = serde_json::to_value(play.outcome()).unwrap()["detail"].to_string();
     assert!(detail.contains(" of 1000 tokens"), "{detail}");
-    assert!(
-        detail.contains("start a new session, or configure"),
-        "{detail}"
-    );
+    let why = "even without its oldest messages, of which no summary could be made: start a new session, or configure";
+    assert!(detail.contains(why), "{detail}");
 }
 
 #[test]
@@ -482,18 +737,16 @@ fn oversized_call_is_compacted_and_retried() {
 }
 
 #[test]
-fn oversized_call_without_a_summary_fails_over() {
+fn oversized_call_without_a_summary_is_shortened_and_then_fails_over() {
     let models = [ModelChoice::new("p/one"), ModelChoice::new("p/two")].into();
     let mut play = second_question(Policy { models, ..policy() });
     play.fails(Fault::permanent("context", "too long"));
     play.no_summary(Fault::permanent("http_401", "no key"));
     play.no_summary(Fault::permanent("http_401", "no key"));
-    let kinds = [
-        "budget.context.compaction_failed",
-        "llm.failed_over",
-        "turn.restarted",
-    ];
-    assert_eq!(play.kinds(), kinds);
+    assert_eq!(play.kinds(), ["budget.context.compacted", "turn.restarted"]);
+    assert_eq!(play.model(), "p/one");
+    play.fails(Fault::permanent("context", "too long"));
+    assert_eq!(play.kinds(), ["llm.failed_over", "turn.restarted"]);
     assert_eq!(play.model(), "p/two");
     play.fails(Fault::permanent("context", "too long"));
     assert_eq!(play.end(), Some(("failed", "context")));
@@ -642,6 +895,9 @@ proptest! {
 
 fn compact_all(play: &mut Play, said: usize) {
     while play.session.state() == SessionState::Compacting {
-        play.summarises(&"s \n".repeat(said + 1));
+        match said % 3 {
+            0 => play.no_summary(Fault::permanent("http_401", "no key")),
+            _ => play.summarises(&"s \n".repeat(said + 1)),
+        };
     }
 }

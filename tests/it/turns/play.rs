@@ -107,6 +107,12 @@ impl Play {
         Ok(heard)
     }
 
+    /// Lets time pass.
+    pub(super) const fn passes(&mut self, millis: i64) -> &mut Self {
+        self.now += millis;
+        self
+    }
+
     /// Answers the waiting call of this id.
     pub(super) fn answers(
         &mut self,

@@ -80,13 +80,16 @@ pub(super) fn each() -> Vec<(&'static str, Play)> {
 
 /// A query that waits for a summary of its first turn before its third one.
 pub(super) fn compacting() -> Play {
-    let small = ModelChoice {
+    compacting_by(&["p/one", "p/two"])
+}
+
+pub(super) fn compacting_by(models: &[&str]) -> Play {
+    let models = models.iter().map(|name| ModelChoice {
         context_window: Some(1_000),
-        ..free("p/one")
-    };
-    let models = [small, free("p/two")].into();
+        ..free(name)
+    });
     let mut play = Play::asked(Policy {
-        models,
+        models: models.collect(),
         ..generous()
     });
     play.replies(uncounted(reply("Words.", vec![call("s", "search")])));
@@ -101,7 +104,7 @@ pub(super) fn compacting() -> Play {
 
 /// A compaction in the back-off before its retry.
 pub(super) fn compacting_later() -> Play {
-    let mut play = compacting();
+    let mut play = compacting_by(&["p/one"]);
     play.no_summary(Fault::retryable("http_503", "busy"));
     play
 }

@@ -113,6 +113,11 @@ fn status_line_describes_each_event() {
             Some("the conversation was compacted to ≈ 912 tokens · turn 3 of 5"),
         ),
         (
+            "budget.context.compacted",
+            json!({ "after": 912, "cut": { "class": "permanent", "code": "cut", "detail": "no" } }),
+            Some("the oldest messages were removed: ≈ 912 tokens are left · turn 3 of 5"),
+        ),
+        (
             "budget.context.compaction_failed",
             Value::Null,
             Some("the conversation could not be compacted · turn 3 of 5"),

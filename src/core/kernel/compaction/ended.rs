@@ -1,18 +1,19 @@
-//! What follows a call for a summary: the summary takes its place, or the call is repeated or given up.
+//! What follows a call for a summary: the summary takes the place of the messages, the call is
+//! repeated, or the oldest messages are removed.
 
 use std::sync::Arc;
 
-use super::{rendering, sizes};
+use super::{TRIES, is_needed, left, oldest, rendering, sizes};
 use crate::{
     kernel::{draft::Draft, effect::Decision, guard, history::chars_of, phase::Step, retry},
     model::{
-        Fault, FaultCode, Reply, StopReason, Usage,
+        Fault, FaultClass, FaultCode, Reply, StopReason, Usage,
         record::{BudgetFact, Compacted, Compacting, CompactionFailed, TurnRestartCause},
     },
 };
 
 /// A reply without text is a fault whose usage still counts.
-pub(in crate::kernel) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
+pub(in crate::kernel) fn replied(draft: Draft<'_>, reply: Reply) -> Decision {
     let Some(what) = current(&draft) else {
         return Decision::nothing();
     };
@@ -31,76 +32,85 @@ pub(in crate::kernel) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision
             Fault::retryable(FaultCode::EmptySummary, "the model's summary has no text")
         }),
     };
-    let summary = match summary {
-        Ok(summary) => summary,
-        Err(fault) => return failed(draft, fault, usage),
-    };
-    let count = what.messages.len();
-    let most = sizes(&draft, what.before, &what.model).summary;
-    let part = draft.session.transcript().range(what.messages);
-    let summary = rendering::standing_for(count, &summary, most, rendering::source(part));
-    let gone = chars_of(part);
-    let saved = gone.saturating_sub(summary.chars().count()) / 4;
-    let saved = draft.session.calibration.applied_to(saved as u64);
-    draft.emit_next_turn(BudgetFact::ContextCompacted(Compacted {
-        number: what.number,
-        attempt: what.attempt,
-        model: reply.model,
-        part: what.part,
-        messages: what.messages,
-        summary,
-        usage,
-        before: what.before.used,
-        after: what.before.used.saturating_sub(saved),
-    }));
-    if draft.session.paused {
-        return draft.wait();
-    }
-    match what.turn_attempt {
-        Some(attempt) => {
-            let code = FaultCode::Context;
-            retry::again(draft, attempt, TurnRestartCause::Fault { code })
-        }
-        None => guard::begin_turn(draft, Vec::new()),
+    match summary {
+        Ok(summary) => end(draft, &what, Ok(summary), reply.model, usage),
+        Err(fault) => failed(draft, fault, usage),
     }
 }
 
-pub(in crate::kernel) fn try_failed(draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
+pub(in crate::kernel) fn try_failed(draft: Draft<'_>, mut fault: Fault, usage: Usage) -> Decision {
     let usage = retry::used(&draft, &fault, usage);
+    // The deadline was one of the compaction, not of the model.
+    if fault.code == FaultCode::TotalTimeout {
+        fault.class = FaultClass::Retryable { after_ms: None };
+    }
     failed(draft, fault, usage)
 }
 
+/// The next model of the chain is preferred for the second try.
 fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
     let Some(what) = current(&draft) else {
         return Decision::nothing();
     };
     let token = draft.next_turn_token(what.attempt);
-    if let Some(pause) = retry::pause(&draft, &fault) {
+    let (left, may) = (left(&draft, &what), draft.query.tries() < TRIES);
+    if let Some(next) = draft.policy().after(&what.model).filter(|_| may) {
+        return retry::fail_over(draft, token, next, fault, usage);
+    }
+    if let Some(pause) = retry::pause(&draft, &fault).filter(|pause| may && *pause < left) {
         let later = retry::retried(&mut draft, token, fault, pause, usage);
         return draft.wait_for(later);
     }
-    if let Some(next) = draft.policy().after(&what.model) {
-        return retry::fail_over(draft, token, next, fault, usage);
-    }
-    let (code, detail) = (fault.code.clone(), fault.detail.clone());
-    draft.emit_next_turn(BudgetFact::ContextCompactionFailed(CompactionFailed {
-        number: what.number,
-        attempt: what.attempt,
-        fault,
-        usage,
-    }));
-    if draft.session.paused {
-        return draft.wait();
-    }
+    end(draft, &what, Err(fault), what.model.clone(), usage)
+}
+
+/// Replaces the messages by their summary or the oldest of them by a note, unless the conversation
+/// fits without either.
+pub(super) fn end(
+    mut draft: Draft<'_>,
+    what: &Compacting,
+    summary: Result<String, Fault>,
+    model: String,
+    usage: Usage,
+) -> Decision {
+    let (number, attempt) = (what.number, what.attempt);
+    let most = sizes(&draft, what.before, &what.model).summary;
+    let messages = match summary {
+        Ok(_) => what.messages,
+        Err(_) => oldest(&draft, what, most),
+    };
+    let part = draft.session.transcript().range(messages);
+    let text = rendering::standing_for(part, summary.as_deref().ok(), most);
+    let saved = chars_of(part).saturating_sub(text.chars().count()) / 4;
+    let saved = draft.session.calibration.applied_to(saved as u64);
+    let fact = match summary {
+        Err(fault) if !is_needed(&draft, what) => {
+            BudgetFact::ContextCompactionFailed(CompactionFailed {
+                number,
+                attempt,
+                fault,
+                usage,
+            })
+        }
+        summary => BudgetFact::ContextCompacted(Compacted {
+            number,
+            attempt,
+            model,
+            part: what.part,
+            messages,
+            summary: text,
+            cut: summary.err(),
+            usage,
+            before: what.before.used,
+            after: what.before.used.saturating_sub(saved),
+        }),
+    };
+    draft.emit_next_turn(fact);
     match what.turn_attempt {
+        _ if draft.session.paused => draft.wait(),
         Some(attempt) => {
-            let token = draft.next_turn_token(attempt);
-            let detail = format!(
-                "the conversation is too long for the model and could not be summarized ({code}: \
-                 {detail}): start a new session, or use a model with a larger context window"
-            );
-            let fault = Fault::permanent(FaultCode::Context, detail);
-            retry::next_model(draft, token, fault, Usage::default())
+            let code = FaultCode::Context;
+            retry::again(draft, attempt, TurnRestartCause::Fault { code })
         }
         None => guard::begin_turn(draft, Vec::new()),
     }

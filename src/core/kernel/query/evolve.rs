@@ -249,11 +249,11 @@ impl Query {
             BudgetFact::ContextCompacted(fact) => {
                 self.usage += fact.usage;
                 self.sent = None;
+                self.cuts += u32::from(fact.cut.is_some());
                 self.compaction_ended(at);
             }
             BudgetFact::ContextCompactionFailed(fact) => {
                 self.usage += fact.usage;
-                self.uncompacted = Some(self.turns);
                 self.compaction_ended(at);
             }
             _ => {}
@@ -365,16 +365,19 @@ impl Query {
             // The next model is called at once, or when the session resumes.
             LlmFact::FailedOver(failed) => {
                 self.usage += failed.usage;
+                let tried = self.failed_before(&failed.fault, at);
                 self.refusals = RefusalStreak::default();
                 // Another model's token count would distort the calibration.
                 self.sent = None;
-                if let Step::Compacting { what, .. } = &mut self.step {
+                let mut count = 0;
+                if let Step::Compacting { what, tries, .. } = &mut self.step {
                     Arc::make_mut(what).model.clone_from(&failed.to);
+                    count = (*tries + tried).saturating_sub(1);
                 } else {
                     self.set_model(&failed.to);
                     self.unsignalled = false;
                 }
-                self.pause(0, (at, at), &failed.fault);
+                self.pause(count, (at, at), &failed.fault);
             }
             // The call is repeated at once, or when the session resumes.
             LlmFact::PrefixBroken(broken) => self.pause(self.tries(), (at, at), &broken.fault),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{facts, turn::TurnRestartCause};
-use crate::model::{fault::Fault, id::Attempt, usage::Usage};
+use crate::model::{fault::Fault, id::Attempt, time::Timestamp, usage::Usage};
 
 /// `budget.iteration.warning`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -90,6 +90,9 @@ pub struct Compacting {
     /// Guidance of the next turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<String>,
+    /// The end of all attempts at this compaction; `None` in a record of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
     /// The attempt of the running turn that did not fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_attempt: Option<Attempt>,
@@ -98,21 +101,24 @@ pub struct Compacting {
     pub again: Option<TurnRestartCause>,
 }
 
-/// `budget.context.compacted`: a summary replaces earlier messages.
+/// `budget.context.compacted`: a summary or a note replaces earlier messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compacted {
     /// Number of the compaction, from 1.
     pub number: u32,
     /// The attempt.
     pub attempt: Attempt,
-    /// The model that replied.
+    /// The model that replied, or the last one that failed.
     pub model: String,
     /// The part.
     pub part: CompactedPart,
-    /// Its messages.
+    /// The messages that are replaced.
     pub messages: MessageRange,
-    /// The summary.
+    /// The message in their place.
     pub summary: String,
+    /// Why there is no summary: the messages are the oldest of the part, and a note replaces them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Fault>,
     /// Its usage.
     pub usage: Usage,
     /// Estimated tokens of the next call before.
@@ -121,7 +127,7 @@ pub struct Compacted {
     pub after: u64,
 }
 
-/// `budget.context.compaction_failed`: the turn begins without a summary if it fits.
+/// `budget.context.compaction_failed`: the turn begins without a summary, because it fits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionFailed {
     /// Number of the compaction, from 1.

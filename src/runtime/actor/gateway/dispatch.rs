@@ -282,13 +282,15 @@ impl GatewayState {
     }
 
     fn begin_first(&mut self, model: usize, now: Duration) {
-        let Some(waiter) = self.model_queues[model].queue.pop() else {
+        let Some(mut waiter) = self.model_queues[model].queue.pop() else {
             return;
         };
         self.record_dequeue(&waiter.ticket);
         if !waiter.ticket.caller.gave_up.is_cancelled() {
+            let waited = now.saturating_sub(waiter.since);
+            waiter.ticket.within = waiter.ticket.within.saturating_sub(waited);
             if waiter.reported {
-                let (token, waited) = (waiter.ticket.token, now.saturating_sub(waiter.since));
+                let token = waiter.ticket.token;
                 waiter.ticket.report(Report::CallAdmitted { token, waited });
             }
             self.begin(waiter.ticket, model, waiter.tokens, now);

@@ -106,8 +106,8 @@ impl SessionShell {
         me: &ActorRef<SessionMsg>,
         token: CallToken,
         model: Arc<str>,
-        instruction: &'static str,
-        text: &str,
+        (instruction, text): (&'static str, &str),
+        within: Duration,
     ) -> Option<Work> {
         let report = move |answer: Result<Reply, Failed>| match answer {
             Ok(reply) => Report::Compacted { token, reply },
@@ -127,7 +127,8 @@ impl SessionShell {
             options: None,
             instead_of: None,
         };
-        let (ticket, call) = self.ticket(me, token, model, tokens, request, report)?;
+        let (mut ticket, call) = self.ticket(me, token, model, tokens, request, report)?;
+        (ticket.outage, ticket.within) = (ticket.outage.min(within), within);
         send(ticket, &self.services.gateways);
         Some(Work::Call { _guard: call })
     }

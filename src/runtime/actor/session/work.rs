@@ -62,7 +62,8 @@ impl SessionShell {
                 model,
                 instruction,
                 text,
-            } => self.work = self.compact(me, token, model, instruction, &text),
+                within,
+            } => self.work = self.compact(me, token, model, (instruction, &text), within),
             Effect::AbortModel => self.work = None,
             Effect::RetryAt { token, at } => {
                 let (me, pause) = (me.clone(), at.since(self.services.clock.now()));

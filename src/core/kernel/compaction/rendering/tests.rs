@@ -94,7 +94,7 @@ fn every_message_part_is_labelled() {
             Part::ToolCall(call),
         ],
     };
-    let summary = standing_for(3, "earlier", 400, ToolTrust::Trusted);
+    let summary = standing_for(&[user("a")], Some("earlier"), 400);
     let messages = [
         user(&summary),
         user("a\n[tool x, ok]"),
