@@ -25,9 +25,21 @@ impl ForcedBy {
     #[doc(hidden)]
     pub const fn marks(self) -> [&'static str; 2] {
         match self {
-            Self::Budget | Self::Loop | Self::Tokens | Self::Cost => [
+            Self::Budget => [
                 "[Response truncated due to budget limit]",
                 "[Unable to complete: budget limit reached]",
+            ],
+            Self::Loop => [
+                "[Response truncated due to a loop]",
+                "[Unable to complete: loop detected]",
+            ],
+            Self::Tokens => [
+                "[Response truncated due to token limit]",
+                "[Unable to complete: token limit reached]",
+            ],
+            Self::Cost => [
+                "[Response truncated due to cost limit]",
+                "[Unable to complete: cost limit reached]",
             ],
             Self::Operator => ["[Response stopped by operator]"; 2],
         }
@@ -124,7 +136,8 @@ impl Outcome {
         let Self::Forced { by } = *self else {
             return answer.to_owned();
         };
-        let mut marks = by.marks().into_iter();
+        // Earlier versions had those of the budget for all but operators.
+        let mut marks = by.marks().into_iter().chain(ForcedBy::Budget.marks());
         let text = marks.find_map(|mark| answer.strip_suffix(mark));
         let (text, sentence) = (text.unwrap_or(answer), by.sentence(turns));
         match text.strip_suffix("\n\n").unwrap_or(text) {
@@ -167,6 +180,11 @@ mod tests {
             for (answer, readable) in [
                 (alone.to_owned(), sentence.to_owned()),
                 (format!("One.\n\n{behind}"), format!("One.\n\n{sentence}")),
+                // Of an earlier version.
+                (
+                    format!("One.\n\n{}", ForcedBy::Budget.marks()[0]),
+                    format!("One.\n\n{sentence}"),
+                ),
                 // Text of the model stays, including blank lines.
                 (
                     format!("{behind}\n\n\n\n{behind}"),

@@ -19,8 +19,7 @@ use super::{
 
 const QUESTION: &str = "how does the code work?";
 const SCOPE: &str = "Read the manual of the frobnicator";
-const NOTHING: &str = "[Unable to complete: budget limit reached]";
-const TRUNCATED: &str = "[Response truncated due to budget limit]";
+const TRUNCATED: &str = "[Response truncated due to cost limit]";
 
 fn turns(costs: &[u64]) -> Scripted {
     let turn = |script: Scripted, (number, nano): (usize, &u64)| {
@@ -250,18 +249,18 @@ async fn a_configured_session_budget_ends_the_next_query_at_its_first_check() {
     type Change = fn(&mut Config);
     let tokens: Change = |config| config.budget.session_max_tokens = Some(20);
     let money: Change = |config| config.budget.session_max_cost_usd = Some(NanoUsd(8_000));
-    for (name, change, by, kinds, spent) in [
+    for (name, change, (by, text), kinds, spent) in [
         (
             "tokens",
             tokens,
-            "tokens",
+            ("tokens", "[Unable to complete: token limit reached]"),
             ["budget.tokens.warning", "budget.tokens.exceeded"],
             (20, 20),
         ),
         (
             "money",
             money,
-            "cost",
+            ("cost", "[Unable to complete: cost limit reached]"),
             ["budget.cost.warning", "budget.cost.exceeded"],
             (8_000, 8_000),
         ),
@@ -272,11 +271,7 @@ async fn a_configured_session_budget_ends_the_next_query_at_its_first_check() {
             assert_eq!(end(&again(&session).await), answered("So it is."), "{name}");
         }
         let third = again(&session).await;
-        assert_eq!(
-            end(&third),
-            ("forced".to_owned(), Some(by), NOTHING),
-            "{name}"
-        );
+        assert_eq!(end(&third), ("forced".to_owned(), Some(by), text), "{name}");
         assert_eq!((third.turns, third.usage), (0, Usage::default()), "{name}");
         assert_eq!(script.requests().len(), 2, "{name}: nobody was asked");
         let expected = (json!(spent.0), json!(spent.1));

@@ -241,7 +241,7 @@ async fn usage_of_sub_agents_counts_once_for_tenant_and_key() {
             (
                 "forced".to_owned(),
                 Some("tokens"),
-                "I will have that read.\n\n[Response truncated due to budget limit]",
+                "I will have that read.\n\n[Response truncated due to token limit]",
             ),
             20,
         ),

@@ -68,7 +68,7 @@ fn json_output_holds_the_recorded_answer() {
         assert_eq!(object["reason"], "loop");
         assert_eq!(
             object["answer"],
-            "One.\n\nTwo.\n\nThree.\n\n[Response truncated due to budget limit]"
+            "One.\n\nTwo.\n\nThree.\n\n[Response truncated due to a loop]"
         );
     }
 }

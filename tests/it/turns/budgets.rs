@@ -232,8 +232,14 @@ fn amount_budgets_warn_at_eighty_percent_and_end_the_query() {
         need_turns(&mut play, 5, "");
         assert_eq!(budget_facts(&play), [warned, spent], "{name}");
         assert_eq!(
-            (play.end(), play.answer()),
-            (Some(("forced", by)), NOTHING),
+            (play.end(), play.answer().to_owned()),
+            (
+                Some(("forced", by)),
+                format!(
+                    "[Unable to complete: {} limit reached]",
+                    by.trim_end_matches('s')
+                )
+            ),
             "{name}"
         );
     }
@@ -273,7 +279,10 @@ fn token_budget_is_checked_before_cost() {
     let mut play = Play::asked(Policy { limits, ..policy() });
     need_turns(&mut play, 1, "Found.");
     assert_eq!(play.end(), Some(("forced", "tokens")));
-    assert_eq!(play.answer(), format!("Found.\n\n{TRUNCATED}"));
+    assert_eq!(
+        play.answer(),
+        "Found.\n\n[Response truncated due to token limit]"
+    );
 }
 
 #[test]

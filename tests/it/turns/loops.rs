@@ -84,7 +84,7 @@ fn reason_loop_runs_no_more_calls_and_triggers_no_fallback() {
         ]
     );
     assert_eq!(play.loops()[0].detail, "checking the API");
-    assert_eq!(play.answer(), "[Unable to complete: budget limit reached]");
+    assert_eq!(play.answer(), "[Unable to complete: loop detected]");
     assert_eq!(play.results()[0].1, ToolStatus::Refused);
 }
 

@@ -194,7 +194,7 @@ fn limit_of_five_turns_warns_and_truncates() {
     assert!(
         looping
             .answer()
-            .ends_with("[Response truncated due to budget limit]")
+            .ends_with("[Response truncated due to a loop]")
     );
 }
 
@@ -228,7 +228,7 @@ fn causes(replies: &[String]) -> Vec<FallbackCause> {
 
 #[test]
 fn fallback_conditions() {
-    let silent = String::new;
+    let silent = || "Looking.".to_owned();
     let sure = |confidence| signal("need_turn", confidence, "<reason>to go on</reason>");
     for (name, replies, expected) in [
         (
