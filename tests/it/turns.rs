@@ -24,6 +24,7 @@ mod history;
 mod import;
 mod inbox;
 mod loops;
+mod mute;
 mod offer;
 mod options;
 mod policies;

@@ -1,35 +1,32 @@
-//! Detects loops of the same tool calls with the same results.
+//! Detects loops of the same tool calls with the same results, and turns whose calls bring nothing new.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::{
+    collections::HashSet,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 
 use serde_json::Value;
 
 use super::phase::ToolSlot;
-use crate::model::json;
+use crate::model::{ToolStatus, json};
 
 const RUN: usize = 3;
 const ALTERNATIONS: usize = 3;
 const SPAN: usize = 2 * ALTERNATIONS;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct TurnDigest(u64);
+/// A call with its result, or all of a turn.
+type Digest = u64;
 
-impl TurnDigest {
-    /// All calls must have results.
-    pub(super) fn of(slots: &[ToolSlot]) -> Option<Self> {
-        if slots.is_empty() {
-            return None;
-        }
-        let mut hasher = DefaultHasher::new();
-        for slot in slots {
-            slot.call.name.hash(&mut hasher);
-            canonical(&slot.call.arguments).hash(&mut hasher);
-            if let Some(result) = slot.result() {
-                (result.status, &result.content).hash(&mut hasher);
-            }
-        }
-        Some(Self(hasher.finish()))
-    }
+fn hashed(value: impl Hash) -> Digest {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn digest(slot: &ToolSlot) -> Digest {
+    let result = slot.result().map(|found| (found.status, &found.content));
+    hashed((&slot.call.name, canonical(&slot.call.arguments), result))
 }
 
 /// Sorts keys and removes white space; returns invalid JSON unchanged.
@@ -48,7 +45,9 @@ fn canonical(arguments: &str) -> String {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Repetition {
     /// Oldest first; `None` for a turn without calls.
-    recent: [Option<TurnDigest>; SPAN],
+    recent: [Option<Digest>; SPAN],
+    /// Those of all calls that succeeded.
+    seen: Arc<HashSet<Digest>>,
     hinted: bool,
 }
 
@@ -62,9 +61,20 @@ pub(super) enum ToolLoop {
 }
 
 impl Repetition {
-    pub(super) fn push(&mut self, turn: Option<TurnDigest>) {
+    /// Takes in the calls of a turn, which must have results. Returns whether one that succeeded, or
+    /// its result, is new in the query.
+    pub(super) fn push(&mut self, calls: &[&ToolSlot]) -> bool {
+        let digests: Vec<_> = calls.iter().map(|slot| digest(slot)).collect();
         self.recent.rotate_left(1);
-        self.recent[SPAN - 1] = turn;
+        self.recent[SPAN - 1] = (!digests.is_empty()).then(|| hashed(&digests));
+        let is_ok = |slot: &ToolSlot| {
+            slot.result()
+                .is_some_and(|end| end.status == ToolStatus::Ok)
+        };
+        let good = calls.iter().zip(digests).filter(|(slot, _)| is_ok(slot));
+        let known = self.seen.len();
+        Arc::make_mut(&mut self.seen).extend(good.map(|(_, digest)| digest));
+        self.seen.len() > known
     }
 
     pub(super) fn mark_hinted(&mut self) {
@@ -90,12 +100,10 @@ impl Repetition {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::{
         kernel::CallState,
-        model::{CallId, ToolCall, ToolResult, ToolStatus},
+        model::{CallId, ToolCall, ToolResult},
     };
 
     fn slot(name: &str, arguments: &str, content: &str) -> ToolSlot {
@@ -113,8 +121,8 @@ mod tests {
     }
 
     #[test]
-    fn turn_digest_ignores_json_formatting() {
-        let base = TurnDigest::of(&[slot("search", r#"{"a":1,"b":[{"d":1,"c":2}]}"#, "x")]);
+    fn digest_ignores_json_formatting() {
+        let base = digest(&slot("search", r#"{"a":1,"b":[{"d":1,"c":2}]}"#, "x"));
         for (name, other, same) in [
             (
                 "keys in another order",
@@ -137,18 +145,17 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(TurnDigest::of(&[other]) == base, same, "{name}");
+            assert_eq!((digest(&other) == base), same, "{name}");
         }
         assert_eq!(
-            TurnDigest::of(&[slot("t", "", "x")]),
-            TurnDigest::of(&[slot("t", "{}", "x")]),
+            digest(&slot("t", "", "x")),
+            digest(&slot("t", "{}", "x")),
             "blank arguments are no arguments"
         );
-        assert_eq!(TurnDigest::of(&[]), None);
     }
 
     #[test]
-    fn loops_are_detected_from_turn_digests() {
+    fn loops_are_detected_from_digests() {
         for (name, turns, first_at) in [
             ("three alike", "aaa", Some(3)),
             ("two alike", "aa", None),
@@ -163,12 +170,9 @@ mod tests {
             let mut repetition = Repetition::default();
             let mut found = None;
             for (index, turn) in turns.chars().enumerate() {
-                let slots = [slot("t", "{}", &turn.to_string())];
-                repetition.push(if turn == '.' {
-                    None
-                } else {
-                    TurnDigest::of(&slots)
-                });
+                let slot = slot("t", "{}", &turn.to_string());
+                let calls = [&slot];
+                repetition.push(if turn == '.' { &[] } else { &calls });
                 if repetition.verdict() == ToolLoop::First && found.is_none() {
                     found = Some(index + 1);
                     repetition.mark_hinted();
@@ -181,18 +185,43 @@ mod tests {
     #[test]
     fn repetition_after_the_hint_is_a_loop() {
         let mut repetition = Repetition::default();
-        let turn = TurnDigest::of(&[slot("t", "{}", "x")]);
+        let turn = slot("t", "{}", "x");
         for expected in [
             ToolLoop::None,
             ToolLoop::None,
             ToolLoop::First,
             ToolLoop::Again,
         ] {
-            repetition.push(turn);
+            repetition.push(&[&turn]);
             assert_eq!(repetition.verdict(), expected);
             if expected == ToolLoop::First {
                 repetition.mark_hinted();
             }
+        }
+    }
+
+    #[test]
+    fn a_success_is_new_if_the_call_or_its_result_is() {
+        let mut repetition = Repetition::default();
+        let mut failed = slot("t", "{}", "no");
+        let result = ToolResult::new(CallId::new("c"), ToolStatus::Failed, "no");
+        failed.state = CallState::Done(Arc::new(result));
+        for (name, slots, is_new) in [
+            ("the first", vec![slot("t", "{}", "x")], true),
+            ("the same", vec![slot("t", "", "x")], false),
+            ("another result", vec![slot("t", "{}", "y")], true),
+            ("another call", vec![slot("t", "{\"a\":1}", "x")], true),
+            (
+                "one of two",
+                vec![slot("t", "{}", "x"), slot("u", "{}", "x")],
+                true,
+            ),
+            ("one of long ago", vec![slot("t", "{}", "x")], false),
+            ("a failure", vec![failed], false),
+            ("none", vec![], false),
+        ] {
+            let slots: Vec<_> = slots.iter().collect();
+            assert_eq!(repetition.push(&slots), is_new, "{name}");
         }
     }
 }

@@ -44,6 +44,11 @@ impl SignalState {
         self.same_topic = 0;
     }
 
+    /// Takes back that the turn that was recorded last counts as silent.
+    pub(crate) fn excuse_silence(&mut self) {
+        self.silent_turns = self.silent_turns.saturating_sub(1);
+    }
+
     /// Returns the latest signal, even if silent turns followed it.
     pub const fn last_signal(&self) -> Option<&Arc<Signal>> {
         self.last.as_ref()

@@ -36,12 +36,12 @@ fn always(action: FallbackAction) -> Policy {
     }
 }
 
-/// Turns without a signal, each with a successful tool call, so that no reminder is due.
+/// Turns with text and without a signal, each with a tool call, so that no reminder is due.
 fn silent_turns(play: &mut Play, count: u32) {
     for _ in 0..count {
         let id = format!("s{}", play.token().turn);
         let found = format!("found {id}");
-        play.uses("", call(&id, "search"), &found);
+        play.uses("Looking.", call(&id, "search"), &found);
     }
 }
 
@@ -180,7 +180,7 @@ fn heuristic_judges_silence_by_question_text_and_calls() {
         (
             "rule 4: no progress",
             QUESTION,
-            "",
+            "Looking.",
             [Ok, Ok, Ok],
             RetryWithHint,
             Some("The last turns made no progress. Try another way, or answer with what you have."),
@@ -188,7 +188,7 @@ fn heuristic_judges_silence_by_question_text_and_calls() {
         (
             "rule 4: a short question with tools",
             "What is it?",
-            "",
+            "Looking.",
             [Ok, Ok, Ok],
             RetryWithHint,
             Some("The last turns made no progress. Try another way, or answer with what you have."),

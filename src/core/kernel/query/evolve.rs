@@ -7,7 +7,6 @@ use crate::{
     kernel::{
         guidance,
         phase::{CallState, ChildSlot, Pause, Step, ToolSlot},
-        repetition::TurnDigest,
     },
     model::{
         CallId, Fault, FaultClass, FaultCode, Part, Record, SignalType, Timestamp, ToolCall,
@@ -127,7 +126,7 @@ impl Query {
             self.current.text = Some(text);
         }
         if self.current.calls == 0 {
-            self.repetition.push(None);
+            self.repetition.push(&[]);
         }
         self.step = Step::Tools { slots: Vec::new() };
     }
@@ -197,7 +196,12 @@ impl Query {
         }
         self.set(&result.call, CallState::Done(Arc::clone(result)));
         if counts && self.calls_complete() {
-            self.repetition.push(TurnDigest::of(self.step.slots()));
+            let slots: Vec<_> = self.step.slots().iter().collect();
+            let (is_new, current) = (self.repetition.push(&slots), &self.current);
+            let is_mute = current.text.is_none() && current.rejection.is_none();
+            if is_new && is_mute && current.signal.is_none() {
+                self.signals.excuse_silence();
+            }
         }
     }
 
