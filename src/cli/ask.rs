@@ -194,7 +194,7 @@ pub(super) async fn show_object(
     let name = &session.key().name;
     let records = session.query_records(answer.query).await?;
     let events = records.iter().map(|entry| entry.event(name));
-    let object = json!({
+    let mut object = json!({
         "session": name,
         "query": answer.query,
         "outcome": answer.outcome.name(),
@@ -205,5 +205,8 @@ pub(super) async fn show_object(
         "usage": answer.usage,
         "events": events.collect::<Vec<_>>(),
     });
+    if answer.unverified {
+        object["unverified"] = true.into();
+    }
     Ok(terminal.line(&object.to_string())?)
 }

@@ -31,6 +31,7 @@ mod policies;
 mod prefix;
 mod random;
 mod recovery;
+mod sources;
 pub(crate) mod smuggling;
 mod supervision;
 mod tools;

@@ -164,12 +164,14 @@ impl<'a> Draft<'a> {
         let Query { turns, usage, .. } = self.query;
         let cut = self.query.current.cut;
         let cut = cut.filter(|_| outcome == Outcome::Answered);
+        let unverified = outcome == Outcome::Answered && self.query.claims_sources();
         let finished = QueryFinished {
             outcome,
             answer,
             turns,
             usage,
             cut,
+            unverified,
         };
         self.emit_by_row(None, QueryFact::Finished(finished));
         if let Some(next) = self.next_query() {

@@ -223,6 +223,7 @@ pub(super) fn withdraw(query: QueryId, now: DecisionContext) -> Decision {
         turns: 0,
         usage: Usage::default(),
         cut: None,
+        unverified: false,
     };
     let finished = QueryFact::Finished(finished);
     Decision::of(Record::new(now.at, Some(query), None, finished))

@@ -24,8 +24,8 @@ use super::{
 };
 use crate::{
     model::{
-        AnswerOptions, Attempt, By, CallId, ClientToolChoice, Cut, Limits, QueryId, QueryType,
-        SessionName, Signal, SignalFields, StopReason, Timestamp, ToolSpec, Turn, Usage,
+        AnswerOptions, Attempt, By, CallId, ClientToolChoice, Cut, Limits, Needs, QueryId,
+        QueryType, SessionName, Signal, SignalFields, StopReason, Timestamp, ToolSpec, Turn, Usage,
         command::Author,
         record::{Accepted, ChildProgress, Ending, Steered, TurnMode},
         signal::{DelegationRecommended, SignalClass},
@@ -329,6 +329,20 @@ impl Query {
         matches!(self.step, Step::Tools { .. })
             && slots.len() == self.current.calls
             && slots.iter().all(|slot| slot.result().is_some())
+    }
+
+    /// Whether the question needs sources and the signal counts some, although no call has brought a
+    /// result: neither here nor by a sub-agent, the caller, or a query that this one continues.
+    pub(super) fn claims_sources(&self) -> bool {
+        let needs = self.query_type.map(QueryType::needs);
+        let Some(SignalFields::ContextSufficient(found)) = self.signal_fields() else {
+            return false;
+        };
+        let elsewhere = self.children > 0 || !self.options().exchanged.is_empty();
+        let has_results = self.repetition.has_results() || self.inherited != Usage::default();
+        needs.unwrap_or_default() != Needs::default()
+            && found.sources_found > 0
+            && !(elsewhere || has_results)
     }
 
     pub(super) fn signal_fields(&self) -> Option<&SignalFields> {

@@ -77,6 +77,11 @@ impl Repetition {
         self.seen.len() > known
     }
 
+    /// Whether a call succeeded.
+    pub(super) fn has_results(&self) -> bool {
+        !self.seen.is_empty()
+    }
+
     pub(super) fn mark_hinted(&mut self) {
         self.hinted = true;
     }

@@ -40,6 +40,9 @@ pub(super) struct QueryBrief {
     outcome: Option<&'static str>,
     /// The reason for the outcome, if there is one.
     reason: Option<String>,
+    /// Whether its signal counts sources although none of its calls found any; left out if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unverified: bool,
     /// When it ended.
     finished_at: Option<Timestamp>,
     /// Number of completed turns.
@@ -147,6 +150,7 @@ fn brief(session: &SessionName, account: &mut QueryAccount) -> QueryBrief {
         state,
         outcome: outcome.map(|outcome| outcome.name()),
         reason: reason.map(str::to_owned),
+        unverified: finished.is_some_and(|(_, finished)| finished.unverified),
         finished_at: finished.map(|(at, _)| *at),
         turns: account.turns,
         usage: account.usage,

@@ -56,7 +56,8 @@ function Exchange({ query, isSelected, onSelect, live, state, act }) {
     ${live && html`<div class="reply growing" aria-busy="true"><p class="said"><${Text}>${live.text}</></p></div>`}
     ${rest && html`<div class="reply"><${Markdown} text=${rest} /></div>`}
     ${end
-      ? html`<p class="row soft"><${Badge} of=${end.outcome} /><span><${Text}>${reason}</></span></p>`
+      ? html`<p class="row soft"><${Badge} of=${end.outcome} /><span><${Text}>${reason}</></span>
+          ${end.unverified && html`<span title="No call found the sources that it counts.">unverified</span>`}</p>`
       : html`<p class="soft">
           ${live ? "Answering…" : WAITS[state] ?? (items.length > 1 ? "Working…" : "Queued.")}</p>`}
   </article>`;

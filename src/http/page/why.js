@@ -72,6 +72,7 @@ const ROWS = {
   "query.finished": (p, c) => [
     ["ended", joined(": ", joined(", ", `${p.outcome} after ${counted(p.turns, "turn")}`, c.took), textOf(p.reason))],
     ["used", used(p.usage)],
+    ["sources", p.unverified && "unverified, no call found any"],
     ["detail", p.detail],
   ],
   "query.answer_rejected": (p) => [["format", `rejected: ${textOf(p.problem)}`]],

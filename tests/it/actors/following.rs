@@ -87,6 +87,7 @@ async fn ended_elsewhere(journal: &Memory, session: &TestSession, query: QueryId
         turns: 0,
         usage: Usage::default(),
         cut: None,
+        unverified: false,
     });
     let end = Record::new(Timestamp::from_millis(0), Some(query), None, end);
     let append = Append {

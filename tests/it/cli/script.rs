@@ -54,6 +54,24 @@ fn script_runs_the_real_tools() {
 }
 
 #[test]
+fn answer_without_evidence_is_unverified() {
+    for (skipped, unverified) in [(1, json!(true)), (0, Value::Null)] {
+        let place = Workspace::new(&FILES);
+        let script: Value = serde_json::from_str(&script()).unwrap();
+        let turns = &script["turns"].as_array().unwrap()[skipped..];
+        std::fs::write(place.path("s.json"), json!({ "turns": turns }).to_string()).unwrap();
+        let ask = place
+            .oracle("ask --json --model scripted/s.json")
+            .arg(QUESTION);
+        let answer = &json_lines(&ask.output().stdout)[0];
+        assert_eq!(answer["outcome"], "answered");
+        assert_eq!(answer["unverified"], unverified, "{answer}");
+        let end = answer["events"].as_array().unwrap().last().unwrap();
+        assert_eq!(end["payload"]["unverified"], unverified, "{end}");
+    }
+}
+
+#[test]
 fn conversation_continues_at_its_position_in_the_script() {
     let place = place();
     let chain = "model.toml";

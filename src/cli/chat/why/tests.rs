@@ -162,6 +162,7 @@ fn finished(outcome: Outcome) -> Fact {
         turns: 2,
         usage: usage(3_800),
         cut: None,
+        unverified: false,
     };
     QueryFact::Finished(finished).into()
 }

@@ -261,6 +261,7 @@ mod tests {
             turns: 2,
             usage: Usage::default(),
             cut: None,
+            unverified: false,
         }))
     }
 
@@ -310,6 +311,7 @@ mod tests {
             turns: 2,
             usage: Usage::default(),
             cut: None,
+            unverified: false,
         })));
     }
 

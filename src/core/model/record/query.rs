@@ -99,6 +99,9 @@ pub struct QueryFinished {
     /// Why the text was cut, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Cut>,
+    /// Whether the signal counts sources although no call of the query found any.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unverified: bool,
 }
 
 /// `query.answer_rejected`: the answer is not in the format that the caller asks for.

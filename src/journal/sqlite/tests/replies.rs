@@ -22,6 +22,7 @@ fn finished(answer: &str) -> Arc<Record> {
         turns: 1,
         usage: Usage::default(),
         cut: None,
+        unverified: false,
     }))
 }
 

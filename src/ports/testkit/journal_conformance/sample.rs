@@ -49,6 +49,7 @@ pub(super) fn talk(question: &str, answer: &str) -> Vec<Arc<Record>> {
         turns: 1,
         usage: Usage::default(),
         cut: None,
+        unverified: false,
     };
     vec![
         record(QueryFact::Accepted(accepted(question))),

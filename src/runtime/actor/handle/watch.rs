@@ -287,6 +287,8 @@ pub struct Answer {
     pub usage: Usage,
     /// Why the text was cut, if it was.
     pub cut: Option<Cut>,
+    /// Whether its signal counts sources although no call of the query found any.
+    pub unverified: bool,
 }
 
 impl Answer {
@@ -299,6 +301,7 @@ impl Answer {
             turns: finished.turns,
             usage: finished.usage,
             cut: finished.cut,
+            unverified: finished.unverified,
         }
     }
 }
@@ -448,6 +451,7 @@ mod tests {
             turns: 2,
             usage: Usage::default(),
             cut: None,
+            unverified: false,
         }
     }
 
