@@ -346,6 +346,7 @@ fn record_at(number: u64, seconds: u64) -> Arc<Record> {
                 estimated: false,
                 model: "mock/test".to_owned(),
                 cut: None,
+                reports: 0,
             })
             .into()
         }

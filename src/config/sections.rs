@@ -486,6 +486,8 @@ tables! {
         sampling: Option<bool> = None, Switch;
         /// Whether it thinks before every reply.
         always_thinks: Option<bool> = None, Switch;
+        /// Whether it signals by the tool `report_status`.
+        reports_status: Option<bool> = None, Switch;
         /// Price of a million tokens sent.
         #[serde(with = "usd")]
         input: Option<NanoUsd> = None, Rate;

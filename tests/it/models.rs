@@ -22,6 +22,7 @@ mod faults;
 mod hang_up;
 mod options;
 mod play;
+mod report;
 mod strict;
 
 fn code_search() -> ToolSpec {

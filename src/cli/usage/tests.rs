@@ -46,6 +46,7 @@ fn replied(day: i64, model: &str, usage: Usage) -> Arc<Record> {
         estimated: false,
         model: model.into(),
         cut: None,
+        reports: 0,
     });
     record(day, fact)
 }

@@ -26,6 +26,17 @@ use crate::model::{
 /// the query is `doomed` to end with this turn.
 pub(super) fn request(draft: &mut Draft<'_>, asked: Vec<Arc<ToolCall>>, doomed: bool) {
     for call in asked {
+        if draft.query.current.is_report(&call.name) {
+            let current = &draft.query.current;
+            let told = match (&current.signal, &current.rejection) {
+                (Some(_), _) => guidance::REPORTED.into(),
+                (None, Some(why)) => Arc::clone(why),
+                (None, None) => guidance::CALL_CUT.into(),
+            };
+            request_call(draft, &call);
+            draft.finish_call(&call, ToolStatus::Ok, &told);
+            continue;
+        }
         match refusal(draft, &call, doomed) {
             Some((why, content)) => {
                 draft.emit(ToolFact::Refused(ToolRefused { call, why, content }));
@@ -191,7 +202,7 @@ fn must_hand_over(draft: &Draft<'_>) -> bool {
     let is_open = |slot: &&ToolSlot| slot.result().is_none();
     let awaits = |slot: &ToolSlot| slot.state == CallState::AwaitingClient;
     !draft.query.current.handed_over
-        && slots.len() == draft.query.current.calls
+        && slots.len() == draft.query.current.slots()
         && slots.iter().filter(is_open).all(awaits)
 }
 

@@ -31,8 +31,8 @@ pub(super) fn consult(draft: &mut Draft<'_>) -> Consulted {
         consulted.reason = Some(judgement.reason);
     }
     if first_tool_loop && draft.query.mode == TurnMode::Normal {
-        let slots = draft.query.step.slots().iter();
-        let hint = guidance::tool_loop(slots.map(|slot| slot.call.name.as_str()));
+        let work = draft.query.work();
+        let hint = guidance::tool_loop(work.map(|slot| slot.call.name.as_str()));
         let judgement = Judgement {
             action: FallbackAction::RetryWithHint,
             confidence: 0.6,

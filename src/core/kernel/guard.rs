@@ -137,7 +137,7 @@ fn start(
 fn ends_with_the_assistant(draft: &Draft<'_>) -> bool {
     let query = &draft.query;
     let replied = query.current.stop.is_some();
-    replied && query.current.calls == 0 && query.steers.is_empty()
+    replied && query.current.slots() == 0 && query.steers.is_empty()
 }
 
 fn warnings(draft: &Draft<'_>, used: Option<AmountBudget>) -> Vec<BudgetFact> {

@@ -18,6 +18,9 @@ use crate::{
 pub(super) const FORCE_RESPONSE: &str =
     "You have gathered sufficient information. Please provide your final response now.";
 
+/// The result of `report_status`.
+pub(super) const REPORTED: &str = "Noted. If the user has no answer yet, write it now.";
+
 /// Used if the conversation would end with the model's own reply.
 pub(super) const CONTINUE: &str = "Continue.";
 

@@ -11,12 +11,15 @@ use std::{fmt::Write as _, sync::Arc};
 use super::{
     offer,
     policy::Policy,
-    session::{Phase, Session},
+    session::{Phase, SILENT_QUERIES, Session},
 };
-use crate::model::{
-    By, ToolSpec,
-    command::Author,
-    record::{AddedTool, Steered, ToolAttached},
+use crate::{
+    model::{
+        By, ToolSpec,
+        command::Author,
+        record::{AddedTool, Steered, ToolAttached},
+    },
+    signal::report_tool,
 };
 
 pub(super) fn take_in(session: &mut Session, attached: &ToolAttached) {
@@ -41,6 +44,18 @@ pub(super) fn add(session: &mut Session, tool: &AddedTool) {
         session.offer(tools.collect());
     }
     session.joined.push(tool.clone());
+}
+
+/// Adds the tool that signals, if the model needs it. Its description says all, so there is no message
+/// about it.
+pub(super) fn offer_report(session: &mut Session) {
+    let policy = session.policy();
+    let reports = policy.model().is_some_and(|first| first.reports_status);
+    let is_needed = reports || session.silent_queries == SILENT_QUERIES;
+    if is_needed && policy.tool(ToolSpec::REPORT).is_none() {
+        let tools = policy.tools.iter().chain([report_tool()]);
+        session.offer(tools.cloned().collect());
+    }
 }
 
 impl Session {
@@ -74,7 +89,8 @@ impl Session {
         let policy = self.policy();
         let mut own = policy.tools.iter().chain(policy.findable.iter());
         let own = own.find(|spec| spec.name == name).cloned();
-        own.or_else(|| ready(policy, name).filter(|_| self.has_joined(name)))
+        own.or_else(|| (name == ToolSpec::REPORT).then(|| report_tool().clone()))
+            .or_else(|| ready(policy, name).filter(|_| self.has_joined(name)))
     }
 
     fn offer(&mut self, tools: Arc<[ToolSpec]>) {

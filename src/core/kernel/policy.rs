@@ -69,6 +69,8 @@ pub struct ModelChoice {
     pub retirement: Option<Retirement>,
     /// What it takes besides text and tools.
     pub takes: Capabilities,
+    /// Whether it signals by the tool `report_status`.
+    pub reports_status: bool,
 }
 
 impl ModelChoice {
@@ -81,6 +83,7 @@ impl ModelChoice {
             price: None,
             retirement: None,
             takes: Capabilities::NONE,
+            reports_status: false,
         }
     }
 }

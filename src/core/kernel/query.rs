@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     effect::CallToken,
-    phase::{ChildSlot, Step},
+    phase::{ChildSlot, Step, ToolSlot},
     policy::Policy,
     repetition::Repetition,
 };
@@ -38,7 +38,10 @@ pub(super) const GRANT_WAIT: Attempt = Attempt(0);
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct CurrentTurn {
+    /// Calls that are work.
     pub calls: usize,
+    /// Calls of `report_status`.
+    pub reports: usize,
     pub text: Option<Arc<str>>,
     pub signal: Option<Arc<Signal>>,
     /// The words for the model about the turn's rejected signal or call.
@@ -54,6 +57,17 @@ pub(super) struct CurrentTurn {
     pub handed_over: bool,
     /// Signal state before a reply without a signal, to be restored when the model is asked for it.
     pub before_silence: Option<SignalState>,
+}
+
+impl CurrentTurn {
+    /// All calls of the reply.
+    pub(super) const fn slots(&self) -> usize {
+        self.calls + self.reports
+    }
+
+    pub(super) fn is_report(&self, name: &str) -> bool {
+        self.reports > 0 && name == ToolSpec::REPORT
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -327,8 +341,22 @@ impl Query {
     pub(super) fn calls_complete(&self) -> bool {
         let slots = self.step.slots();
         matches!(self.step, Step::Tools { .. })
-            && slots.len() == self.current.calls
+            && slots.len() == self.current.slots()
             && slots.iter().all(|slot| slot.result().is_some())
+    }
+
+    /// The calls of the turn that are work.
+    pub(super) fn work(&self) -> impl Iterator<Item = &ToolSlot> {
+        let slots = self.step.slots().iter();
+        slots.filter(|slot| !self.current.is_report(&slot.call.name))
+    }
+
+    /// Whether the query is one that the model has to signal in, and has ended with a reply.
+    pub(super) fn owes_signal(&self) -> bool {
+        let options = self.options();
+        let is_own = options.tools.is_empty() && options.format.is_text() && !options.is_task;
+        let is_talk = matches!(self.query_type, None | Some(QueryType::Conversational));
+        is_own && !is_talk && self.current.stop.is_some()
     }
 
     /// Whether the question needs sources and the signal counts some, although no call has brought a

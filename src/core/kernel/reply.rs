@@ -46,10 +46,16 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
     message.parts = with_unique_ids(message.parts);
     mend(&mut message.parts, &tools, &mut draft.work);
     let reading = read.reading;
-    let finding = match reply.stop {
-        StopReason::MaxTokens | StopReason::Paused => Finding::Nothing,
-        _ => reading.finding,
+    let reports = tools.contains(signal::report_tool());
+    let is_report = |call: &&ToolCall| reports && call.name == ToolSpec::REPORT;
+    let finding = match (reply.stop, reading.finding, message.calls().find(is_report)) {
+        (StopReason::MaxTokens | StopReason::Paused, ..) => Finding::Nothing,
+        (_, Finding::Nothing | Finding::Rejection(_), Some(call)) => {
+            signal::read_report(call, draft.now.at)
+        }
+        (_, finding, _) => finding,
     };
+    let reports = message.calls().filter(is_report).count();
     let presence = match &finding {
         Finding::Signal(_) => SignalPresence::Valid,
         Finding::Rejection(_) => SignalPresence::Rejected,
@@ -64,6 +70,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         signal: presence,
         stop,
         cut,
+        reports,
         usage: draft.priced(&draft.query.model, reply.usage),
         estimated: draft.now.call.is_uncounted(),
         model: reply.model,

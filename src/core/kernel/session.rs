@@ -76,6 +76,9 @@ pub(super) struct Queued {
     pub size: usize,
 }
 
+/// After so many queries in a row without a signal, the model can signal by a tool.
+pub(super) const SILENT_QUERIES: u32 = 2;
+
 /// State of a session, replayed from its records.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -100,6 +103,8 @@ pub struct Session {
     pub(super) last_end: Option<Arc<LastEnd>>,
     /// State of the last query, if it was forced.
     pub(super) forced: Option<Inheritance>,
+    /// Queries in a row without a signal, up to [`SILENT_QUERIES`].
+    pub(super) silent_queries: u32,
     pub(super) keys: Keys,
     pub(super) usage: Usage,
     pub(super) calibration: Calibration,

@@ -182,12 +182,18 @@ fn deferred(draft: &Draft<'_>, turn: &TurnEnd<'_>, verdict: Verdict) -> Verdict 
     let current = &draft.query.current;
     let told = current.rejection.is_some() && draft.query.rejections <= REJECTION_NOTES;
     let learns_of_missed_call = told && current.missed_call;
+    let reports_first =
+        current.reports > 0 && draft.query.texts.is_empty() && draft.query.empty_replies == 1;
     match verdict {
         _ if draft.query.reply_goes_on() && normal => Verdict::Next,
         Verdict::Answered if draft.query.reply_goes_on() && turn.mode != TurnMode::Signal => {
             Verdict::ForcedByBudget
         }
         Verdict::Answered if (cut || learns_of_missed_call) && normal => Verdict::Next,
+        // The answer follows the report of its status.
+        Verdict::Answered | Verdict::Partial | Verdict::Stuck if reports_first && normal => {
+            Verdict::Next
+        }
         Verdict::AskForSignal if learns_of_missed_call || cut || steered => Verdict::Next,
         Verdict::Delegate if !(turn.delegation && delegates) => Verdict::NextWithoutDelegation,
         other => other,
@@ -241,8 +247,8 @@ fn find_loop(draft: &Draft<'_>) -> Option<LoopDetected> {
     }
     let again = draft.query.repetition.verdict() == ToolLoop::Again;
     again.then(|| {
-        let slots = draft.query.step.slots();
-        let names: Vec<&str> = slots.iter().map(|slot| slot.call.name.as_str()).collect();
+        let work = draft.query.work();
+        let names: Vec<&str> = work.map(|slot| slot.call.name.as_str()).collect();
         LoopDetected {
             kind: LoopKind::Tool,
             detail: names.join(", "),

@@ -42,6 +42,9 @@ impl ToolSpec {
     /// The name of the tool that finds others, which the kernel runs itself.
     pub const FIND: &str = "find_tools";
 
+    /// The name of the tool whose calls are signals.
+    pub const REPORT: &str = "report_status";
+
     /// A tool that may change something: its calls are not repeated, and need no approval.
     pub fn new(name: impl Into<String>, description: impl Into<String>, schema: Value) -> Self {
         Self {

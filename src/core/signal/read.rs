@@ -131,7 +131,16 @@ fn interpret(block: &Block, view: View<'_>, at: Timestamp) -> Finding {
     visit(raw_xml.len());
     let elements = fields::elements(block, view);
     visit(block.inside.end - block.inside.start);
-    let opening = view.slice(block.opening);
+    typed(elements, view.slice(block.opening), raw_xml, at)
+}
+
+/// Types the elements of a block with this opening tag.
+pub(super) fn typed(
+    elements: Vec<Field<'_>>,
+    opening: &str,
+    raw_xml: String,
+    at: Timestamp,
+) -> Finding {
     let confidence = confidence(&elements, opening);
     let fields = kind(opening).and_then(|kind| {
         let own = elements.into_iter();

@@ -149,6 +149,7 @@ impl<'a> Providers<'a> {
             max_output: sizes.max_output,
             price: known.iter().find_map(ProviderModel::price).or_else(free),
             retirement: known.iter().find_map(ProviderModel::retirement),
+            reports_status: known.iter().find_map(|model| model.reports_status) == Some(true),
             ..ModelChoice::new(&format!("{provider}/{model}"))
         }
     }

@@ -34,6 +34,7 @@ fn record(number: u64) -> Arc<Record> {
         estimated: false,
         model: "mock/test".to_owned(),
         cut: None,
+        reports: 0,
     };
     let (at, fact) = (
         Timestamp::from_millis(1_767_225_600_000),

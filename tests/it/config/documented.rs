@@ -96,7 +96,7 @@ fn documented_providers_explain_every_key() {
         (
             "[[providers]]\nname = 'x'\n[[providers.models]]",
             of_models,
-            15,
+            16,
         ),
         ("[[mcp]]\nname = 'x'", of_mcp, 16),
     ] {

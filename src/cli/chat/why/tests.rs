@@ -106,6 +106,7 @@ fn replied(signal: SignalPresence) -> Fact {
         estimated: signal == SignalPresence::Absent,
         model: "p/m".to_owned(),
         cut: None,
+        reports: 0,
     };
     TurnFact::Replied(replied).into()
 }

@@ -107,16 +107,20 @@ impl Query {
         }
         self.current.stop = Some(replied.stop);
         self.current.cut = replied.cut;
-        self.current.calls = replied.message.calls().count();
+        self.current.reports = replied.reports;
+        let calls = replied.message.calls().count();
+        self.current.calls = calls.saturating_sub(replied.reports);
         let message = &replied.message;
         let opaque = |part: &Part| matches!(part, Part::Opaque(_));
         let thought = message.texts().next().is_some() || message.parts.iter().any(opaque);
         let spent = replied.usage.output_tokens >= REASONED;
-        let says_nothing = replied.signal == SignalPresence::Absent
-            && replied.text.is_empty()
-            && self.current.calls == 0;
+        let is_blank = replied.text.is_empty() && self.current.calls == 0;
+        let says_nothing = is_blank && replied.signal == SignalPresence::Absent;
         self.current.reasoned = says_nothing && (thought || spent);
-        let empty = says_nothing && self.mode != TurnMode::Signal;
+        // Nor does a report alone say anything to the user.
+        let reports = replied.reports > 0 && replied.signal == SignalPresence::Valid;
+        let empty = says_nothing || is_blank && reports;
+        let empty = empty && self.mode != TurnMode::Signal;
         self.empty_replies = if empty { self.empty_replies + 1 } else { 0 };
         if !replied.text.is_empty() {
             let text = Arc::clone(&replied.text);
@@ -186,7 +190,8 @@ impl Query {
 
     fn answer(&mut self, name: &str, result: &Arc<ToolResult>) {
         // In a turn that asks for a signal, calls are refused and do not count.
-        let counts = self.mode != TurnMode::Signal;
+        let is_work = self.mode != TurnMode::Signal && self.current.calls > 0;
+        let counts = is_work && !self.current.is_report(name);
         self.results += usize::from(counts);
         if counts && result.status.counts_as_failed() {
             self.failed += 1;
@@ -195,9 +200,11 @@ impl Query {
             }
         }
         self.set(&result.call, CallState::Done(Arc::clone(result)));
-        if counts && self.calls_complete() {
-            let slots: Vec<_> = self.step.slots().iter().collect();
-            let (is_new, current) = (self.repetition.push(&slots), &self.current);
+        if is_work && self.calls_complete() {
+            let current = &self.current;
+            let work = self.step.slots().iter();
+            let work = work.filter(|slot| !current.is_report(&slot.call.name));
+            let is_new = self.repetition.push(&work.collect::<Vec<_>>());
             let is_mute = current.text.is_none() && current.rejection.is_none();
             if is_new && is_mute && current.signal.is_none() {
                 self.signals.excuse_silence();

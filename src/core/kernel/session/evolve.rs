@@ -2,7 +2,7 @@
 
 use std::{mem, sync::Arc};
 
-use super::{LastEnd, Phase, Queued, Session};
+use super::{LastEnd, Phase, Queued, SILENT_QUERIES, Session};
 use crate::{
     kernel::{effect::Decision, import, joined_tools, query::Query},
     model::{
@@ -133,6 +133,7 @@ impl Session {
             .begin(&accepted.text, options.unwrap_or(&AnswerOptions::default()));
         // The prompt does not name tools that joined.
         query.steers.extend(joined_tools::announcement(self));
+        joined_tools::offer_report(self);
         self.phase = Phase::Running(Box::new(query));
     }
 
@@ -146,6 +147,11 @@ impl Session {
                     outcome: outcome.clone(),
                     signal,
                 }));
+                let is_known = matches!(outcome, Outcome::Answered | Outcome::Forced { .. });
+                if is_known && query.owes_signal() && self.silent_queries < SILENT_QUERIES {
+                    let silent = self.silent_queries + 1;
+                    self.silent_queries = if signal.is_none() { silent } else { 0 };
+                }
                 let is_forced = matches!(outcome, Outcome::Forced { .. });
                 self.forced = is_forced.then(|| query.inheritance());
                 // A reply that was asked for a signal alone, and has none, is no part of the

@@ -337,6 +337,7 @@ mod tests {
             usage: Usage::default(),
             estimated: false,
             cut: None,
+            reports: 0,
             model: "p/m".into(),
         };
         let reason = "no such type".into();

@@ -108,8 +108,15 @@ pub struct Replied {
     /// Why the visible text was cut, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Cut>,
+    /// How many of its calls are of `report_status`: signals, and no work.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reports: usize,
     /// The model that replied.
     pub model: String,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 facts! {

@@ -36,6 +36,7 @@ fn answered() -> Vec<Arc<Record>> {
         usage: Usage::default(),
         estimated: false,
         cut: None,
+        reports: 0,
         model: "p/m".into(),
     };
     let replied = record(TurnFact::Replied(replied));

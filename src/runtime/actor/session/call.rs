@@ -20,7 +20,7 @@ use crate::{
     },
     kernel::{self, CallToken, Query, Report, Session},
     llm::{Request, ToolChoice},
-    model::{ClientToolChoice, Fault, FaultCode, Message, Reply, Role, record::TurnMode},
+    model::{ClientToolChoice, Fault, FaultCode, Message, Reply, Role, ToolSpec, record::TurnMode},
     prompt::ComposedPrompt,
 };
 
@@ -53,7 +53,10 @@ impl SessionShell {
             system: Arc::default(),
             messages: Arc::clone(self.session.transcript().messages()),
             tools,
-            tool_choice: choice(query, mode),
+            tool_choice: match policy.tool(ToolSpec::REPORT) {
+                Some(_) if mode == TurnMode::Signal => ToolChoice::Auto,
+                _ => choice(query, mode),
+            },
             options: query.shared_options().cloned(),
             instead_of: first.filter(|first| **first != model).cloned(),
         };

@@ -266,6 +266,23 @@ fn model_sizes_and_prices_come_from_configuration_or_built_in_list() {
 }
 
 #[test]
+fn reports_status_is_a_fact_about_a_model() {
+    let config = config(
+        "[[providers]]\nname = 'mine'\ndialect = 'openai'\nbase_url = 'http://h'\n\
+         [[providers.models]]\nname = 'quiet'\nreports_status = true\n",
+    );
+    let (environment, facts) = (Environment::from([("A", "b")]), Prices::builtin());
+    let providers = Providers::new(&config, &environment, &facts);
+    for (model, reports) in [("quiet", true), ("other", false)] {
+        assert_eq!(
+            providers.choice("mine", model).reports_status,
+            reports,
+            "{model}"
+        );
+    }
+}
+
+#[test]
 fn debug_output_of_a_provider_hides_secrets() {
     let config = config(
         "[[providers]]\nname = 'mine'\ndialect = 'openai'\nbase_url = 'http://h'\n\
