@@ -116,6 +116,8 @@ pub(crate) fn session_at(turns: u32) -> Option<(Session, CallToken)> {
             classification,
             prompt,
             fallback: false,
+            segment: None,
+            formatted: false,
         }),
     };
     let decision = session.observe(prepared, NOW);

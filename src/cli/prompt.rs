@@ -112,11 +112,11 @@ mod tests {
                     !tools.is_empty(),
                     "{prompt}"
                 );
+                let is_research = query_type == QueryType::Research;
                 for tool in ["web_search", "web_fetch"] {
-                    let line = format!("- `{tool}`: ");
                     assert_eq!(
-                        prompt.contains(&line),
-                        tools.contains(&tool),
+                        prompt.contains(&format!("`{tool}`")),
+                        is_research && tools.contains(&tool),
                         "{text} {tool}"
                     );
                 }

@@ -28,6 +28,7 @@ mod fork;
 mod format;
 mod guard;
 mod guidance;
+mod head;
 mod history;
 mod import;
 mod inbox;
@@ -54,6 +55,8 @@ mod verdict;
 pub use budget::{BasisPoints, ParseBasisPointsError};
 pub use effect::{BegunQuery, CallToken, CommandReply, Decision, Effect};
 pub use format::instruction;
+#[doc(hidden)]
+pub use head::ToolDigest;
 pub use history::Transcript;
 pub use input::{
     Command, DecisionContext, InFlight, IssuedCommand, Refusal, Report, ReturnedResult,

@@ -28,15 +28,14 @@ impl JsonCache {
     pub(super) fn tools(
         &self,
         tools: &Tools,
-        written: impl Fn(&ToolSpec) -> Value,
+        written: impl Fn(&[ToolSpec]) -> Vec<Value>,
     ) -> serde_json::Result<Arc<RawValue>> {
         // An entry keeps its source alive, so that its address is not reused.
         let known = |(of, _): &&(Tools, Arc<RawValue>)| Arc::ptr_eq(of, tools);
         if let Some((_, text)) = self.tools.lock().iter().find(known) {
             return Ok(Arc::clone(text));
         }
-        let list: Vec<Value> = tools.iter().map(written).collect();
-        let text: Arc<RawValue> = to_raw_value(&list)?.into();
+        let text: Arc<RawValue> = to_raw_value(&written(tools))?.into();
         let mut kept = self.tools.lock();
         if kept.len() == MOST {
             kept.pop_front();
@@ -55,7 +54,9 @@ mod tests {
     }
 
     fn text(kept: &JsonCache, tools: &Tools) -> Arc<RawValue> {
-        kept.tools(tools, |tool| Value::from(&*tool.name)).unwrap()
+        let name = |tool: &ToolSpec| tool.name.as_str().into();
+        kept.tools(tools, |tools| tools.iter().map(name).collect())
+            .unwrap()
     }
 
     #[test]

@@ -58,13 +58,13 @@ impl Body {
     /// Begins with the model and, if there are any, the tools.
     pub(super) fn new(
         call: &Outgoing<'_>,
-        tool: impl Fn(&ToolSpec) -> Value,
+        tools: impl Fn(&[ToolSpec]) -> Vec<Value>,
         choice: Option<Value>,
     ) -> serde_json::Result<Self> {
         let (request, mut body) = (call.request, Self(b"{".to_vec()));
         body.add("model", Some(&*request.model))?;
         if !request.tools.is_empty() {
-            let tools = call.cache.tools(&request.tools, tool)?;
+            let tools = call.cache.tools(&request.tools, tools)?;
             body.add("tools", Some(&*tools))?
                 .add("tool_choice", choice)?;
         }

@@ -224,7 +224,7 @@ const KEPT: usize = 5;
 fn earlier_turns(transcript: &Transcript, kept: usize) -> MessageRange {
     let messages = transcript.messages();
     let size = |from, to| chars_of(transcript.range(MessageRange { from, to }));
-    let from = transcript.query_start() + 1;
+    let from = transcript.after_question();
     let is_reply = |at: &usize| messages[*at].role == Role::Assistant;
     let mut replies = (from..messages.len()).rev().filter(is_reply);
     let Some(mut to) = replies.next() else {

@@ -5,7 +5,6 @@
 
 use super::{
     draft::Draft,
-    format,
     policy::{ModelChoice, Policy},
     session::Session,
 };
@@ -22,22 +21,19 @@ pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
     if draft.query.options().is_task {
         return sent;
     }
-    let instruction = format::instruction(&draft.query.options().format);
-    let instruction = instruction.map_or(0, |text| text.chars().count() / 4);
     sent.saturating_add(draft.query.prompt_tokens)
         .saturating_add(tool_tokens(draft))
-        .saturating_add(instruction as u64)
 }
 
 fn tool_tokens(draft: &Draft<'_>) -> u64 {
     let tokens = match draft.query.options().tools.is_empty() {
-        true => draft.session.tool_tokens(),
+        true => draft.policy().digest.of(&draft.policy().tools).tokens,
         false => spec_tokens(&draft.query.tools(draft.policy())),
     };
     tokens + spec_tokens(&draft.added)
 }
 
-fn spec_tokens(tools: &[ToolSpec]) -> u64 {
+pub(super) fn spec_tokens(tools: &[ToolSpec]) -> u64 {
     let each = tools.iter().map(|tool| {
         let words = tool.name.chars().count() + tool.description.chars().count();
         words + tool.schema.to_string().chars().count()
@@ -79,11 +75,6 @@ impl Session {
     #[doc(hidden)]
     pub fn context_window(&self) -> Option<u64> {
         self.rules.policy.model()?.context_window
-    }
-
-    fn tool_tokens(&self) -> u64 {
-        let tokens = &self.rules.tool_tokens;
-        *tokens.get_or_init(|| spec_tokens(&self.rules.policy.tools))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::model::{AnswerFormat, json};
 /// Maximum length of a problem in the guidance, in characters.
 const LONGEST_PROBLEM: usize = 500;
 
-/// The instructions for a format, which follow the prompt.
+/// The instructions for a format, which precede the question.
 pub fn instruction(format: &AnswerFormat) -> Option<String> {
     let (what, schema) = match format {
         AnswerFormat::Text => return None,
@@ -25,7 +25,7 @@ pub fn instruction(format: &AnswerFormat) -> Option<String> {
         }
     };
     Some(format!(
-        "# Format of the answer\n\nA program reads the answer. The reply that gives it must be {what}, \
+        "# Format of the next answer\n\nA program reads the answer to the next question. The reply that gives it must be {what}, \
          without other text, code fence or signal. Replies that only call tools are not \
          affected.{schema}"
     ))

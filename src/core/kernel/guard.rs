@@ -4,7 +4,7 @@ use super::{
     budget, compaction, context,
     draft::Draft,
     effect::{Decision, Effect},
-    guidance, spending,
+    guidance, head, spending,
 };
 use crate::model::{
     Attempt, Fault, FaultCode, ForcedBy,
@@ -16,11 +16,18 @@ use crate::model::{
 
 /// Handles the end of classification and composition.
 pub(super) fn prepared(mut draft: Draft<'_>, result: Result<Classified, Fault>) -> Decision {
+    let options = draft.query.options();
+    let formatted = !options.is_task && !options.format.is_text();
     let classified = match result {
-        Ok(classified) => classified,
+        Ok(classified) => Classified {
+            formatted,
+            ..classified
+        },
         Err(fault) => return draft.fail(fault.code, fault.detail),
     };
+    let prompt = classified.prompt.hash.clone();
     draft.emit_query(QueryFact::Classified(classified));
+    head::settle(&mut draft, Some(&prompt));
     match draft.session.paused {
         true => draft.wait(),
         false => begin_turn(draft, Vec::new()),
@@ -119,6 +126,7 @@ fn start(
         let detail = "no model is configured: set `model.chain`";
         return draft.fail(FaultCode::NoModel, detail);
     };
+    head::settle(&mut draft, None);
     let attempt = Attempt(1);
     let started = TurnStarted {
         attempt,

@@ -1,4 +1,5 @@
-//! Texts of the runtime for the model. Text of signals and tools is quoted as data.
+//! Texts of the runtime for the model. Text of signals and tools is quoted as data. They stay in the
+//! conversation, so each is worded to be true later.
 
 use std::sync::Arc;
 
@@ -15,8 +16,7 @@ use crate::{
     signal::escape,
 };
 
-pub(super) const FORCE_RESPONSE: &str =
-    "You have gathered sufficient information. Please provide your final response now.";
+pub(super) const FORCE_RESPONSE: &str = "For this reply: You have gathered sufficient information. Please provide your final response now.";
 
 /// The result of `report_status`.
 pub(super) const REPORTED: &str = "Noted. If the user has no answer yet, write it now.";
@@ -26,14 +26,14 @@ pub(super) const CONTINUE: &str = "Continue.";
 
 pub(super) const REMINDER: &str = "Your last reply had no signal. End every reply with exactly one <signal type=\"…\"> block, as the Signal Emission Protocol describes.";
 
-pub(super) const SIGNAL_ALONE: &str = "Your last reply is kept, but it had no signal. Do not repeat it. Reply with exactly one <signal type=\"…\"> block and nothing else, as the Signal Emission Protocol describes.";
+pub(super) const SIGNAL_ALONE: &str = "Your last reply is kept, but it had no signal. Do not repeat it. For this reply: send exactly one <signal type=\"…\"> block and nothing else, as the Signal Emission Protocol describes.";
 
 pub(super) const CUT: &str = "Your last reply was cut off by the output limit. Continue where it \
                               stopped, more briefly, and end with a signal.";
 
 pub(super) fn last_turn(max_turns: u32) -> String {
     format!(
-        "This is the last of {max_turns} turns. No tools are available now. Give your answer with what you have, and end with a signal."
+        "For this reply: it is the last of {max_turns} turns for this question. No tools are available now. Give your answer with what you have, and end with a signal."
     )
 }
 

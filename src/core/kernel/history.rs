@@ -1,8 +1,11 @@
 //! The conversation as the model gets it, derived from the records.
 //!
-//! Foreign text (questions, tool results) is escaped, so that a signal in it is data. The end of a
-//! query removes its guidance, and the whole query if it failed. A summary replaces the messages
-//! that it covers.
+//! Foreign text (questions, tool results) is escaped, so that a signal in it is data.
+//!
+//! **Invariant:** in a session with a head, messages are only appended, as the model was sent them.
+//! There are three exceptions, each with a record: a summary replaces the messages that it covers; a
+//! new head, which voids the reasoning bound to the old one; a query that failed, whose messages after
+//! its last reply no model has accepted.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -10,15 +13,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     model::{
-        AnswerOptions, ImportedMessage, Message, Outcome, Part, Record, Role, Speaker, ToolResult,
-        ToolStatus, ToolTrust,
+        AnswerOptions, FaultCode, ImportedMessage, Message, Outcome, Part, Record, Role, Speaker,
+        ToolResult, ToolStatus, ToolTrust,
         command::Author,
-        record::{BudgetFact, Fact, LlmFact, MessageRange, Steered, TurnFact},
+        record::{
+            BudgetFact, Fact, LlmFact, MessageRange, QueryFact, SessionFact, Steered, TurnFact,
+        },
     },
     signal::escape,
 };
 
-use super::{guidance, phase::ToolSlot, query::Query};
+use super::{format, guidance, phase::ToolSlot, query::Query};
 
 /// The messages so far. Clones share them until the next change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -26,6 +31,8 @@ pub struct Transcript {
     messages: Arc<Vec<Arc<Message>>>,
     query_start: usize,
     chars: usize,
+    /// Replies to the running query.
+    replies: usize,
 }
 
 impl Transcript {
@@ -40,7 +47,22 @@ impl Transcript {
                     self.push(Message::text(Role::Guidance, text));
                 }
             }
-            Fact::Turn(TurnFact::Replied(replied)) => self.share(Arc::clone(&replied.message)),
+            Fact::Turn(TurnFact::Replied(replied)) => {
+                self.share(Arc::clone(&replied.message));
+                self.replies += 1;
+            }
+            Fact::Query(QueryFact::Classified(classified)) => {
+                let format = classified.formatted.then(|| &query.options().format);
+                let format = format.and_then(format::instruction);
+                let told = classified.segment.clone().into_iter().chain(format);
+                for (place, text) in told.enumerate() {
+                    self.insert(
+                        self.query_start + place,
+                        Message::text(Role::Guidance, text),
+                    );
+                }
+            }
+            Fact::Session(SessionFact::HeadComposed(_)) => self.drop_opaque(self.messages.len()),
             Fact::Llm(LlmFact::PrefixBroken(broken)) => self.drop_opaque(broken.messages),
             Fact::Budget(BudgetFact::ContextCompacted(compacted)) => {
                 self.compact(compacted.messages, &compacted.summary);
@@ -69,6 +91,13 @@ impl Transcript {
         self.query_start
     }
 
+    /// The place after the question of the running query, which guidance may precede.
+    pub(super) fn after_question(&self) -> usize {
+        let mut own = self.messages.iter().skip(self.query_start);
+        let question = own.position(|message| message.role == Role::User);
+        self.query_start + question.map_or(0, |at| at + 1)
+    }
+
     pub(super) const fn chars(&self) -> usize {
         self.chars
     }
@@ -91,6 +120,7 @@ impl Transcript {
         if to <= self.query_start {
             self.query_start -= range.len() - 1;
         }
+        self.drop_opaque(self.messages.len());
     }
 
     /// How many messages to send without their opaque parts, after the provider has refused some:
@@ -117,6 +147,11 @@ impl Transcript {
 
     fn push(&mut self, message: Message) {
         self.share(Arc::new(message));
+    }
+
+    fn insert(&mut self, at: usize, message: Message) {
+        self.chars += chars(&message.parts);
+        Arc::make_mut(&mut self.messages).insert(at, Arc::new(message));
     }
 
     fn share(&mut self, message: Arc<Message>) {
@@ -165,7 +200,7 @@ impl Transcript {
     }
 
     pub(super) fn begin(&mut self, question: &str, options: &AnswerOptions) {
-        self.query_start = self.messages.len();
+        (self.query_start, self.replies) = (self.messages.len(), 0);
         let mut message = Message::text(Role::User, escape(question));
         let images = options.images.iter().cloned();
         message.parts.extend(images.map(Part::Image));
@@ -206,17 +241,42 @@ impl Transcript {
         });
     }
 
-    pub(super) fn end(&mut self, outcome: &Outcome) {
-        if let Outcome::Failed { .. } = outcome {
-            self.forget();
-        } else {
-            // Searches only the messages of the query, because a session can be long.
-            let messages = Arc::make_mut(&mut self.messages);
-            let guides = |message: &mut Arc<Message>| message.role == Role::Guidance;
-            self.chars -= chars_of(messages.extract_if(self.query_start.., guides));
+    /// Ends the running query, and returns whether all its messages are gone. Without a head, guidance
+    /// is withdrawn, and so is a query that failed.
+    pub(super) fn end(&mut self, outcome: &Outcome, has_head: bool) -> bool {
+        let mut is_gone = false;
+        match outcome {
+            Outcome::Failed { code, .. } => {
+                let refused = matches!(code, FaultCode::Refusal | FaultCode::ContentFilter);
+                let proven = self.replies.saturating_sub(usize::from(refused));
+                is_gone = !has_head || proven == 0;
+                match is_gone {
+                    true => self.forget(),
+                    false => self.keep_to_reply(self.replies - proven),
+                }
+            }
+            _ if has_head => {}
+            _ => {
+                // Searches only the messages of the query, because a session can be long.
+                let messages = Arc::make_mut(&mut self.messages);
+                let guides = |message: &mut Arc<Message>| message.role == Role::Guidance;
+                self.chars -= chars_of(messages.extract_if(self.query_start.., guides));
+            }
         }
         self.close_open_calls();
         self.query_start = self.messages.len();
+        is_gone
+    }
+
+    /// Keeps the messages to the last reply but so many. What follows may be why the query failed, and
+    /// must not make the next one fail.
+    fn keep_to_reply(&mut self, but: usize) {
+        let end = self.messages.len();
+        let mut places = (self.query_start..end).rev();
+        let is_reply = |at: &usize| self.messages[*at].role == Role::Assistant;
+        let last = places.by_ref().filter(is_reply).nth(but);
+        let kept = last.map_or(self.query_start, |last| last + 1);
+        self.chars -= chars_of(Arc::make_mut(&mut self.messages).drain(kept..));
     }
 
     pub(super) fn forget(&mut self) {

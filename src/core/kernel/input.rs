@@ -215,6 +215,13 @@ pub enum Report {
         /// Classification and prompt, or the fault.
         result: Result<Classified, Fault>,
     },
+    /// The prompt was composed again, because a restart had lost it.
+    Composed {
+        /// Query id.
+        query: QueryId,
+        /// SHA-256 of the prompt, in hex.
+        prompt: String,
+    },
     /// The model gave a complete reply.
     ModelReplied {
         /// Call token.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     budget::BasisPoints,
+    head::ToolDigest,
     judgement::{FallbackClassifier, Heuristic},
     verdict::{DecisionTable, OnMissingSignal, TurnPolicy},
 };
@@ -226,6 +227,8 @@ pub struct Policy {
     pub fallback_classifier: Arc<dyn FallbackClassifier>,
     /// Decision after each turn.
     pub turn: Arc<dyn TurnPolicy>,
+    #[doc(hidden)]
+    pub digest: ToolDigest,
 }
 
 impl Policy {
@@ -252,6 +255,7 @@ impl Policy {
             inbox_capacity: 32,
             fallback_classifier: Arc::new(Heuristic),
             turn: Arc::new(DecisionTable),
+            digest: ToolDigest::default(),
         }
     }
 

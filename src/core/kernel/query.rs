@@ -96,6 +96,8 @@ pub struct Query {
     /// Type of the query, once classified.
     pub query_type: Option<QueryType>,
     pub(super) prompt_tokens: u64,
+    /// Whether the head of the session is known to fit it.
+    pub(super) is_settled: bool,
     /// Current step.
     pub step: Step,
     /// Number of completed turns.

@@ -7,6 +7,7 @@ use super::{
     compaction,
     draft::Draft,
     effect::{CallToken, Decision, Effect},
+    head,
     input::InFlight,
     phase::Step,
     policy::{ModelChoice, RetryPolicy},
@@ -265,6 +266,7 @@ pub(super) fn repeat(draft: Draft<'_>, cause: TurnRestartCause) -> Decision {
 }
 
 pub(super) fn again(mut draft: Draft<'_>, before: Attempt, cause: TurnRestartCause) -> Decision {
+    head::settle(&mut draft, None);
     let attempt = before.next();
     draft.emit(TurnFact::Restarted(TurnRestarted {
         attempt,

@@ -3,18 +3,14 @@
 mod decide;
 mod evolve;
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     calibration::Calibration,
     effect::Decision,
+    head::Head,
     history::Transcript,
     input::DecisionContext,
     keys::Keys,
@@ -92,8 +88,12 @@ pub struct Session {
     pub(super) closed: bool,
     /// Tools that were attached or found.
     pub(super) joined: Vec<AddedTool>,
+    /// How many of them the conversation names.
+    pub(super) tools_told: usize,
     pub(super) has_left: bool,
     pub(super) transcript: Transcript,
+    /// `None` in a session that an earlier version recorded, until its next query.
+    pub(super) head: Option<Arc<Head>>,
     /// The application's instructions, escaped.
     pub(super) instructions: Option<Arc<str>>,
     #[serde(skip)]
@@ -123,16 +123,11 @@ pub struct LastEnd {
 #[derive(Clone)]
 pub(super) struct Rules {
     pub policy: Arc<Policy>,
-    /// Estimated on demand, once for all copies.
-    pub tool_tokens: Arc<OnceLock<u64>>,
 }
 
 impl From<Arc<Policy>> for Rules {
     fn from(policy: Arc<Policy>) -> Self {
-        Self {
-            policy,
-            tool_tokens: Arc::default(),
-        }
+        Self { policy }
     }
 }
 

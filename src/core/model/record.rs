@@ -43,7 +43,8 @@ pub use query::{
     Accepted, AnswerRejected, Classified, InboxPosition, PromptSummary, QueryFact, QueryFinished,
 };
 pub use session::{
-    Forked, Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact,
+    Forked, HeadComposed, HeadReason, Opened, Parent, Quarantined, RestartCause, Restarted,
+    SessionFact, SupervisorFact,
 };
 pub use tool::{
     ApprovalAnswered, ApprovalFact, ApprovalRequested, ApprovalVerdict, CallStarted, HandedOver,

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::{
     error::{Error, FileFault},
     files::PromptFile,
-    segment::{Presence, SegmentId},
+    segment::{Inclusion, Presence, SegmentId},
     template::Prompts,
     tokens,
     variables::{PreparedVariables, ToolDetail},
@@ -58,6 +58,9 @@ pub struct ComposedPrompt {
     /// SHA-256 of the text, in hex.
     #[serde(skip)]
     pub hash: String,
+    /// The part of the text that is for this type of query.
+    #[serde(skip)]
+    pub of_type: String,
 }
 
 impl ComposedPrompt {
@@ -129,6 +132,7 @@ struct Draft {
     content: String,
     characters: usize,
     included: Vec<SegmentId>,
+    of_type: String,
     warnings: Vec<String>,
 }
 
@@ -170,6 +174,9 @@ impl Draft {
                 self.content.push_str(text);
                 self.characters = whole;
                 self.included.push(segment);
+                if file.segment.included != Inclusion::Always {
+                    self.of_type.push_str(text);
+                }
             }
         }
         Ok(())
@@ -180,6 +187,7 @@ impl Draft {
             hash: hex(&Sha256::digest(&self.content)),
             content: self.content.into(),
             segments_included: self.included,
+            of_type: self.of_type,
             token_estimate: tokens(self.characters),
             warnings: self.warnings,
         }

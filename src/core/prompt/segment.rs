@@ -86,6 +86,12 @@ registry! {
     Research "research.md" RESEARCH 10 Optional For(&[QueryType::Research]);
 }
 
+/// Whether queries of both types include the same segments.
+pub fn is_same_for(one: QueryType, other: QueryType) -> bool {
+    let mut all = REGISTRY.iter();
+    all.all(|segment| segment.is_included_for(one) == segment.is_included_for(other))
+}
+
 impl Segment {
     /// Whether queries of this type include the segment.
     pub fn is_included_for(&self, query_type: QueryType) -> bool {

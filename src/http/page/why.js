@@ -163,6 +163,7 @@ const ROWS = {
   "control.forked": (p) => [["forked", `from ${p.from}, up to event ${p.seq}, by ${p.by}`]],
   "session.opened": (p) => [["opened", `session ${p.key.name}, profile ${p.profile}`]],
   "session.imported": (p) => [["imported", counted(p.messages?.length ?? 0, "earlier message")]],
+  "session.head_composed": (p) => [["head", p.reason === "first" ? "prompt and tools" : `new, because of other ${p.reason === "prompt" ? "prompts" : p.reason}`]],
   "session.quarantined": (p) => [["quarantined", p.reason]],
   "session.released": () => [["released", "from quarantine"]],
   "session.forked": (p) => [["forked", `a copy of ${p.parent} up to question ${p.query}`]],

@@ -2,7 +2,7 @@
 //!
 //! Roles must alternate, so consecutive messages of one role become one message with several
 //! blocks, tool results first. At most four cache marks tell the server which prefixes to cache: the
-//! system prompt with the tools before it, and three places in the conversation ([`marks`]).
+//! tools, the system prompt after them, and two places in the conversation ([`marks`]).
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -56,7 +56,15 @@ pub(super) fn body(call: &Outgoing<'_>) -> serde_json::Result<Vec<u8>> {
             "input_schema": spec.schema,
         })
     };
-    let mut body = Body::new(call, tool, tool_choice(&request.tool_choice, single_call))?;
+    let tools = |specs: &[ToolSpec]| {
+        let mut tools: Vec<Value> = specs.iter().map(tool).collect();
+        if let Some(last) = tools.last_mut() {
+            last["cache_control"] = json!({"type": "ephemeral"});
+        }
+        tools
+    };
+    let choice = tool_choice(&request.tool_choice, single_call);
+    let mut body = Body::new(call, tools, choice)?;
     body.add("max_tokens", Some(most))?
         .add("temperature", parameter(Parameter::Temperature))?
         .add("top_p", parameter(Parameter::TopP))?
@@ -107,9 +115,6 @@ struct Turn<'a> {
 enum Block<'a> {
     Text {
         text: Cow<'a, str>,
-        /// Whether it is a text of the runtime.
-        #[serde(skip)]
-        guides: bool,
     },
     Image {
         source: Value,
@@ -128,21 +133,12 @@ enum Block<'a> {
     Opaque(&'a RawValue),
 }
 
-impl Block<'_> {
-    /// Whether it can be marked, and later requests repeat it.
-    const fn stays(&self) -> bool {
-        !matches!(self, Self::Text { guides: true, .. } | Self::Opaque(_))
-    }
-}
-
 /// Where in the JSON a turn can have a cache mark.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Places {
     is_reply: bool,
-    /// In its last block that later requests repeat.
-    staying: Option<usize>,
-    /// In its last text of the user.
-    question: Option<usize>,
+    /// In its last block that can be marked.
+    last: Option<usize>,
 }
 
 fn source(image: &Image) -> Value {
@@ -178,16 +174,17 @@ fn write(prefix: &mut Prefix<Places>, call: &Outgoing<'_>) -> serde_json::Result
     prefix.json.reserve(wire::estimated_bytes(new));
     let begin = || Turn {
         is_reply: false,
-        blocks: vec![Block::Text {
-            text: BEGIN.into(),
-            guides: false,
-        }],
+        blocks: vec![Block::Text { text: BEGIN.into() }],
     };
     let mut open: Option<Turn<'_>> = None;
     for (at, message) in new.iter().enumerate() {
         let is_reply = message.role == Role::Assistant;
         let blocks = blocks(message, call);
         if blocks.is_empty() {
+            // A blank question keeps its place when more follows.
+            if !is_reply && prefix.cuts.is_empty() {
+                open.get_or_insert_with(begin);
+            }
             continue;
         }
         // The first turn must be the user's.
@@ -212,18 +209,14 @@ impl Turn<'_> {
     fn write(mut self, json: &mut Vec<u8>) -> serde_json::Result<Places> {
         self.blocks
             .sort_by_key(|block| !matches!(block, Block::ToolResult { .. }));
-        let (mut staying, mut question) = (None, None);
+        let mut last = None;
         let role = if self.is_reply { "assistant" } else { "user" };
         json.extend_from_slice(format!("{{\"role\":\"{role}\",\"content\":[").as_bytes());
         for block in &self.blocks {
             serde_json::to_writer(&mut *json, block)?;
-            // Before the end of the object.
-            let place = Some(json.len() - 1);
-            if block.stays() {
-                staying = place;
-            }
-            if !self.is_reply && matches!(block, Block::Text { guides: false, .. }) {
-                question = place;
+            if !matches!(block, Block::Opaque(_)) {
+                // Before the end of the object.
+                last = Some(json.len() - 1);
             }
             json.push(b',');
         }
@@ -231,41 +224,30 @@ impl Turn<'_> {
         json.extend_from_slice(b"]},");
         Ok(Places {
             is_reply: self.is_reply,
-            staying,
-            question,
+            last,
         })
     }
 }
 
-/// Where in the JSON to put the conversation's cache marks, in order: at the end of this request, at
-/// the end of the one before it, and at the user's last text in that one.
-///
-/// A server looks for a cached prefix only at a mark and in the 20 blocks before it, so the previous
-/// end is marked again. The user's text precedes the guidance of its query, so its prefix is still
-/// the same when the guidance is gone.
+/// Where in the JSON to put the conversation's cache marks, in order: at the end of the request before
+/// this one, and at the end of this one. A server looks for a cached prefix only at a mark and in the
+/// 20 blocks before it.
 fn marks(turns: &[Places]) -> BTreeSet<usize> {
     let replied = turns.iter().rposition(|turn| turn.is_reply).unwrap_or(0);
     let (before, since) = turns.split_at(replied);
-    let last =
-        |turns: &[Places], place: fn(&Places) -> Option<usize>| turns.iter().rev().find_map(place);
-    let places = [
-        last(since, |turn| turn.staying),
-        last(before, |turn| turn.staying),
-        last(before, |turn| turn.question),
-    ];
-    places.into_iter().flatten().collect()
+    let last = |turns: &[Places]| turns.iter().rev().find_map(|turn| turn.last);
+    [last(before), last(since)].into_iter().flatten().collect()
 }
 
 fn blocks<'a>(message: &'a Message, call: &Outgoing<'_>) -> Vec<Block<'a>> {
     let blocks = message.parts.iter().filter_map(|part| match part {
         Part::Text { text } if text.trim().is_empty() => None,
         Part::Text { text } => {
-            let guides = matches!(message.role, Role::System | Role::Guidance);
-            let text = match guides {
-                true => wire::guidance(text).into(),
-                false => text.into(),
+            let text = match message.role {
+                Role::System | Role::Guidance => wire::guidance(text).into(),
+                _ => text.into(),
             };
-            Some(Block::Text { text, guides })
+            Some(Block::Text { text })
         }
         Part::ToolCall(asked) => {
             let input = RawValue::from_string(wire::arguments(&asked.arguments).into_owned());

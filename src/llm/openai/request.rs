@@ -78,7 +78,8 @@ pub(crate) fn head(call: &Outgoing<'_>, tags: Tags) -> serde_json::Result<Body> 
         ToolChoice::Required => Some("required".into()),
         ToolChoice::Named(name) => Some(tags.tagged("function", json!({"name": **name}))),
     };
-    let mut body = Body::new(call, |spec| tags.tool(spec), choice)?;
+    let tools = |specs: &[ToolSpec]| specs.iter().map(|spec| tags.tool(spec)).collect();
+    let mut body = Body::new(call, tools, choice)?;
     let options = call.request.options.as_ref();
     let single = options.is_some_and(|options| options.single_call);
     let single = single && !call.request.tools.is_empty();
@@ -175,16 +176,16 @@ enum UserPart<'a> {
 
 impl Serialize for UserContent<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let texts = self.0.iter().filter_map(|part| match part {
+        let said = self.0.iter();
+        let said = said.filter(|part| !matches!(part, UserPart::Text { text } if text.is_empty()));
+        let texts = said.clone().filter_map(|part| match part {
             UserPart::Text { text } => Some(&**text),
             UserPart::ImageUrl { .. } => None,
         });
-        if texts.clone().count() == self.0.len() {
+        if texts.clone().count() == said.clone().count() {
             return wire::joined(texts, "\n\n").serialize(serializer);
         }
-        let is_empty =
-            |part: &&UserPart<'_>| matches!(part, UserPart::Text { text } if text.is_empty());
-        serializer.collect_seq(self.0.iter().filter(|part| !is_empty(part)))
+        serializer.collect_seq(said)
     }
 }
 

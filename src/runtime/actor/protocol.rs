@@ -27,8 +27,8 @@ use crate::{
     kernel::{CallToken, Command, CommandReply, IssuedCommand, Report},
     llm::{RateLimits, Request},
     model::{
-        Fault, FaultClass, FaultCode, QueryClassification, QueryId, Reply, SessionKey, Sid, Usage,
-        record::RestartCause,
+        Fault, FaultClass, FaultCode, QueryClassification, QueryId, QueryType, Reply, SessionKey,
+        Sid, Usage, record::RestartCause,
     },
     prompt::{ComposeInput, ComposedPrompt, Composer},
 };
@@ -65,7 +65,7 @@ pub(super) enum SessionMsg {
     /// What the classifier found; `None` if it gave no answer.
     Classified(u64, Option<QueryClassification>),
     /// What the composer made; `None` if it gave no answer.
-    Composed(u64, Option<Result<Arc<ComposedPrompt>, Fault>>),
+    Composed(u64, Option<Result<Composed, Fault>>),
     Report(Report),
     GetView {
         reply: RpcReplyPort<Viewed>,
@@ -152,9 +152,24 @@ local_messages!(ClassifierMsg);
 
 /// A prompt to compose.
 pub(super) struct Compose {
+    pub wanted: Wanted,
+    pub asker: Asker<Result<Composed, Fault>>,
+}
+
+/// What a session needs of its prompts.
+pub(super) struct Wanted {
     pub composer: Arc<Composer>,
-    pub input: ComposeInput,
-    pub asker: Asker<Result<Arc<ComposedPrompt>, Fault>>,
+    /// For the head of the session.
+    pub head: ComposeInput,
+    /// A type whose segment the conversation does not have yet.
+    pub segment: Option<QueryType>,
+}
+
+/// What the composer made.
+#[derive(Clone, Default)]
+pub(super) struct Composed {
+    pub prompt: Arc<ComposedPrompt>,
+    pub segment: Option<String>,
 }
 local_messages!(Compose);
 

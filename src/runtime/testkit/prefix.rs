@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     llm::{Dialect, Request, encode},
@@ -23,29 +23,19 @@ const DIALECTS: [(Dialect, &str); 4] = [
 const HEAD: [&str; 4] = ["model", "system", "instructions", "tools"];
 
 /// Records after which a request may differ from the one before it.
-const REASONS: [&str; 7] = [
+const REASONS: [&str; 4] = [
     "budget.context.compacted",
-    "capability.added",
-    "control.tool_attached",
-    "llm.failed_over",
     "llm.prefix_broken",
     "session.forked",
-    "session.imported",
+    "session.head_composed",
 ];
-
-/// Whether tests fail over it.
-pub fn is_enforced() -> bool {
-    std::env::var("ORACLE_TESTKIT_PREFIX").is_ok_and(|value| value == "1")
-}
 
 /// Whether a request after this record may differ from the one before the record.
 pub fn explains(record: &Record) -> bool {
     let kind = record.fact.kind();
     let has_failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });
     let ended = record.finished();
-    REASONS.contains(&kind)
-        || kind.starts_with("session.head")
-        || ended.is_some_and(|ended| has_failed(&ended.outcome))
+    REASONS.contains(&kind) || ended.is_some_and(|ended| has_failed(&ended.outcome))
 }
 
 /// Checks in all dialects that a request extends an earlier one of its session, which had this
@@ -61,24 +51,27 @@ pub fn continues(
 ) -> Result<(), String> {
     let mut before = before.clone();
     let next = after.messages.get(before.messages.len());
-    if next.is_some_and(|next| next.role == Role::Assistant) {
+    let follows = next.is_some_and(|next| next.role == Role::Assistant);
+    if follows {
         Arc::make_mut(&mut before.messages).extend(reply.cloned());
     }
+    let is_closed = reply.is_some() && !follows;
     for dialect in DIALECTS {
         let body = |request| encode(dialect, provider, request).map_err(|error| error.to_string());
         let read = |body: Vec<u8>| serde_json::from_slice(&body).map_err(|error| error.to_string());
         let [before, after] = [read(body(&before)?)?, read(body(after)?)?];
-        extends(&before, &after).map_err(|what| format!("{}: {what}", dialect.0.as_str()))?;
+        extends(&before, &after, is_closed)
+            .map_err(|what| format!("{}: {what}", dialect.0.as_str()))?;
     }
     Ok(())
 }
 
 /// Checks that a body extends an earlier one: the same head, and all of its messages. The last one
-/// may have grown, unless a reply follows it.
+/// may have grown, unless it `is_closed` by a reply that follows.
 ///
 /// # Errors
 /// What differs.
-pub fn extends(before: &Value, after: &Value) -> Result<(), String> {
+pub fn extends(before: &Value, after: &Value, is_closed: bool) -> Result<(), String> {
     let [before, after] = [before, after].map(|body| {
         let mut body = body.clone();
         unmark(&mut body);
@@ -93,7 +86,8 @@ pub fn extends(before: &Value, after: &Value) -> Result<(), String> {
     });
     for (at, old) in told.iter().enumerate() {
         let new = tells.get(at).unwrap_or(&Value::Null);
-        let open = at + 1 == told.len() && (is_reply(old) || !tells[at..].iter().any(is_reply));
+        let open = at + 1 == told.len()
+            && (is_reply(old) || !(is_closed && tells[at..].iter().any(is_reply)));
         if old != new && !(open && grows(old, new)) {
             return Err(changed(&format!("message {at}"), old, new));
         }
@@ -133,12 +127,16 @@ fn grows(old: &Value, new: &Value) -> bool {
     if old != new {
         return false;
     }
-    if let [Value::String(old), Value::String(new)] = &contents {
-        return new.starts_with(old.as_str());
-    }
     let [old, new] = contents.map(|content| match content {
-        Value::Array(parts) => parts,
-        text => vec![json!({"type": "text", "text": text})],
+        Value::Array(parts) => {
+            let texts = parts.iter().map(|part| match part["text"].as_str() {
+                Some(text) => text.to_owned(),
+                None => part.to_string(),
+            });
+            texts.collect::<Vec<_>>().join("\n\n")
+        }
+        Value::String(text) => text,
+        other => other.to_string(),
     });
     new.starts_with(&old)
 }

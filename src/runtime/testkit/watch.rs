@@ -71,7 +71,7 @@ pub struct Verdict(Option<Arc<Watch>>);
 
 impl Verdict {
     pub(super) fn of(journal: &Arc<dyn Journal>) -> Self {
-        Self(prefix::is_enforced().then(|| over(journal)))
+        Self(Some(over(journal)))
     }
 }
 
@@ -88,15 +88,12 @@ impl Drop for Verdict {
     }
 }
 
-/// Watches a backend, if that is on.
+/// Watches a backend.
 pub(super) fn watched(inner: Arc<dyn Backend>, journal: &Arc<dyn Journal>) -> Arc<dyn Backend> {
-    match prefix::is_enforced() {
-        true => Arc::new(Watched {
-            inner,
-            watch: over(journal),
-        }),
-        false => inner,
-    }
+    Arc::new(Watched {
+        inner,
+        watch: over(journal),
+    })
 }
 
 struct Watched {

@@ -58,7 +58,7 @@ async fn a_format_that_takes_too_much_work_fails_its_query_alone() {
     assert_eq!(end(&other.ask("how?").await.unwrap()), answered(&reply));
     before.die().await;
 
-    let model = Probe::new(Scripted::new().reply(done("Well.")));
+    let model = Probe::new(Scripted::new().reply("A long text.").reply(done("Well.")));
     let after = TestOracle::new(model).journal(journal);
     let after = after.start().await.unwrap();
     let session = after.session("s").unwrap();

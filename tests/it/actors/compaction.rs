@@ -17,7 +17,7 @@ use super::{done, end, family::Family};
 
 fn narrow(policy: &mut Policy) {
     policy.models = Arc::from([ModelChoice {
-        context_window: Some(6_500),
+        context_window: Some(5_600),
         ..ModelChoice::new("scripted/test")
     }]);
 }
@@ -63,7 +63,9 @@ async fn summary_request_offers_no_tools_and_is_not_streamed() {
     assert!(found, "{kinds:?}");
     let last = family.parent().requests().pop().unwrap();
     assert!(last.messages[0].is_summary());
-    assert_eq!(last.messages.len(), 2);
+    let asked = last.messages.iter();
+    let asked = asked.filter(|message| message.role == Role::User);
+    assert_eq!(asked.count(), 2);
     let usage = session.view().await.unwrap().usage;
     assert!(
         usage.input_tokens > 6_000,
@@ -88,7 +90,9 @@ async fn summary_that_hangs_costs_half_a_minute_and_the_oldest_messages() {
     let note: String = last.messages[0].texts().collect();
     assert!(note.contains("because no summary could be made"), "{note}");
     assert!(note.contains("| where is a?"), "{note}");
-    assert_eq!(last.messages.len(), 2);
+    let asked = last.messages.iter();
+    let asked = asked.filter(|message| message.role == Role::User);
+    assert_eq!(asked.count(), 2);
 }
 
 #[tokio::test(start_paused = true)]

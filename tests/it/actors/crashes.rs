@@ -73,7 +73,7 @@ async fn unacknowledged_restart_record_counts_once() {
     assert_eq!(end(&answer), answered("Fine."));
     let kinds = session.kinds().await.unwrap();
     assert_eq!(
-        kinds[4..6],
+        kinds[5..7],
         ["supervisor.restarted", "session.revived"],
         "the fault met another append: {kinds:?}"
     );

@@ -226,7 +226,9 @@ async fn attached_tool_survives_a_reload() {
     let request = &model.requests()[0];
     let tools: Vec<&str> = request.tools.iter().map(|tool| &*tool.name).collect();
     assert_eq!(tools, ["look"]);
-    assert!(request.system.contains("at most 7 turns"));
+    let accepted = session.events(oracle_agent::model::Seq(0)).await.unwrap();
+    let accepted = accepted.iter().find(|event| event.kind == "query.accepted");
+    assert_eq!(accepted.unwrap().payload["limits"]["max_turns"], 7);
 }
 
 #[tokio::test(start_paused = true)]

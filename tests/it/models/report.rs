@@ -27,7 +27,7 @@ async fn a_silent_model_can_report_its_status_in_every_dialect() {
     let need = json!({"type": "need_turn", "reason": "to read it", "confidence": 0.9});
     let done = json!({"type": "context_sufficient", "sources_found": 1, "confidence": 0.9});
     let silent = [
-        calls("", &[look.clone()]),
+        calls("", std::slice::from_ref(&look)),
         json!({"reply": "In a."}),
         json!({"reply": ""}),
     ];

@@ -38,7 +38,9 @@ fn the_last_turn_is_announced_and_offers_no_tools() {
     need_turns(&mut play, 2, "");
     assert_eq!(play.mode(), TurnMode::Last);
     let notice = play.guidance().concat();
-    assert!(notice.starts_with("This is the last of 3 turns. No tools are available now."));
+    assert!(notice.starts_with(
+        "For this reply: it is the last of 3 turns for this question. No tools are available now."
+    ));
     let mut only = Play::asked(turns(1));
     assert_eq!(
         only.mode(),

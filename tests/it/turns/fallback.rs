@@ -12,8 +12,7 @@ use oracle_agent::{
 
 use super::{play::Play, script::*};
 
-const FORCED: &str =
-    "You have gathered sufficient information. Please provide your final response now.";
+const FORCED: &str = "For this reply: You have gathered sufficient information. Please provide your final response now.";
 
 struct Always(FallbackAction);
 

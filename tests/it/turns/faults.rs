@@ -6,6 +6,7 @@ use oracle_agent::{
     kernel::{Effect, ModelChoice, Policy, Report},
     model::{
         Fault, FaultClass, FaultCode, NanoUsd, OpaquePart, Outcome, Part, Price, Reply, Timestamp,
+        ToolStatus,
         record::{Fact, TurnFact, TurnRestartCause},
     },
 };
@@ -261,13 +262,20 @@ fn missing_model_or_prompt_fails_the_query() {
 }
 
 #[test]
-fn failed_query_leaves_the_history_and_the_session_continues() {
+fn failed_query_keeps_what_a_model_has_accepted_and_the_session_continues() {
     let mut play = Play::asked(policy());
     play.says(&format!("So. {}", done()));
     let before = play.messages().to_vec();
-    play.ask(QUESTION).uses("", call("s", "search"), "found");
+    play.ask(QUESTION);
     play.fails(Fault::permanent("http_401", "no key"));
     assert_eq!(play.messages(), before);
+    play.ask(QUESTION).uses("", call("s", "search"), "found");
+    let sent = play.messages().to_vec();
+    play.fails(Fault::permanent("http_401", "no key"));
+    let kept = sent.len() - 1;
+    assert_eq!(play.messages()[..kept], sent[..kept]);
+    let closed = play.messages()[kept].results().collect::<Vec<_>>();
+    assert_eq!(closed[0].status, ToolStatus::Refused, "{closed:?}");
     play.ask(QUESTION).says(&done());
     assert_eq!(play.end(), Some(("answered", "")));
 }
@@ -316,5 +324,5 @@ fn refused_reasoning_of_earlier_queries_is_dropped_for_good() {
     play.ask("Still there?");
     play.replies(thought(reply(&done(), Vec::new())));
     assert_eq!(play.outcome(), &Outcome::Answered);
-    assert_eq!(thoughts(&play), [false, true]);
+    assert_eq!(thoughts(&play), [false, false, true]);
 }

@@ -8,7 +8,7 @@ use oracle_agent::{
 use super::{play::Play, script::*};
 
 #[test]
-fn guidance_leaves_the_history_with_its_query() {
+fn guidance_stays_in_the_history() {
     let mut play = Play::asked(policy());
     play.says(&need("more to read"));
     play.says("Words without a signal.");
@@ -24,10 +24,12 @@ fn guidance_leaves_the_history_with_its_query() {
         .filter(|role| *role == Role::Guidance);
     assert_eq!(guided.count(), 3, "Continue, the reminder, the operator");
     play.says(&format!("So. {}", done()));
-    use Role::{Assistant, Tool, User};
+    use Role::{Assistant, Guidance, Tool, User};
     assert_eq!(
         play.roles(),
-        [User, Assistant, Assistant, Assistant, Tool, Assistant]
+        [
+            User, Assistant, Guidance, Assistant, Guidance, Assistant, Tool, Guidance, Assistant
+        ]
     );
 }
 

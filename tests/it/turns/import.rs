@@ -99,7 +99,6 @@ fn import_survives_a_failed_query() {
     play.submit(Submission::new(QUESTION).with(talked()))
         .unwrap();
     play.prepare(oracle_agent::model::QueryType::Code);
-    play.says("");
     play.report(oracle_agent::kernel::Report::BudgetViolated {
         query: QueryId(1),
         detail: "too many".into(),

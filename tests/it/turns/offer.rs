@@ -104,10 +104,7 @@ fn found_tools_join_the_end_of_the_list_for_good() {
     play.revive();
     play.ask("And now?");
     assert_eq!(offered(&play), ["find_tools", "mail_send"]);
-    let told = play.messages().last().unwrap();
-    let told = (told.role, told.texts().collect::<String>());
-    let expected = format!("These tools are available in addition to those named above:\n{line}");
-    assert_eq!(told, (Role::Guidance, expected));
+    assert_eq!(play.messages().last().unwrap().role, Role::User);
 }
 
 #[test]
@@ -254,7 +251,8 @@ fn query_waits_for_a_grant_and_goes_on_with_the_tool() {
     play.command(attach()).unwrap();
     assert_eq!(play.kinds(), ["control.tool_attached"]);
     play.command(Command::Resume).unwrap();
-    assert_eq!(play.kinds(), ["control.resumed", "turn.started"]);
+    let kinds = ["control.resumed", "session.head_composed", "turn.started"];
+    assert_eq!(play.kinds(), kinds);
     let told = play.messages().last().unwrap().texts().collect::<String>();
     assert!(told.ends_with("\n- tests: Runs tests."), "{told}");
     let query = play.session.query().unwrap();

@@ -222,6 +222,7 @@ fn instructions_of_returned_results_replace_those_of_the_session() {
         "session.imported",
         "tool.returned",
         "tool.finished",
+        "session.head_composed",
         "turn.started",
     ];
     assert_eq!(play.kinds(), kinds);

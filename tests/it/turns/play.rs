@@ -6,8 +6,8 @@ use std::sync::Arc;
 use oracle_agent::{
     journal::StatusTracker,
     kernel::{
-        self, CallToken, Command, CommandReply as Heard, Decision, DecisionContext, Effect,
-        InFlight, IssuedCommand, Policy, Refusal, Report, ReturnedResult, Session,
+        CallToken, Command, CommandReply as Heard, Decision, DecisionContext, Effect, InFlight,
+        IssuedCommand, Policy, Refusal, Report, ReturnedResult, Session,
     },
     llm::{Request, ToolChoice},
     model::{
@@ -199,13 +199,11 @@ impl Play {
         });
         let prompt = Arc::from(prompt.unwrap_or_default());
         let instructions = self.session.all_instructions();
-        let format = kernel::instruction(&query.options().format);
-        let system = Session::system(&prompt, instructions.as_deref());
         Request {
             model: model.trim_start_matches("p/").into(),
             system: match query.options().is_task {
                 true => instructions.unwrap_or_default(),
-                false => format!("{system}{}", format.unwrap_or_default()).into(),
+                false => Session::system(&prompt, instructions.as_deref()),
             },
             messages: Arc::clone(self.session.transcript().messages()),
             tools: query.tools(self.session.policy()),
@@ -217,15 +215,13 @@ impl Play {
 
     /// Goes on as a copy of the session.
     pub(super) fn fork(&mut self) -> &mut Self {
-        let query = self
-            .finishes()
-            .last()
-            .map_or(QueryId(0), |(query, _)| *query);
+        let last = self.finishes().last().map(|(query, _)| *query);
+        let running = self.session.unfinished().map(|query| query.id);
         let forked = Forked {
             key: SessionKey::local(SessionName::new("other").unwrap()),
             parent: SessionName::new("talk").unwrap(),
             seq: Seq(self.log.len() as u64),
-            query,
+            query: running.or(last).unwrap_or(QueryId(0)),
             turn: None,
         };
         let decision = self.session.forked(forked, By::default(), self.now());
@@ -321,10 +317,15 @@ impl Play {
     pub(super) fn prepare(&mut self, query_type: QueryType) -> &mut Self {
         let query = self.running();
         let classification = QueryClassification::new(query_type, 0.9, Vec::new());
+        let told: Vec<_> = self.session.told_types().collect();
+        let is_known = told.is_empty() || told.contains(&query_type);
+        let segment = (!is_known).then(|| format!("For questions about {query_type}."));
         let result = Ok(Classified {
             classification,
-            prompt: script::prompt(query_type),
+            prompt: script::prompt(told.first().copied().unwrap_or(query_type)),
             fallback: false,
+            segment,
+            formatted: false,
         });
         self.report(Report::Prepared { query, result })
     }

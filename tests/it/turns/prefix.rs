@@ -3,7 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use oracle_agent::{model::Record, testkit::prefix};
+use oracle_agent::{
+    kernel::Query,
+    llm::Request,
+    model::{
+        Record,
+        record::{Fact, TurnFact},
+    },
+    testkit::prefix,
+};
 use proptest::{collection::vec, prelude::*};
 
 use super::{
@@ -14,10 +22,19 @@ use super::{
 /// What differs from the request before without a reason.
 fn differences(play: &Play) -> Vec<String> {
     let mut last = BTreeMap::new();
-    let differs = play.sent.iter().filter_map(|(at, request)| {
+    // A client's task has no head, and what it says is its own.
+    let is_task = |request: &Request| request.options.as_ref().is_some_and(|own| own.is_task);
+    let sent = play.sent.iter().filter(|(_, request)| !is_task(request));
+    let differs = sent.filter_map(|(at, request)| {
         let (since, before) = last.insert(&request.model, (*at, request))?;
         let between = &play.log[since..*at];
-        let reply = between.iter().find_map(Record::replied);
+        let goes_on = |record: &&Record| {
+            !matches!(
+                record.fact,
+                Fact::Turn(TurnFact::Started(_) | TurnFact::Restarted(_))
+            ) && record.finished().is_none()
+        };
+        let reply = between.iter().take_while(goes_on).find_map(Record::replied);
         let reply = reply.map(|replied| &replied.message);
         let what = prefix::continues("p", before, reply, request).err()?;
         let kinds: Vec<_> = between.iter().map(|record| record.fact.kind()).collect();
@@ -36,12 +53,11 @@ proptest! {
         happenings in vec(any::<Happening>(), 1..90),
         fork in 0..180_usize,
     ) {
-        if !prefix::is_enforced() {
-            return Ok(());
-        }
         let mut play = Play::new(some_policy(kind));
         for (number, happening) in happenings.into_iter().enumerate() {
-            if number == fork {
+            // Sub-agents stay with the session that is copied.
+            let works = |query: &Query| query.step.children().is_empty();
+            if number == fork && play.session.query().is_none_or(works) {
                 play.fork();
             }
             happens(&mut play, happening);

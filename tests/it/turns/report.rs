@@ -60,7 +60,7 @@ fn a_report_ends_the_query_as_a_block_would() {
         (play.end(), play.answer()),
         (Some(("answered", "")), "It is in a.rs.")
     );
-    assert_eq!(play.finished().row, Some(11));
+    assert_eq!(play.rows(), [("query.finished", 11)]);
     assert!(play.finished().unverified, "a report is no evidence");
     let last = play.session.last_end().unwrap();
     assert_eq!(last.signal, Some(SignalType::ContextSufficient));

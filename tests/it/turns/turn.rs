@@ -8,13 +8,13 @@ use oracle_agent::{
 use super::{play::Play, script::*, steps};
 
 const CONTINUE: &str = "Continue.";
-const FORCED: &str =
-    "You have gathered sufficient information. Please provide your final response now.";
+const FORCED: &str = "For this reply: You have gathered sufficient information. Please provide your final response now.";
 
 #[test]
 fn a_query_is_prepared_asked_and_answered() {
     let mut play = Play::asked(policy());
-    assert_eq!(play.kinds(), ["query.classified", "turn.started"]);
+    let kinds = ["query.classified", "session.head_composed", "turn.started"];
+    assert_eq!(play.kinds(), kinds);
     assert_eq!((play.mode(), play.model()), (TurnMode::Normal, "p/one"));
     play.says(&format!("It is in retry.rs.\n{}", done()));
     assert_eq!(

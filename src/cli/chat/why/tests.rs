@@ -69,6 +69,8 @@ fn classified() -> Fact {
             warnings: vec!["the tool list was cut".to_owned()],
         },
         fallback: false,
+        segment: None,
+        formatted: false,
     };
     QueryFact::Classified(classified).into()
 }

@@ -14,8 +14,8 @@ use crate::{
         record::{
             AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
             FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact, Replied,
-            RestartCause, SignalFact, SignalPresence, SupervisorFact, ToolFact, TurnFact, TurnMode,
-            TurnRestartCause,
+            RestartCause, SessionFact, SignalFact, SignalPresence, SupervisorFact, ToolFact,
+            TurnFact, TurnMode, TurnRestartCause,
         },
     },
 };
@@ -34,6 +34,7 @@ impl Query {
             Fact::Query(QueryFact::AnswerRejected(_)) => {
                 (self.repaired, self.final_mark) = (true, true);
             }
+            Fact::Session(SessionFact::HeadComposed(_)) => self.is_settled = true,
             Fact::Turn(fact) => self.evolve_turn(record.turn, fact),
             Fact::Signal(fact) => self.evolve_signal(fact),
             Fact::Tool(fact) => self.evolve_tool(fact),
@@ -56,6 +57,7 @@ impl Query {
             TurnFact::Started(started) => {
                 self.turn = turn.unwrap_or(Turn(self.turns));
                 self.mode = started.mode;
+                self.is_settled = true;
                 self.set_model(&started.model);
                 self.unsignalled = started.unsignalled;
                 let before = mem::take(&mut self.current);
@@ -170,6 +172,7 @@ impl Query {
             ToolFact::Returned(returned) => {
                 self.current.handed_over = false;
                 if let Some(options) = &returned.options {
+                    self.is_settled = false;
                     self.bytes = self.text.len() + options.bytes();
                     self.options = Some(Arc::clone(options));
                 }

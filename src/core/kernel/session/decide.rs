@@ -6,7 +6,7 @@ use crate::{
         calls, capability, compaction, control, delegation,
         draft::Draft,
         effect::Decision,
-        guard, import, inbox,
+        guard, head, import, inbox,
         input::{Command, DecisionContext, IssuedCommand, Refusal, Report},
         phase::{CallState, Step},
         reply, restart, retry,
@@ -115,6 +115,9 @@ impl Session {
             {
                 guard::prepared(draft, result)
             }
+            Report::Composed { query: id, prompt } if id == query.id => {
+                head::recomposed(draft, &prompt)
+            }
             Report::ModelReplied { token, reply } if calls(token) => {
                 reply::replied(draft, token.attempt, reply)
             }
@@ -171,7 +174,8 @@ impl Session {
     /// of the tenant and the key allow.
     pub fn may_begin(&self, report: &Report) -> bool {
         match report {
-            Report::CallWaits { .. }
+            Report::Composed { .. }
+            | Report::CallWaits { .. }
             | Report::CallAdmitted { .. }
             | Report::ChildProgressed { .. } => false,
             Report::ToolEnded { result, .. } => self.query().is_some_and(|query| {

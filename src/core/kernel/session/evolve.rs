@@ -8,8 +8,8 @@ use crate::{
     model::{
         AnswerOptions, Outcome, QueryId, Record, Timestamp,
         record::{
-            Accepted, AgentFact, ControlFact, Fact, Forked, InboxPosition, Opened, QueryFact,
-            SessionFact, TurnMode,
+            Accepted, AgentFact, BudgetFact, ControlFact, Fact, Forked, InboxPosition, Opened,
+            QueryFact, SessionFact, TurnFact, TurnMode,
         },
     },
 };
@@ -22,7 +22,10 @@ impl Session {
             Fact::Session(SessionFact::Opened(opened)) => {
                 self.opened = Some(Arc::new(opened.clone()));
             }
-            Fact::Session(SessionFact::Imported(import)) => import::take_in(self, import),
+            Fact::Session(SessionFact::Imported(import)) => {
+                import::take_in(self, import);
+                self.unsettle();
+            }
             Fact::Session(SessionFact::Quarantined(why)) => {
                 self.phase = mem::replace(&mut self.phase, Phase::Idle).quarantined(why);
             }
@@ -78,6 +81,19 @@ impl Session {
             self.keys.remember(key, query.id, &steered.text, None);
         }
         self.transcript.evolve(query, record);
+        match &record.fact {
+            Fact::Turn(TurnFact::Started(_)) => self.tools_told = self.joined.len(),
+            Fact::Budget(BudgetFact::ContextCompacted(_)) => self.tools_told = 0,
+            _ => {}
+        }
+        self.evolve_head(record);
+    }
+
+    /// The next call may need another head.
+    pub(in crate::kernel) fn unsettle(&mut self) {
+        if let Phase::Running(query) = &mut self.phase {
+            query.is_settled = false;
+        }
     }
 
     fn accept(&mut self, query: Option<QueryId>, accepted: Arc<Accepted>, at: Timestamp) {
@@ -161,7 +177,10 @@ impl Session {
                 if query.mode == TurnMode::Signal && replied {
                     self.transcript.drop_reply();
                 }
-                self.transcript.end(outcome);
+                let id = query.id;
+                if self.transcript.end(outcome, self.head.is_some()) {
+                    self.untell(id);
+                }
                 self.phase = Phase::Idle;
                 self.begin_next(at);
             }
@@ -179,8 +198,9 @@ impl Session {
         }
         self.phase = match mem::replace(&mut self.phase, Phase::Idle).released() {
             Phase::Running(query) if query.id == forked.query => Phase::Running(query),
-            Phase::Running(_) => {
+            Phase::Running(query) => {
                 self.transcript.forget();
+                self.untell(query.id);
                 Phase::Idle
             }
             _ => Phase::Idle,

@@ -82,6 +82,14 @@ pub struct Classified {
     /// Whether the built-in classifier found the type, because the host's gave no answer in time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fallback: bool,
+    /// The segment of the query's type, which precedes its question if neither the prompt nor an
+    /// earlier message has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<String>,
+    /// Whether a message before the question says in which format the answer must be; in older
+    /// records, the prompt did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub formatted: bool,
 }
 
 /// `query.finished`: exactly one for each accepted query.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Noted, facts};
 use crate::model::{
+    classification::QueryType,
     command::Import,
     id::{ProfileName, QueryId, Seq, SessionKey, SessionName, Turn},
 };
@@ -64,6 +65,36 @@ pub struct Forked {
     pub turn: Option<Turn>,
 }
 
+words! {
+    /// Why a session has a new head.
+    pub enum HeadReason {
+        /// It had none.
+        First = "first",
+        /// Its tools, or those of the caller, are others.
+        Tools = "tools",
+        /// The prompt is another one: its files, or the values of its profile, have changed.
+        Prompt = "prompt",
+        /// The instructions of the profile or of the application are others.
+        Instructions = "instructions",
+    }
+}
+
+/// `session.head_composed`: what each request of the session begins with, from here on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeadComposed {
+    /// Why it is new.
+    pub reason: HeadReason,
+    /// The type of query whose segment the prompt has.
+    pub query_type: QueryType,
+    /// SHA-256 of the composed prompt, in hex.
+    pub prompt: String,
+    /// SHA-256 of the instructions that follow it, in hex, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// SHA-256 of the tools in their order, in hex.
+    pub tools: String,
+}
+
 /// `session.quarantined`: until an operator releases it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quarantined {
@@ -78,6 +109,8 @@ facts! {
         Opened(Opened) = "session.opened",
         /// Instructions and earlier messages from elsewhere.
         Imported(Import) = "session.imported",
+        /// See [`HeadComposed`].
+        HeadComposed(HeadComposed) = "session.head_composed",
         /// See [`Quarantined`].
         Quarantined(Quarantined) = "session.quarantined",
         /// An operator released it.

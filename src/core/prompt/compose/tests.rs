@@ -295,6 +295,7 @@ fn prompt_serializes_with_its_hash_in_the_summary() {
         token_estimate: 0,
         warnings: vec![CODE_BLANK.to_owned()],
         hash: hex(&Sha256::digest("abc")),
+        of_type: String::new(),
     };
     let warning = CODE_BLANK;
     let summary = PromptSummary {

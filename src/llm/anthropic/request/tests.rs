@@ -143,7 +143,7 @@ fn outline(request: &Request) -> String {
 }
 
 #[test]
-fn roles_alternate_and_cache_marks_precede_guidance() {
+fn roles_alternate_and_cache_marks_are_at_the_ends_of_requests() {
     let user = || Message::text(Role::User, "u");
     let model = || Message::text(Role::Assistant, "a");
     let guidance = || Message::text(Role::Guidance, "g");
@@ -155,12 +155,12 @@ fn roles_alternate_and_cache_marks_precede_guidance() {
         (
             "guidance last",
             vec![user(), guidance()],
-            "user: text* guidance",
+            "user: text guidance*",
         ),
         (
             "results first",
             vec![user(), asks(), user(), results(), guidance()],
-            "user: text*; assistant: call; user: result text* guidance",
+            "user: text*; assistant: call; user: result text guidance*",
         ),
         (
             "two replies",
@@ -175,23 +175,23 @@ fn roles_alternate_and_cache_marks_precede_guidance() {
         (
             "a third request",
             vec![user(), asks(), results(), asks(), results()],
-            "user: text*; assistant: call; user: result*; assistant: call; user: result*",
+            "user: text; assistant: call; user: result*; assistant: call; user: result*",
         ),
         (
             "a second question",
             vec![user(), asks(), results(), model(), user()],
-            "user: text*; assistant: call; user: result*; assistant: text; user: text*",
+            "user: text; assistant: call; user: result*; assistant: text; user: text*",
         ),
         (
             "a reply before guidance",
             vec![user(), model(), guidance(), model(), guidance()],
-            "user: text*; assistant: text*; user: guidance; assistant: text*; user: guidance",
+            "user: text; assistant: text; user: guidance*; assistant: text; user: guidance*",
         ),
         ("nobody", vec![], "user: text*"),
         (
             "an empty reply",
             vec![user(), Message::text(Role::Assistant, " "), guidance()],
-            "user: text* guidance",
+            "user: text guidance*",
         ),
     ] {
         assert_eq!(outline(&with(messages)), expected, "{name}");

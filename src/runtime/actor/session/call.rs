@@ -18,7 +18,7 @@ use crate::{
         services::Gateways,
         usage_log::MeteredCall,
     },
-    kernel::{self, CallToken, Query, Report, Session},
+    kernel::{CallToken, Query, Report, Session},
     llm::{Request, ToolChoice},
     model::{ClientToolChoice, Fault, FaultCode, Message, Reply, Role, ToolSpec, record::TurnMode},
     prompt::ComposedPrompt,
@@ -61,7 +61,6 @@ impl SessionShell {
             instead_of: first.filter(|first| **first != model).cloned(),
         };
         let is_task = query.options().is_task;
-        let format = kernel::instruction(&query.options().format);
         let estimate = query.estimate;
         let report = move |answer: Result<Reply, Failed>| match answer {
             Ok(reply) => Report::ModelReplied { token, reply },
@@ -86,16 +85,9 @@ impl SessionShell {
             send(ticket, &self.services.gateways);
             return Some(Work::Call { _guard: call });
         }
-        let system = move |prompt: &Arc<str>| {
-            let system = Session::system(prompt, instructions.as_deref());
-            match format {
-                Some(format) => format!("{system}\n\n---\n\n{format}").into(),
-                None => system,
-            }
-        };
         match prompt {
             Ok(prompt) => {
-                ticket.request.system = system(&prompt.content);
+                ticket.request.system = Session::system(&prompt.content, instructions.as_deref());
                 send(ticket, &self.services.gateways);
             }
             Err(fault) => ticket.refuse(fault),

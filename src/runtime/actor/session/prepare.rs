@@ -18,14 +18,15 @@ use super::{
 use crate::{
     actor::{
         classifier::builtin,
-        composer,
         error::AskError,
-        protocol::{Acknowledged, Asker, ClassifierMsg, Compose, Question, SessionMsg},
+        protocol::{
+            Acknowledged, Asker, ClassifierMsg, Compose, Composed, Question, SessionMsg, Wanted,
+        },
         trace::Origin,
     },
     kernel::{BegunQuery, Decision, Report},
     model::{Fault, QueryClassification, QueryType, record::Classified},
-    prompt::{ComposeInput, ComposedPrompt},
+    prompt::{ComposeInput, ComposedPrompt, segment},
 };
 
 /// A query that waits for its type, then for its prompt.
@@ -44,14 +45,6 @@ pub(super) struct HeldDecision {
     pub reply: RpcReplyPort<Acknowledged>,
 }
 
-/// The last prompt of the session; a query of the same type uses it again.
-pub(super) struct Head {
-    pub query_type: QueryType,
-    pub prompt: Arc<ComposedPrompt>,
-}
-
-type Composed = Result<Arc<ComposedPrompt>, Fault>;
-
 impl SessionShell {
     pub(super) fn prepare(
         &mut self,
@@ -62,7 +55,7 @@ impl SessionShell {
         let token = self.next_token();
         let found = match begun.is_task {
             true => {
-                let _ = me.cast(SessionMsg::Composed(token, Some(Ok(Arc::default()))));
+                let _ = me.cast(SessionMsg::Composed(token, Some(Ok(Composed::default()))));
                 let kind = QueryClassification::new(QueryType::Conversational, 1.0, Vec::new());
                 Some((kind, false))
             }
@@ -117,10 +110,17 @@ impl SessionShell {
             None => (stand_in(&preparation.begun), true),
         });
         let query_type = found.0.query_type;
-        match self.head(query_type) {
-            Some(prompt) => self.composed(me, token, Some(Ok(prompt))).await,
+        let wanted = self.wanted(query_type);
+        match self.head().filter(|_| wanted.segment.is_none()) {
+            Some(prompt) => {
+                let known = Composed {
+                    prompt,
+                    segment: None,
+                };
+                self.composed(me, token, Some(Ok(known))).await
+            }
             None => {
-                let token = self.ask_composer(me, query_type);
+                let token = self.ask_composer(me, wanted);
                 if let Some(preparation) = &mut self.preparation {
                     preparation.token = token;
                 }
@@ -133,13 +133,22 @@ impl SessionShell {
         &mut self,
         me: &ActorRef<SessionMsg>,
         token: u64,
-        prompt: Option<Composed>,
+        made: Option<Result<Composed, Fault>>,
     ) -> Result<(), ActorProcessingErr> {
         if let Some(preparation) = self.preparation.take_if(|one| one.token == token) {
-            return self.begin(me, *preparation, prompt).await;
+            return self.begin(me, *preparation, made).await;
         }
         if let Some(Work::Prompt { call, .. }) = self.work.take_if(|work| work.awaits(token)) {
-            let prompt = prompt.unwrap_or_else(|| self.compose(self.query_type()));
+            let made = made.unwrap_or_else(|| self.compose(&self.wanted(self.query_type())));
+            let prompt = made.map(|made| made.prompt);
+            if let Ok(prompt) = &prompt {
+                self.head = Some(Arc::clone(prompt));
+                // The files of the prompt may have changed since the head was composed.
+                if self.session.head_prompt() != Some(&prompt.hash) {
+                    let (query, prompt) = (call.token.query, prompt.hash.clone());
+                    self.report(me, Report::Composed { query, prompt }).await?;
+                }
+            }
             self.work = self.call_model(me, call, prompt);
         }
         Ok(())
@@ -149,15 +158,15 @@ impl SessionShell {
     pub(super) fn call(&mut self, me: &ActorRef<SessionMsg>, call: ModelCall) {
         let query = self.session.query();
         let is_task = query.is_some_and(|query| query.options().is_task);
-        let query_type = self.query_type();
         let prompt = match is_task {
             true => Some(Arc::default()),
-            false => self.head(query_type),
+            false => self.head(),
         };
         self.work = match prompt {
             Some(prompt) => self.call_model(me, call, Ok(prompt)),
             None => {
-                let asked = self.ask_composer(me, query_type);
+                let wanted = self.wanted(self.query_type());
+                let asked = self.ask_composer(me, wanted);
                 Some(Work::Prompt { asked, call })
             }
         };
@@ -178,7 +187,7 @@ impl SessionShell {
         &mut self,
         me: &ActorRef<SessionMsg>,
         preparation: Preparation,
-        prompt: Option<Composed>,
+        made: Option<Result<Composed, Fault>>,
     ) -> Result<(), ActorProcessingErr> {
         let Preparation {
             begun, found, held, ..
@@ -186,19 +195,21 @@ impl SessionShell {
         let found = found.unwrap_or_else(|| (stand_in(&begun), true));
         let (classification, fallback) = found;
         let query_type = classification.query_type;
-        let result = prompt.unwrap_or_else(|| match begun.is_task {
-            true => Ok(Arc::default()),
-            false => self.compose(query_type),
+        let made = made.unwrap_or_else(|| match begun.is_task {
+            true => Ok(Composed::default()),
+            false => self.compose(&self.wanted(query_type)),
         });
-        let result = result.map(|prompt| {
+        let result = made.map(|Composed { prompt, segment }| {
             let summary = prompt.summary();
             if !begun.is_task {
-                self.head = Some(Head { query_type, prompt });
+                self.head = Some(prompt);
             }
             Classified {
                 classification,
                 prompt: summary,
                 fallback,
+                segment,
+                formatted: false,
             }
         });
         let query = begun.query;
@@ -241,38 +252,38 @@ impl SessionShell {
         found.unwrap_or(QueryType::Conversational)
     }
 
-    fn head(&self, query_type: QueryType) -> Option<Arc<ComposedPrompt>> {
-        let head = self.head.as_ref();
-        let head = head.filter(|head| head.query_type == query_type)?;
-        Some(Arc::clone(&head.prompt))
+    /// The prompt of the session's head, if it is at hand.
+    fn head(&self) -> Option<Arc<ComposedPrompt>> {
+        let head = self.head.as_ref()?;
+        let is_it = self.session.head_prompt() == Some(&head.hash);
+        is_it.then(|| Arc::clone(head))
     }
 
-    fn ask_composer(&mut self, me: &ActorRef<SessionMsg>, query_type: QueryType) -> u64 {
+    fn ask_composer(&mut self, me: &ActorRef<SessionMsg>, wanted: Wanted) -> u64 {
         let token = self.next_token();
-        self.services.composer.cast(
-            &self.key,
-            Compose {
-                composer: Arc::clone(&self.profile.composer),
-                input: self.compose_input(query_type),
-                asker: Asker::new(me, token, SessionMsg::Composed),
-            },
-        );
+        let asker = Asker::new(me, token, SessionMsg::Composed);
+        let order = Compose { wanted, asker };
+        self.services.composer.cast(&self.key, order);
         token
     }
 
     /// Composes without the composer, which gave no answer.
-    fn compose(&self, query_type: QueryType) -> Composed {
-        let composed = self
-            .profile
-            .composer
-            .compose(&self.compose_input(query_type));
-        composed
-            .map(Arc::new)
-            .map_err(|error| composer::fault(&error))
+    fn compose(&self, wanted: &Wanted) -> Result<Composed, Fault> {
+        wanted.made(|input| wanted.composer.compose(input).map(Arc::new))
     }
 
-    fn compose_input(&self, query_type: QueryType) -> ComposeInput {
-        ComposeInput::new(Arc::clone(&self.profile.prompt), query_type)
+    /// The head that the session has, or that of a query of this type, and the segment of that type
+    /// unless the conversation has it.
+    fn wanted(&self, query_type: QueryType) -> Wanted {
+        let mut told = self.session.told_types();
+        let of_head = told.next().unwrap_or(query_type);
+        let is_told = |told| segment::is_same_for(told, query_type);
+        let known = is_told(of_head) || told.any(is_told);
+        Wanted {
+            composer: Arc::clone(&self.profile.composer),
+            head: ComposeInput::new(Arc::clone(&self.profile.prompt), of_head),
+            segment: (!known).then_some(query_type),
+        }
     }
 
     const fn next_token(&mut self) -> u64 {

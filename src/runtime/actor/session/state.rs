@@ -12,7 +12,7 @@ use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
 use tracing::Instrument as _;
 
 use super::{
-    prepare::{Head, HeldDecision, Preparation},
+    prepare::{HeldDecision, Preparation},
     standing,
     work::Work,
 };
@@ -37,6 +37,7 @@ use crate::{
         SessionName, ToolSpec, Usage,
         record::{Fact, QueryFact},
     },
+    prompt::ComposedPrompt,
 };
 
 /// Work of checks that a decision may do here, which takes about two milliseconds.
@@ -68,7 +69,8 @@ pub(in crate::actor) struct SessionShell {
     pub(super) last_attempt_seq: Option<Seq>,
     pub(super) kept: Seq,
     pub(super) keeping: Option<Task>,
-    pub(super) head: Option<Head>,
+    /// The prompt that was composed last.
+    pub(super) head: Option<Arc<ComposedPrompt>>,
     /// The query that is being prepared.
     pub(super) preparation: Option<Box<Preparation>>,
     /// Number of the last question to the classifier or the composer.

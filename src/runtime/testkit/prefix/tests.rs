@@ -1,12 +1,14 @@
+use serde_json::json;
+
 use super::*;
 use crate::{
     llm::ToolChoice,
     model::{
-        CallId, Import, OpaquePart, Part, Timestamp, ToolCall, ToolResult, ToolSpec, ToolStatus,
+        CallId, OpaquePart, Part, QueryType, Timestamp, ToolCall, ToolResult, ToolSpec, ToolStatus,
         Usage,
         record::{
-            AgentFact, BudgetFact, ControlFact, Fact, LlmFact, Noted, QueryFact, QueryFinished,
-            SessionFact,
+            AgentFact, BudgetFact, ControlFact, Fact, HeadComposed, HeadReason, LlmFact, Noted,
+            QueryFact, QueryFinished, SessionFact,
         },
     },
 };
@@ -74,7 +76,7 @@ fn a_body_extends_another_if_all_of_it_stays() {
             "message 0",
         ),
     ] {
-        let found = extends(&before(), &after);
+        let found = extends(&before(), &after, true);
         let told = found.err().unwrap_or_default();
         let is_right = match differs {
             "" => told.is_empty(),
@@ -87,15 +89,15 @@ fn a_body_extends_another_if_all_of_it_stays() {
 #[test]
 fn text_grows_at_its_end_in_openais_dialects() {
     let chat = |text: &str| json!({"messages": [{"role": "user", "content": text}]});
-    assert_eq!(extends(&chat("a"), &chat("a\n\nb")), Ok(()));
-    assert!(extends(&chat("a"), &chat("b\n\na")).is_err());
+    assert_eq!(extends(&chat("a"), &chat("a\n\nb"), true), Ok(()));
+    assert!(extends(&chat("a"), &chat("b\n\na"), true).is_err());
     let items = |items: Value| json!({"input": items});
     let question = json!({"role": "user", "content": "a"});
     let more = json!({"role": "user", "content": "ab"});
     let call = json!({"type": "function_call", "call_id": "1"});
     let [asked, called] = [json!([question]), json!([question, call])].map(items);
-    assert_eq!(extends(&asked, &called), Ok(()));
-    assert!(extends(&asked, &items(json!([more, call]))).is_err());
+    assert_eq!(extends(&asked, &called, true), Ok(()));
+    assert!(extends(&asked, &items(json!([more, call])), true).is_err());
 }
 
 fn request(messages: &[Message]) -> Request {
@@ -165,19 +167,23 @@ fn a_summary_a_failure_and_the_like_explain_a_difference() {
             turns: 1,
             usage: Usage::default(),
             cut: None,
-            row: None,
+            unverified: false,
         })
     };
     let failed = Outcome::Failed {
         code: "model".into(),
         detail: String::new(),
     };
-    let [revived, imported] = [
-        SessionFact::Revived(Noted::default()),
-        SessionFact::Imported(Import::default()),
-    ];
+    let revived = SessionFact::Revived(Noted::default());
+    let composed = HeadComposed {
+        reason: HeadReason::Tools,
+        query_type: QueryType::Code,
+        prompt: String::new(),
+        instructions: None,
+        tools: String::new(),
+    };
     for (fact, explained) in [
-        (Fact::from(imported), true),
+        (Fact::from(SessionFact::HeadComposed(composed)), true),
         (ended(failed).into(), true),
         (ended(Outcome::Answered).into(), false),
         (ended(Outcome::Cancelled).into(), false),

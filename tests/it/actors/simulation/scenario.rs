@@ -112,7 +112,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Sets a window for the prompt and a little more than one long text.
 fn narrow(policy: &mut Policy) {
     let models = policy.models.iter().map(|model| ModelChoice {
-        context_window: Some(6_500),
+        context_window: Some(5_000),
         ..model.clone()
     });
     policy.models = models.collect();

@@ -1,0 +1,180 @@
+//! The head of a conversation: the system prompt and the tools that each request begins with.
+//!
+//! Providers cache the beginning of a request, and bind a model's reasoning to all that precedes it.
+//! So a session keeps its head, and all else is appended: a later query of another type brings the
+//! segment of its type as guidance. A new head is recorded with its reason
+//! (docs/protocol.md, "The conversation").
+
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::{draft::Draft, effect::Decision, policy::Policy, session::Session};
+use crate::model::{
+    QueryId, QueryType, Record, ToolSpec, hex,
+    record::{BudgetFact, CompactedPart, Fact, HeadComposed, HeadReason, QueryFact, SessionFact},
+};
+
+/// The head of a session, and what the conversation has besides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Head {
+    composed: HeadComposed,
+    /// Types whose segments were appended, each with the query that brought it.
+    told: Vec<(QueryType, QueryId)>,
+}
+
+impl Session {
+    /// The type of the query whose segment the head has.
+    pub fn head_type(&self) -> Option<QueryType> {
+        self.head.as_ref().map(|head| head.composed.query_type)
+    }
+
+    /// SHA-256 of the composed prompt in the head, in hex.
+    pub fn head_prompt(&self) -> Option<&str> {
+        self.head.as_ref().map(|head| &*head.composed.prompt)
+    }
+
+    /// The types whose segments the conversation has: in the head, and in messages.
+    pub fn told_types(&self) -> impl Iterator<Item = QueryType> {
+        let told = self.head.iter().flat_map(|head| head.told.iter());
+        self.head_type()
+            .into_iter()
+            .chain(told.map(|(told, _)| *told))
+    }
+
+    pub(super) fn evolve_head(&mut self, record: &Record) {
+        let running = self.query().map(|query| (query.id, query.query_type));
+        if let Fact::Session(SessionFact::HeadComposed(composed)) = &record.fact {
+            let told = self.head.take().map(|head| head.told.clone());
+            self.head = Some(Arc::new(Head {
+                composed: composed.clone(),
+                told: told.unwrap_or_default(),
+            }));
+        }
+        let (Some(head), Some((query, Some(query_type)))) = (&mut self.head, running) else {
+            return;
+        };
+        match &record.fact {
+            Fact::Query(QueryFact::Classified(classified)) if classified.segment.is_some() => {
+                Arc::make_mut(head).told.push((query_type, query));
+            }
+            Fact::Budget(BudgetFact::ContextCompacted(compacted))
+                if compacted.part == CompactedPart::History && !head.told.is_empty() =>
+            {
+                Arc::make_mut(head).told.retain(|(_, by)| *by == query);
+            }
+            _ => {}
+        }
+    }
+
+    /// Forgets what a query has told, whose messages are cut out.
+    pub(super) fn untell(&mut self, query: QueryId) {
+        if let Some(head) = &mut self.head
+            && head.told.iter().any(|(_, by)| *by == query)
+        {
+            Arc::make_mut(head).told.retain(|(_, by)| *by != query);
+        }
+    }
+}
+
+/// Records a new head if the session has none or another one. `prompt` is the hash of the prompt that
+/// was just composed; without it, that of the head stays.
+pub(super) fn settle(draft: &mut Draft<'_>, prompt: Option<&str>) {
+    let (session, query) = (draft.session, &draft.query);
+    let before = session.head.as_deref().map(|head| &head.composed);
+    let Some(prompt) = prompt.or_else(|| before.map(|before| &*before.prompt)) else {
+        return;
+    };
+    if query.options().is_task || query.is_settled && draft.added.is_empty() {
+        return;
+    }
+    let instructions = session.all_instructions();
+    let instructions = instructions.map(|text| hex(&Sha256::digest(&*text)));
+    let tools = tools_hash(draft);
+    let reason = match before {
+        None => HeadReason::First,
+        Some(before) if *before.tools != *tools => HeadReason::Tools,
+        Some(before) if before.prompt != prompt => HeadReason::Prompt,
+        Some(before) if before.instructions != instructions => HeadReason::Instructions,
+        Some(_) => {
+            draft.query.is_settled = true;
+            return;
+        }
+    };
+    let own = query.query_type.unwrap_or(QueryType::Conversational);
+    let composed = HeadComposed {
+        reason,
+        query_type: before.map_or(own, |before| before.query_type),
+        prompt: prompt.to_owned(),
+        instructions,
+        tools: tools.to_string(),
+    };
+    draft.emit_query(SessionFact::HeadComposed(composed));
+}
+
+/// Records a new head if the prompt of a query that runs is another one after a restart.
+pub(super) fn recomposed(mut draft: Draft<'_>, prompt: &str) -> Decision {
+    draft.query.is_settled = false;
+    settle(&mut draft, Some(prompt));
+    draft.wait()
+}
+
+fn tools_hash(draft: &Draft<'_>) -> Arc<str> {
+    let (query, policy) = (&draft.query, draft.policy());
+    if !draft.added.is_empty() {
+        let tools = policy.tools.iter().chain(&draft.added).cloned();
+        let tools = tools.collect();
+        let policy = Policy {
+            tools,
+            ..policy.clone()
+        };
+        return hash(&query.tools(&policy));
+    }
+    match query.options().tools.is_empty() {
+        true => Arc::clone(&policy.digest.of(&policy.tools).hash),
+        false => hash(&query.tools(policy)),
+    }
+}
+
+fn hash(tools: &[ToolSpec]) -> Arc<str> {
+    let mut digest = Sha256::new();
+    for tool in tools {
+        let ToolSpec {
+            name,
+            description,
+            schema,
+            ..
+        } = tool;
+        digest.update(format!("{name}\n{description}\n{schema}\n"));
+    }
+    hex(&digest.finalize()).into()
+}
+
+/// What follows from the tools of a policy, found on demand. A copy of it knows nothing, because its
+/// policy may get other tools.
+#[derive(Debug, Default)]
+#[doc(hidden)]
+pub struct ToolDigest(OnceLock<Digested>);
+
+#[derive(Debug)]
+pub(super) struct Digested {
+    pub hash: Arc<str>,
+    /// Estimated tokens.
+    pub tokens: u64,
+}
+
+impl ToolDigest {
+    pub(super) fn of(&self, tools: &[ToolSpec]) -> &Digested {
+        self.0.get_or_init(|| Digested {
+            hash: hash(tools),
+            tokens: super::context::spec_tokens(tools),
+        })
+    }
+}
+
+impl Clone for ToolDigest {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
