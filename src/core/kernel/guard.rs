@@ -4,7 +4,7 @@ use super::{
     budget, compaction, context,
     draft::Draft,
     effect::{Decision, Effect},
-    guidance, head, spending,
+    format, guidance, head, spending,
 };
 use crate::model::{
     Attempt, Fault, FaultCode, ForcedBy,
@@ -59,6 +59,9 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     notes.extend(guidance::child_answers(delegated, wish));
     if mode == TurnMode::Last {
         notes.push(guidance::last_turn(max_turns));
+    }
+    if !draft.query.format_told && !draft.query.options().is_task {
+        notes.extend(format::instruction(&draft.query.options().format));
     }
     if notes.is_empty() && !draft.query.reply_goes_on() && ends_with_the_assistant(&draft) {
         notes.push(guidance::CONTINUE.into());

@@ -24,6 +24,10 @@ pub(super) const REPORTED: &str = "Noted. If the user has no answer yet, write i
 /// Used if the conversation would end with the model's own reply.
 pub(super) const CONTINUE: &str = "Continue.";
 
+/// Follows guidance that no reply has followed before the query ended.
+pub(super) const OVER: &str =
+    "That reply is no longer needed: what was said for it does not apply to what follows.";
+
 pub(super) const REMINDER: &str = "Your last reply had no signal. End every reply with exactly one <signal type=\"…\"> block, as the Signal Emission Protocol describes.";
 
 pub(super) const SIGNAL_ALONE: &str = "Your last reply is kept, but it had no signal. Do not repeat it. For this reply: send exactly one <signal type=\"…\"> block and nothing else, as the Signal Emission Protocol describes.";

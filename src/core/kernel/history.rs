@@ -3,9 +3,9 @@
 //! Foreign text (questions, tool results) is escaped, so that a signal in it is data.
 //!
 //! **Invariant:** in a session with a head, messages are only appended, as the model was sent them.
-//! There are three exceptions, each with a record: a summary replaces the messages that it covers; a
-//! new head, which voids the reasoning bound to the old one; a query that failed, whose messages after
-//! its last reply no model has accepted.
+//! The exceptions have records: a summary replaces the messages that it covers; a new head, or
+//! `llm.prefix_broken`, voids the reasoning before it; of a query that failed, or that a fork leaves out,
+//! what no model has accepted goes, and so does a reply that was to have a signal and has none.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -247,15 +247,28 @@ impl Transcript {
         let mut is_gone = false;
         match outcome {
             Outcome::Failed { code, .. } => {
-                let refused = matches!(code, FaultCode::Refusal | FaultCode::ContentFilter);
+                // The last reply may be what the server refuses.
+                let refused = matches!(
+                    code,
+                    FaultCode::Refusal
+                        | FaultCode::ContentFilter
+                        | FaultCode::BadRequest
+                        | FaultCode::TooLarge
+                        | FaultCode::ThinkingRefused
+                );
                 let proven = self.replies.saturating_sub(usize::from(refused));
-                is_gone = !has_head || proven == 0;
-                match is_gone {
+                match !has_head || proven == 0 {
                     true => self.forget(),
                     false => self.keep_to_reply(self.replies - proven),
                 }
+                is_gone = self.messages.len() == self.query_start;
             }
-            _ if has_head => {}
+            _ if has_head => {
+                let last = self.messages.last().map(|last| last.role);
+                if last == Some(Role::Guidance) {
+                    self.push(Message::text(Role::Guidance, guidance::OVER));
+                }
+            }
             _ => {
                 // Searches only the messages of the query, because a session can be long.
                 let messages = Arc::make_mut(&mut self.messages);

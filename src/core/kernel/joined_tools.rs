@@ -1,9 +1,8 @@
 //! Tools that join a live session, by name, from those that the host keeps ready: an operator
 //! attaches them, or the model finds them.
 //!
-//! The prompt names only the profile's own tools, so a message names the others: at once if a query
-//! runs, or when the next one begins, and again when a summary has replaced it. It also names those
-//! that the host no longer has.
+//! The prompt names only the profile's own tools, so guidance names the others: at once if a query
+//! runs, and at the start of each later one. It also names those that the host no longer has.
 //!
 //! **Invariant:** the number of messages about tools follows from the records alone.
 
@@ -103,8 +102,7 @@ impl Session {
 
 pub(super) fn announcement(session: &Session) -> Option<Arc<Steered>> {
     let joined = &session.joined;
-    let told = session.head.as_ref().map_or(0, |_| session.tools_told);
-    (joined.len() > told).then(|| words(session.policy(), joined))
+    (!joined.is_empty()).then(|| words(session.policy(), joined))
 }
 
 /// A tool that can be added, as the model may read it.

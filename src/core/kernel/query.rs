@@ -98,6 +98,8 @@ pub struct Query {
     pub(super) prompt_tokens: u64,
     /// Whether the head of the session is known to fit it.
     pub(super) is_settled: bool,
+    /// Whether the model knows the format of the answer.
+    pub(super) format_told: bool,
     /// Current step.
     pub step: Step,
     /// Number of completed turns.

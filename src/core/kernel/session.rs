@@ -88,8 +88,6 @@ pub struct Session {
     pub(super) closed: bool,
     /// Tools that were attached or found.
     pub(super) joined: Vec<AddedTool>,
-    /// How many of them the conversation names.
-    pub(super) tools_told: usize,
     pub(super) has_left: bool,
     pub(super) transcript: Transcript,
     /// `None` in a session that an earlier version recorded, until its next query.

@@ -324,5 +324,5 @@ fn refused_reasoning_of_earlier_queries_is_dropped_for_good() {
     play.ask("Still there?");
     play.replies(thought(reply(&done(), Vec::new())));
     assert_eq!(play.outcome(), &Outcome::Answered);
-    assert_eq!(thoughts(&play), [false, false, true]);
+    assert_eq!(thoughts(&play), [false, true]);
 }

@@ -1,8 +1,14 @@
 //! The part of a query that stays in the conversation after its end.
 
+use std::sync::Arc;
+
 use oracle_agent::{
-    kernel::Command,
-    model::{Role, command::Author},
+    kernel::{Command, Policy, Report},
+    model::{
+        QueryType, Record, Role,
+        command::Author,
+        record::{Fact, HeadReason, SessionFact},
+    },
 };
 
 use super::{play::Play, script::*};
@@ -86,4 +92,53 @@ fn every_outcome_leaves_a_history_that_can_continue() {
             .says(&format!("Good. {}", done()));
         assert_eq!(play.end(), Some(("answered", "")), "{name}");
     }
+}
+
+/// Why each head of the session was composed.
+fn heads(play: &Play) -> Vec<HeadReason> {
+    let head = |record: &Record| match &record.fact {
+        Fact::Session(SessionFact::HeadComposed(head)) => Some(head.reason),
+        _ => None,
+    };
+    play.log.iter().filter_map(head).collect()
+}
+
+#[test]
+fn a_session_keeps_its_head_until_a_record_says_why_not() {
+    use Role::{Assistant, Guidance, User};
+    let mut play = Play::asked(policy());
+    play.says(&done());
+    // Another type brings its segment in front of its question, once.
+    play.ask_as(QueryType::Conversational, "Thanks!")
+        .says(&done());
+    play.ask_as(QueryType::Conversational, "Bye!");
+    assert_eq!(
+        play.roles(),
+        [User, Assistant, Guidance, User, Assistant, User]
+    );
+    assert_eq!(heads(&play), [HeadReason::First]);
+    let query = play.running();
+    for prompt in ["11", "11"] {
+        let prompt = prompt.to_owned();
+        play.report(Report::Composed { query, prompt });
+    }
+    assert_eq!(heads(&play)[1..], [HeadReason::Prompt]);
+    play.says(&done());
+    play.session.adopt(Arc::new(Policy {
+        tools: Arc::default(),
+        ..policy()
+    }));
+    play.ask_as(QueryType::Conversational, "Still there?");
+    assert_eq!(heads(&play)[2..], [HeadReason::Tools]);
+}
+
+#[test]
+fn guidance_without_a_reply_is_over_with_its_query() {
+    let mut play = Play::asked(turns(1));
+    play.command(Command::Cancel { query: None }).unwrap();
+    let last = play.messages().last().unwrap();
+    let text: String = last.texts().collect();
+    assert!(text.starts_with("That reply is no longer needed"), "{text}");
+    play.ask("And the tests?").says(&done());
+    assert_eq!(play.end(), Some(("answered", "")));
 }

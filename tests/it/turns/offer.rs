@@ -104,7 +104,10 @@ fn found_tools_join_the_end_of_the_list_for_good() {
     play.revive();
     play.ask("And now?");
     assert_eq!(offered(&play), ["find_tools", "mail_send"]);
-    assert_eq!(play.messages().last().unwrap().role, Role::User);
+    let told = play.messages().last().unwrap();
+    let told = (told.role, told.texts().collect::<String>());
+    let expected = format!("These tools are available in addition to those named above:\n{line}");
+    assert_eq!(told, (Role::Guidance, expected));
 }
 
 #[test]

@@ -197,7 +197,9 @@ fn options_of_returned_results_replace_those_of_the_question() {
     play.returns(vec![(id, "acted".into())], Some(Arc::new(then.clone())))
         .unwrap();
     assert_eq!(play.session.query().unwrap().options(), &then);
+    assert!(play.guidance()[0].starts_with("# Format of the next answer"));
     play.calls("", vec![call("b", "act")]);
+    assert!(play.guidance().iter().all(|text| !text.starts_with('#')));
     assert_eq!(play.results().last().unwrap().1, ToolStatus::Refused);
 }
 

@@ -264,11 +264,11 @@ fn attached_tool_is_offered_from_the_next_call_and_announced() {
     let ran = play.effects.is_empty() && play.answer() == "Good.";
     assert!(ran, "it is run as any other");
     play.ask("And now?");
-    assert_eq!(notices(&play), 1, "each query is told once");
+    assert_eq!(notices(&play), 2, "each query is told once");
     // A snapshot and a replay know it too.
     play.says(&format!("Good. {}", done())).revive();
     play.ask("And now?");
-    assert_eq!((notices(&play), offered(&play).len()), (1, before + 1));
+    assert_eq!((notices(&play), offered(&play).len()), (3, before + 1));
 }
 
 #[test]

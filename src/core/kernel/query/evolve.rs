@@ -29,12 +29,15 @@ impl Query {
             Fact::Query(QueryFact::Classified(fact)) => {
                 self.query_type = Some(fact.classification.query_type);
                 self.prompt_tokens = fact.prompt.token_estimate;
+                self.format_told = fact.formatted;
                 self.step = Step::Ready;
             }
             Fact::Query(QueryFact::AnswerRejected(_)) => {
                 (self.repaired, self.final_mark) = (true, true);
             }
             Fact::Session(SessionFact::HeadComposed(_)) => self.is_settled = true,
+            // The policy may be another one now.
+            Fact::Session(SessionFact::Revived(_)) => self.is_settled = false,
             Fact::Turn(fact) => self.evolve_turn(record.turn, fact),
             Fact::Signal(fact) => self.evolve_signal(fact),
             Fact::Tool(fact) => self.evolve_tool(fact),
@@ -42,10 +45,13 @@ impl Query {
             Fact::Budget(fact) => self.evolve_budget(fact, record.at),
             Fact::Agent(fact) => self.evolve_agent(fact),
             Fact::Llm(fact) => self.evolve_llm(fact, record.at),
-            Fact::Supervisor(SupervisorFact::Restarted(fact)) => match fact.cause {
-                RestartCause::Crash | RestartCause::Stall => self.crashes = fact.count,
-                RestartCause::ProcessDeath => self.process_deaths = fact.count,
-            },
+            Fact::Supervisor(SupervisorFact::Restarted(fact)) => {
+                self.is_settled = false;
+                match fact.cause {
+                    RestartCause::Crash | RestartCause::Stall => self.crashes = fact.count,
+                    RestartCause::ProcessDeath => self.process_deaths = fact.count,
+                }
+            }
             Fact::Control(ControlFact::Steered(fact)) => self.steers.push(Arc::new(fact.clone())),
             Fact::Control(ControlFact::BudgetSet(fact)) => self.limits = fact.limits,
             _ => {}
@@ -57,7 +63,7 @@ impl Query {
             TurnFact::Started(started) => {
                 self.turn = turn.unwrap_or(Turn(self.turns));
                 self.mode = started.mode;
-                self.is_settled = true;
+                (self.is_settled, self.format_told) = (true, true);
                 self.set_model(&started.model);
                 self.unsignalled = started.unsignalled;
                 let before = mem::take(&mut self.current);
@@ -173,6 +179,7 @@ impl Query {
                 self.current.handed_over = false;
                 if let Some(options) = &returned.options {
                     self.is_settled = false;
+                    self.format_told &= options.format == self.options().format;
                     self.bytes = self.text.len() + options.bytes();
                     self.options = Some(Arc::clone(options));
                 }

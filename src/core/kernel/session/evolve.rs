@@ -8,8 +8,8 @@ use crate::{
     model::{
         AnswerOptions, Outcome, QueryId, Record, Timestamp,
         record::{
-            Accepted, AgentFact, BudgetFact, ControlFact, Fact, Forked, InboxPosition, Opened,
-            QueryFact, SessionFact, TurnFact, TurnMode,
+            Accepted, AgentFact, ControlFact, Fact, Forked, InboxPosition, Opened, QueryFact,
+            SessionFact, TurnMode,
         },
     },
 };
@@ -81,11 +81,6 @@ impl Session {
             self.keys.remember(key, query.id, &steered.text, None);
         }
         self.transcript.evolve(query, record);
-        match &record.fact {
-            Fact::Turn(TurnFact::Started(_)) => self.tools_told = self.joined.len(),
-            Fact::Budget(BudgetFact::ContextCompacted(_)) => self.tools_told = 0,
-            _ => {}
-        }
         self.evolve_head(record);
     }
 
