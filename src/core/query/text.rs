@@ -201,6 +201,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "normalize")]
     fn combining_characters_are_composed() {
         for (name, text, want) in [
             ("as it is", " où ", "où"),
