@@ -125,7 +125,7 @@ impl Verdict {
     }
 }
 
-/// A verdict with its origin. That of a host's own is [`Verdict::into`].
+/// A verdict with its origin. That of a host's own is `Verdict::into`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnDecision {
     /// What follows the turn.
