@@ -352,7 +352,9 @@ impl Came {
                 "turn.re",
                 "signal.",
             ];
-            if !told.iter().any(|kind| event.kind.starts_with(kind)) {
+            // Whether a repeated call waits at the gateway is a matter of time.
+            let waits = matches!(&*event.kind, "llm.waiting" | "llm.admitted");
+            if waits || !told.iter().any(|kind| event.kind.starts_with(kind)) {
                 continue;
             }
             let mut told = event.kind.clone();
