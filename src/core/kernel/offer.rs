@@ -33,7 +33,7 @@ pub fn offer(
     listed: &[String],
     about: &str,
 ) -> (Arc<[ToolSpec]>, Arc<[ToolSpec]>) {
-    let is_named = |spec: &ToolSpec| [pinned, listed].concat().contains(&spec.name);
+    let is_named = |spec: &ToolSpec| pinned.contains(&spec.name) || listed.contains(&spec.name);
     let tools = tools.iter().map(escaped_spec);
     let (rare, tools): (Vec<_>, Vec<_>) = tools.partition(|spec| spec.is_rare && !is_named(spec));
     if rare.is_empty() && tools.len() <= MAX_OFFERED {

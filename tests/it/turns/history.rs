@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use oracle_agent::{
-    kernel::{Command, Policy, Report},
+    kernel::{Command, Policy, Report, Session},
     model::{
-        QueryType, Record, Role,
+        QueryClassification, QueryType, Record, Role, Submission,
         command::Author,
-        record::{Fact, HeadReason, SessionFact},
+        record::{Classified, Fact, HeadReason, SessionFact},
     },
 };
 
@@ -141,4 +141,39 @@ fn guidance_without_a_reply_is_over_with_its_query() {
     assert!(text.starts_with("That reply is no longer needed"), "{text}");
     play.ask("And the tests?").says(&done());
     assert_eq!(play.end(), Some(("answered", "")));
+}
+
+#[test]
+fn a_session_of_an_earlier_version_gets_a_head_at_its_next_query() {
+    let mut play = Play::asked(turns(1));
+    play.says(&done());
+    assert!(play.roles().contains(&Role::Guidance));
+    let mut session = Session::new(Arc::new(policy()));
+    let is_head =
+        |record: &&Record| matches!(record.fact, Fact::Session(SessionFact::HeadComposed(_)));
+    let old = play.log.iter().filter(|record| !is_head(record));
+    old.for_each(|record| session.evolve(record));
+    let roles = |session: &Session| {
+        let messages = session.transcript().messages().iter();
+        messages.map(|message| message.role).collect::<Vec<_>>()
+    };
+    // By the rules of that version, so that the ranges of its summaries hold.
+    assert_eq!(roles(&session), [Role::User, Role::Assistant]);
+    let ask = Command::Submit(Submission::new("And the tests?"));
+    session = session.after(&session.decide(ask, play.now()).unwrap());
+    let query = session.query().unwrap().id;
+    let classification = QueryClassification::new(QueryType::Research, 0.9, Vec::new());
+    let result = Ok(Classified {
+        classification,
+        prompt: prompt(QueryType::Research),
+        fallback: false,
+        segment: None,
+        formatted: false,
+    });
+    let begun = session.observe(Report::Prepared { query, result }, play.now());
+    let head = begun.records.iter().find(is_head);
+    assert!(head.is_some(), "{begun:?}");
+    session = session.after(&begun);
+    assert_eq!(session.head_type(), Some(QueryType::Research));
+    assert_eq!(roles(&session)[2], Role::User);
 }
