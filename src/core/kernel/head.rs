@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{draft::Draft, effect::Decision, policy::Policy, session::Session};
+use super::{draft::Draft, effect::Decision, joined_tools, policy::Policy, session::Session};
 use crate::model::{
     QueryId, QueryType, Record, ToolSpec, hex,
     record::{BudgetFact, CompactedPart, Fact, HeadComposed, HeadReason, QueryFact, SessionFact},
@@ -123,8 +123,7 @@ pub(super) fn recomposed(mut draft: Draft<'_>, prompt: &str) -> Decision {
 fn tools_hash(draft: &Draft<'_>) -> Arc<str> {
     let (query, policy) = (&draft.query, draft.policy());
     if !draft.added.is_empty() {
-        let tools = policy.tools.iter().chain(&draft.added).cloned();
-        let tools = tools.collect();
+        let tools = joined_tools::with(&policy.tools, draft.added.iter().cloned());
         let policy = Policy {
             tools,
             ..policy.clone()

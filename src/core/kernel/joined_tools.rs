@@ -4,9 +4,11 @@
 //! The prompt names only the profile's own tools, so guidance names the others: at once if a query
 //! runs, and at the start of each later one. It also names those that the host no longer has.
 //!
-//! **Invariant:** the number of messages about tools follows from the records alone.
+//! **Invariant:** the order is that of the policy, then that in which tools joined, and last the tool
+//! that signals. So a restored session has the order of the live one, and keeps its head. The number
+//! of messages about tools follows from the records alone.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{fmt::Write as _, mem, sync::Arc};
 
 use super::{
     offer,
@@ -34,16 +36,25 @@ pub(super) fn take_in(session: &mut Session, attached: &ToolAttached) {
     }
 }
 
-/// Adds a tool to the end of the session's list.
+/// Adds a tool to the session's list.
 pub(super) fn add(session: &mut Session, tool: &AddedTool) {
     if session.has_joined(&tool.tool) {
         return;
     }
     if let Some(spec) = ready(session.policy(), &tool.tool) {
-        let tools = session.policy().tools.iter().cloned().chain([spec]);
-        session.offer(tools.collect());
+        session.offer(with(&session.policy().tools, [spec]));
     }
     session.joined.push(tool.clone());
+}
+
+/// A session's list with further tools.
+pub(super) fn with(
+    list: &[ToolSpec],
+    further: impl IntoIterator<Item = ToolSpec>,
+) -> Arc<[ToolSpec]> {
+    let is_report = |spec: &ToolSpec| spec.name == ToolSpec::REPORT;
+    let (report, others): (Vec<_>, Vec<_>) = list.iter().cloned().partition(is_report);
+    others.into_iter().chain(further).chain(report).collect()
 }
 
 /// Adds the tool that signals, if the model needs it. Its description says all, so there is no message
@@ -53,8 +64,7 @@ pub(super) fn offer_report(session: &mut Session) {
     let reports = policy.model().is_some_and(|first| first.reports_status);
     let is_needed = reports || session.silent_queries == SILENT_QUERIES;
     if is_needed && policy.tool(ToolSpec::REPORT).is_none() {
-        let tools = policy.tools.iter().chain([report_tool()]);
-        session.offer(tools.cloned().collect());
+        session.offer(with(&policy.tools, [report_tool().clone()]));
     }
 }
 
@@ -64,33 +74,13 @@ impl Session {
         self.joined.iter().any(|tool| tool.tool == name)
     }
 
-    /// Switches to another policy. Tools that the session has keep their places, those that are
-    /// gone leave, and new ones join the end. Call it only while no query runs: a query ends under
-    /// the policy that it started with.
+    /// Switches to another policy. Call it only while no query runs: a query ends under the policy
+    /// that it started with.
     pub fn adopt(&mut self, policy: Arc<Policy>) {
-        let before = Arc::clone(&self.policy().tools);
         self.rules = policy.into();
-        let before = before.iter().filter(|_| self.opened.is_some());
-        let kept = before.filter_map(|spec| self.available(&spec.name));
-        let mut tools: Vec<ToolSpec> = kept.collect();
-        let own = self.policy().tools.iter().map(|spec| &spec.name);
-        for name in own.chain(self.joined.iter().map(|tool| &tool.tool)) {
-            if tools.iter().all(|spec| spec.name != *name) {
-                tools.extend(self.available(name));
-            }
-        }
-        if *tools != *self.policy().tools {
-            self.offer(tools.into());
-        }
-    }
-
-    /// A tool of the policy, or one to find, or one to attach that has joined.
-    fn available(&self, name: &str) -> Option<ToolSpec> {
-        let policy = self.policy();
-        let mut own = policy.tools.iter().chain(policy.findable.iter());
-        let own = own.find(|spec| spec.name == name).cloned();
-        own.or_else(|| (name == ToolSpec::REPORT).then(|| report_tool().clone()))
-            .or_else(|| ready(policy, name).filter(|_| self.has_joined(name)))
+        let joined = mem::take(&mut self.joined);
+        joined.iter().for_each(|tool| add(self, tool));
+        offer_report(self);
     }
 
     fn offer(&mut self, tools: Arc<[ToolSpec]>) {

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use oracle_agent::{
     app::JournalThreads,
     journal::Memory,
-    kernel::{Command, Effect, Policy, Report},
+    kernel::{Command, Effect, ModelChoice, Policy, Report, Session},
     model::{
         CallId, Role, ToolApproval, ToolRepeat, ToolSpec, ToolStatus, ToolTrust,
         command::Author,
@@ -181,27 +181,54 @@ fn called_tool_in_reserve_joins_the_list_and_runs_when_called_again() {
 }
 
 #[test]
-fn list_keeps_its_order_when_the_policy_is_replaced() {
-    let mut play = Play::asked(searchable());
+fn restored_session_offers_its_tools_in_the_order_of_the_live_one() {
+    let reports = |policy: Policy| Policy {
+        models: [ModelChoice {
+            reports_status: true,
+            ..free("p/one")
+        }]
+        .into(),
+        ..policy
+    };
+    let mut play = Play::asked(reports(searchable()));
     let find = call_with("1", "find_tools", "{\"query\": \"time\"}");
     play.calls(&need("have to know"), vec![find]);
     play.says(&format!("Good. {}", done()));
-    assert_eq!(offered(&play), ["find_tools", "clock"]);
-    let mut next = searchable();
+    let names = |play: &Play| {
+        let tools = play.session.policy().tools.iter();
+        tools.map(|spec| spec.name.clone()).collect::<Vec<_>>()
+    };
+    let expected = [
+        "search",
+        "read",
+        "write",
+        "deploy",
+        "find_tools",
+        "clock",
+        "report_status",
+    ];
+    assert_eq!(names(&play), expected);
+    let snapshot = play.session.resting().unwrap();
+    play.session = Session::rested(Arc::new(reports(searchable())), snapshot);
+    assert_eq!(names(&play), expected);
+    play.ask("And now?").says(&done());
+    let heads = play.count("session.head_composed");
+    assert_eq!(heads, 2, "the first, and that with `clock`");
+    let mut next = reports(searchable());
     let new = spare("new", "Is new.", ToolTrust::Trusted);
-    // `write` is gone, `search` can be found, and the order is another.
-    let tools = next
-        .tools
-        .iter()
-        .filter(|spec| !["write", "search"].contains(&&*spec.name));
-    next.tools = [new].into_iter().chain(tools.cloned()).collect();
-    let more = [policy().tools[0].clone()];
-    next.findable = next.findable.iter().cloned().chain(more).collect();
+    let kept = next.tools.iter().filter(|spec| spec.name != "write");
+    next.tools = [new].into_iter().chain(kept.cloned()).collect();
     play.session.adopt(Arc::new(next));
-    let names = play.session.policy().tools.iter();
-    let names: Vec<&str> = names.map(|spec| spec.name.as_str()).collect();
-    let expected = ["search", "read", "deploy", "find_tools", "clock", "new"];
-    assert_eq!(names, expected);
+    let expected = [
+        "new",
+        "search",
+        "read",
+        "deploy",
+        "find_tools",
+        "clock",
+        "report_status",
+    ];
+    assert_eq!(names(&play), expected);
 }
 
 #[test]

@@ -184,7 +184,7 @@ fn two_silent_queries_bring_the_tool_for_good() {
     play.calls("Here.", vec![sufficient()]);
     assert_eq!(play.end(), Some(("answered", "")));
     play.session.adopt(auto().into());
-    assert!(offers_report(&play), "it keeps its place");
+    assert!(offers_report(&play));
     play.revive();
     play.ask("And now?");
     assert!(offers_report(&play));
