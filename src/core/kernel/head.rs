@@ -12,16 +12,16 @@ use sha2::{Digest as _, Sha256};
 
 use super::{draft::Draft, effect::Decision, joined_tools, policy::Policy, session::Session};
 use crate::model::{
-    QueryId, QueryType, Record, ToolSpec, hex,
-    record::{BudgetFact, CompactedPart, Fact, HeadComposed, HeadReason, QueryFact, SessionFact},
+    QueryType, Record, ToolSpec, hex,
+    record::{BudgetFact, Fact, HeadComposed, HeadReason, MessageRange, QueryFact, SessionFact},
 };
 
 /// The head of a session, and what the conversation has besides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Head {
     composed: HeadComposed,
-    /// Types whose segments were appended, each with the query that brought it.
-    told: Vec<(QueryType, QueryId)>,
+    /// Types whose segments were appended, each with the place of the message.
+    told: Vec<(QueryType, usize)>,
 }
 
 impl Session {
@@ -43,8 +43,10 @@ impl Session {
             .chain(told.map(|(told, _)| *told))
     }
 
+    /// Follows [`Transcript::evolve`].
+    ///
+    /// [`Transcript::evolve`]: super::history::Transcript::evolve
     pub(super) fn evolve_head(&mut self, record: &Record) {
-        let running = self.query().map(|query| (query.id, query.query_type));
         if let Fact::Session(SessionFact::HeadComposed(composed)) = &record.fact {
             let told = self.head.take().map(|head| head.told.clone());
             self.head = Some(Arc::new(Head {
@@ -52,28 +54,33 @@ impl Session {
                 told: told.unwrap_or_default(),
             }));
         }
-        let (Some(head), Some((query, Some(query_type)))) = (&mut self.head, running) else {
-            return;
-        };
+        let Some(head) = &mut self.head else { return };
         match &record.fact {
             Fact::Query(QueryFact::Classified(classified)) if classified.segment.is_some() => {
-                Arc::make_mut(head).told.push((query_type, query));
+                let told = (
+                    classified.classification.query_type,
+                    self.transcript.query_start(),
+                );
+                Arc::make_mut(head).told.push(told);
             }
-            Fact::Budget(BudgetFact::ContextCompacted(compacted))
-                if compacted.part == CompactedPart::History && !head.told.is_empty() =>
-            {
-                Arc::make_mut(head).told.retain(|(_, by)| *by == query);
+            Fact::Budget(BudgetFact::ContextCompacted(compacted)) if !head.told.is_empty() => {
+                let MessageRange { from, to } = compacted.messages;
+                let told = &mut Arc::make_mut(head).told;
+                told.retain(|(_, at)| !(from..to).contains(at));
+                let later = told.iter_mut().filter(|(_, at)| *at >= to && to > from);
+                later.for_each(|(_, at)| *at -= to - from - 1);
             }
             _ => {}
         }
     }
 
-    /// Forgets what a query has told, whose messages are cut out.
-    pub(super) fn untell(&mut self, query: QueryId) {
+    /// Forgets the segments whose messages are gone, after the last messages were removed.
+    pub(super) fn untell(&mut self) {
+        let is_there = |(_, at): &(QueryType, usize)| *at < self.transcript.messages().len();
         if let Some(head) = &mut self.head
-            && head.told.iter().any(|(_, by)| *by == query)
+            && !head.told.iter().all(is_there)
         {
-            Arc::make_mut(head).told.retain(|(_, by)| *by != query);
+            Arc::make_mut(head).told.retain(is_there);
         }
     }
 }

@@ -241,10 +241,8 @@ impl Transcript {
         });
     }
 
-    /// Ends the running query, and returns whether all its messages are gone. Without a head, guidance
-    /// is withdrawn, and so is a query that failed.
-    pub(super) fn end(&mut self, outcome: &Outcome, has_head: bool) -> bool {
-        let mut is_gone = false;
+    /// Ends the running query. Without a head, guidance is withdrawn, and so is a query that failed.
+    pub(super) fn end(&mut self, outcome: &Outcome, has_head: bool) {
         match outcome {
             Outcome::Failed { code, .. } => {
                 // The last reply may be what the server refuses.
@@ -261,7 +259,6 @@ impl Transcript {
                     true => self.forget(),
                     false => self.keep_to_reply(self.replies - proven),
                 }
-                is_gone = self.messages.len() == self.query_start;
             }
             _ if has_head => {
                 let last = self.messages.last().map(|last| last.role);
@@ -278,7 +275,6 @@ impl Transcript {
         }
         self.close_open_calls();
         self.query_start = self.messages.len();
-        is_gone
     }
 
     /// Keeps the messages to the last reply but so many. What follows may be why the query failed, and

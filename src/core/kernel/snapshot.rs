@@ -16,7 +16,7 @@ use super::{
 use crate::model::record::Opened;
 
 /// Incremented when [`IdleState`] or the meaning of records changes.
-const VERSION: u32 = 11;
+const VERSION: u32 = 12;
 
 /// Snapshot of an idle session, with which it shares large parts.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -3,10 +3,10 @@
 use oracle_agent::{
     kernel::{Command, Effect, InFlight, ModelChoice, Policy, Report, Step},
     model::{
-        AnswerOptions, Fault, FaultClass, Limits, Part, QueryType, Reply, Role, SessionState,
-        StopReason, Submission, Usage,
+        AnswerOptions, Fault, FaultClass, Limits, Part, QueryType, Record, Reply, Role,
+        SessionState, StopReason, Submission, Usage,
         message::SUMMARY_LABEL,
-        record::{BudgetFact, CompactedPart, Compacting, Fact, RestartCause, TurnFact},
+        record::{BudgetFact, CompactedPart, Compacting, Fact, QueryFact, RestartCause, TurnFact},
     },
 };
 use proptest::{collection::vec, prelude::*, test_runner::Config};

@@ -172,10 +172,8 @@ impl Session {
                 if query.mode == TurnMode::Signal && replied {
                     self.transcript.drop_reply();
                 }
-                let id = query.id;
-                if self.transcript.end(outcome, self.head.is_some()) {
-                    self.untell(id);
-                }
+                self.transcript.end(outcome, self.head.is_some());
+                self.untell();
                 self.phase = Phase::Idle;
                 self.begin_next(at);
             }
@@ -193,9 +191,9 @@ impl Session {
         }
         self.phase = match mem::replace(&mut self.phase, Phase::Idle).released() {
             Phase::Running(query) if query.id == forked.query => Phase::Running(query),
-            Phase::Running(query) => {
+            Phase::Running(_) => {
                 self.transcript.forget();
-                self.untell(query.id);
+                self.untell();
                 Phase::Idle
             }
             _ => Phase::Idle,

@@ -297,3 +297,35 @@ fn the_oldest_messages_are_removed_with_their_results_and_what_users_said_is_kep
         "one try each"
     );
 }
+
+#[test]
+fn a_cut_forgets_only_the_segments_that_it_removes() {
+    let mut play = Play::asked(windows(&[2_000]));
+    let say = |play: &mut Play, length| {
+        let text = format!("{} {}", "word ".repeat(length), done());
+        play.replies(uncounted(reply(&text, Vec::new())));
+    };
+    say(&mut play, 200);
+    play.ask_as(QueryType::Research, "Is it known elsewhere?");
+    say(&mut play, 600);
+    play.ask_as(QueryType::Conversational, "Thanks!");
+    say(&mut play, 100);
+    play.ask("And the tests?");
+    while play.session.state() == SessionState::Compacting {
+        play.no_summary(Fault::permanent("http_401", "no key"));
+    }
+    assert_eq!(compacted(&play).len(), 1);
+    say(&mut play, 1);
+    for (kind, times) in [(QueryType::Conversational, 1), (QueryType::Research, 2)] {
+        play.ask_as(kind, "And now?");
+        say(&mut play, 1);
+        let is_segment = |record: &&Record| match &record.fact {
+            Fact::Query(QueryFact::Classified(classified)) => {
+                let own = classified.classification.query_type == kind;
+                own && classified.segment.is_some()
+            }
+            _ => false,
+        };
+        assert_eq!(play.log.iter().filter(is_segment).count(), times, "{kind}");
+    }
+}
