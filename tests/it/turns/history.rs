@@ -139,6 +139,7 @@ fn guidance_without_a_reply_is_over_with_its_query() {
     let last = play.messages().last().unwrap();
     let text: String = last.texts().collect();
     assert!(text.starts_with("That reply is no longer needed"), "{text}");
+    assert!(text.ends_with("Tools that were added stay."), "{text}");
     play.ask("And the tests?").says(&done());
     assert_eq!(play.end(), Some(("answered", "")));
 }
