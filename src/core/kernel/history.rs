@@ -17,7 +17,8 @@ use crate::{
         ToolResult, ToolStatus, ToolTrust,
         command::Author,
         record::{
-            BudgetFact, Fact, LlmFact, MessageRange, QueryFact, SessionFact, Steered, TurnFact,
+            BudgetFact, Fact, HeadReason, LlmFact, MessageRange, QueryFact, SessionFact, Steered,
+            TurnFact,
         },
     },
     signal::escape,
@@ -62,7 +63,16 @@ impl Transcript {
                     );
                 }
             }
-            Fact::Session(SessionFact::HeadComposed(_)) => self.drop_opaque(self.messages.len()),
+            Fact::Session(SessionFact::HeadComposed(head)) => {
+                self.drop_opaque(self.messages.len());
+                // A call of an earlier version, whose prompt had the format, is repeated.
+                if head.reason == HeadReason::First
+                    && !query.format_told
+                    && let Some(format) = format::instruction(&query.options().format)
+                {
+                    self.push(Message::text(Role::Guidance, format));
+                }
+            }
             Fact::Llm(LlmFact::PrefixBroken(broken)) => self.drop_opaque(broken.messages),
             Fact::Budget(BudgetFact::ContextCompacted(compacted)) => {
                 self.compact(compacted.messages, &compacted.summary);

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use oracle_agent::{
-    kernel::{Command, Policy, Report, Session},
+    kernel::{Command, Effect, Policy, Report, Session},
     model::{
-        QueryClassification, QueryType, Record, Role, Submission,
+        AnswerFormat, AnswerOptions, CallId, QueryClassification, QueryType, Record, Role,
+        Submission, ToolResult, ToolStatus, Turn,
         command::Author,
-        record::{Classified, Fact, HeadReason, SessionFact},
+        record::{Classified, Fact, HeadReason, QueryFact, RestartCause, SessionFact, TurnMode},
     },
 };
 
@@ -144,16 +145,81 @@ fn guidance_without_a_reply_is_over_with_its_query() {
     assert_eq!(play.end(), Some(("answered", "")));
 }
 
+/// The session as a version without heads recorded it.
+fn of_an_earlier_version(play: &Play) -> Session {
+    let mut session = Session::new(Arc::new(policy()));
+    for mut record in play.log.iter().cloned() {
+        match &mut record.fact {
+            Fact::Session(SessionFact::HeadComposed(_)) => continue,
+            Fact::Query(QueryFact::Classified(classified)) => classified.formatted = false,
+            _ => {}
+        }
+        session.evolve(&record);
+    }
+    session
+}
+
+#[test]
+fn a_query_of_an_earlier_version_is_told_its_format_once() {
+    for is_called in [true, false] {
+        let options = AnswerOptions {
+            format: AnswerFormat::Json,
+            ..AnswerOptions::default()
+        };
+        let mut play = Play::new(policy());
+        let asked = Submission {
+            options: Some(options.into()),
+            ..Submission::new(QUESTION)
+        };
+        play.submit(asked).unwrap();
+        play.prepare(QueryType::Code);
+        if !is_called {
+            play.calls("", vec![call("s", "search")]);
+        }
+        let (mut session, query, now) = (of_an_earlier_version(&play), play.running(), play.now());
+        let cause = RestartCause::ProcessDeath;
+        let detail = String::new();
+        let restarted = session.observe(Report::Restarted { cause, detail }, now);
+        session = session.after(&restarted);
+        let goes_on = match is_called {
+            true => session.resume(now),
+            false => session.observe(
+                Report::ToolEnded {
+                    query,
+                    turn: Turn(0),
+                    result: ToolResult::new(CallId::new("s"), ToolStatus::Ok, "found"),
+                },
+                now,
+            ),
+        };
+        let [Effect::CallModel { token, .. }] = goes_on.effects[..] else {
+            panic!("{:?}", goes_on.effects);
+        };
+        session = session.after(&goes_on);
+        let prompt = "00".to_owned();
+        session = session.after(&session.observe(Report::Composed { query, prompt }, now));
+        let told = |session: &Session| {
+            let messages = session.transcript().messages().iter();
+            let texts = messages.map(|message| message.texts().collect::<String>());
+            texts.filter(|text| text.starts_with("# Format")).count()
+        };
+        assert_eq!(told(&session), 1, "{is_called}");
+        let reply = reply("It is one.", Vec::new());
+        let repairs = session.observe(Report::ModelReplied { token, reply }, now);
+        session = session.after(&repairs);
+        assert_eq!(
+            (session.query().unwrap().mode, told(&session)),
+            (TurnMode::Final, 1)
+        );
+    }
+}
+
 #[test]
 fn a_session_of_an_earlier_version_gets_a_head_at_its_next_query() {
     let mut play = Play::asked(turns(1));
     play.says(&done());
     assert!(play.roles().contains(&Role::Guidance));
-    let mut session = Session::new(Arc::new(policy()));
-    let is_head =
-        |record: &&Record| matches!(record.fact, Fact::Session(SessionFact::HeadComposed(_)));
-    let old = play.log.iter().filter(|record| !is_head(record));
-    old.for_each(|record| session.evolve(record));
+    let mut session = of_an_earlier_version(&play);
     let roles = |session: &Session| {
         let messages = session.transcript().messages().iter();
         messages.map(|message| message.role).collect::<Vec<_>>()
@@ -172,8 +238,6 @@ fn a_session_of_an_earlier_version_gets_a_head_at_its_next_query() {
         formatted: false,
     });
     let begun = session.observe(Report::Prepared { query, result }, play.now());
-    let head = begun.records.iter().find(is_head);
-    assert!(head.is_some(), "{begun:?}");
     session = session.after(&begun);
     assert_eq!(session.head_type(), Some(QueryType::Research));
     assert_eq!(roles(&session)[2], Role::User);

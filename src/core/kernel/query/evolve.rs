@@ -5,7 +5,7 @@ use std::{mem, sync::Arc, time::Duration};
 use super::{Query, RefusalStreak};
 use crate::{
     kernel::{
-        guidance,
+        format, guidance,
         phase::{CallState, ChildSlot, Pause, Step, ToolSlot},
     },
     model::{
@@ -13,9 +13,9 @@ use crate::{
         ToolResult, ToolStatus, Turn,
         record::{
             AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
-            FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact, Replied,
-            RestartCause, SessionFact, SignalFact, SignalPresence, SupervisorFact, ToolFact,
-            TurnFact, TurnMode, TurnRestartCause,
+            FallbackAction, FallbackCause, FallbackTriggered, HeadReason, LlmFact, QueryFact,
+            Replied, RestartCause, SessionFact, SignalFact, SignalPresence, SupervisorFact,
+            ToolFact, TurnFact, TurnMode, TurnRestartCause,
         },
     },
 };
@@ -35,7 +35,10 @@ impl Query {
             Fact::Query(QueryFact::AnswerRejected(_)) => {
                 (self.repaired, self.final_mark) = (true, true);
             }
-            Fact::Session(SessionFact::HeadComposed(_)) => self.is_settled = true,
+            Fact::Session(SessionFact::HeadComposed(head)) => {
+                self.is_settled = true;
+                self.format_told |= head.reason == HeadReason::First;
+            }
             // The policy may be another one now.
             Fact::Session(SessionFact::Revived(_)) => self.is_settled = false,
             Fact::Turn(fact) => self.evolve_turn(record.turn, fact),
@@ -63,7 +66,11 @@ impl Query {
             TurnFact::Started(started) => {
                 self.turn = turn.unwrap_or(Turn(self.turns));
                 self.mode = started.mode;
-                (self.is_settled, self.format_told) = (true, true);
+                self.is_settled = true;
+                // Not by an earlier version, whose prompt had the format.
+                let tells = |format: String| started.guidance.contains(&format);
+                self.format_told = self.format_told
+                    || format::instruction(&self.options().format).is_some_and(tells);
                 self.set_model(&started.model);
                 self.unsignalled = started.unsignalled;
                 let before = mem::take(&mut self.current);
