@@ -7,7 +7,8 @@ use oracle_agent::{
     journal::{Append, Journal, SessionStatus},
     llm::Scripted,
     model::{
-        Limits, ProfileName, QueryId, Record, SessionKey, SessionName, Sid, Submission, Timestamp,
+        Limits, ProfileName, QueryId, Record, Seq, SessionKey, SessionName, Sid, Submission,
+        Timestamp,
         record::{Accepted, Fact, InboxPosition, Opened, QueryFact, SessionFact},
     },
     testkit::{
@@ -65,6 +66,34 @@ async fn start_recovers_open_queries_a_few_at_a_time() {
         assert_eq!(counts(&session, kinds).await, [1, 1, 1], "{name}");
     }
     assert!(model.most() <= 4, "{} at once", model.most());
+}
+
+#[tokio::test(start_paused = true)]
+async fn recovered_query_gets_another_head_only_if_its_prompt_has_changed() {
+    // The prompt of a session with tools names its turns.
+    let with_tool = |script| TestOracle::new(script).tool(TestTool::new("look"));
+    for (max_turns, reasons) in [(30, &["first"][..]), (20, &["first", "prompt"])] {
+        let journal = memory();
+        let before = with_tool(silent()).journal(journal.clone());
+        let before = before.start().await.unwrap();
+        let session = before.session("s").unwrap();
+        let asked = session.submit(Submission::new("what is it?")).await;
+        asked.unwrap();
+        session.wait_for("turn.started").await.unwrap();
+        before.die().await;
+
+        let after = with_tool(talkative())
+            .journal(journal)
+            .policy(move |policy| policy.limits.max_turns = max_turns)
+            .settings(|settings| settings.recovery = Recovery::AtStart { concurrency: 1 });
+        let after = after.start().await.unwrap();
+        let session = after.session("s").unwrap();
+        session.wait_for("query.finished").await.unwrap();
+        let events = session.events(Seq(0)).await.unwrap().into_iter();
+        let heads = events.filter(|event| event.kind == "session.head_composed");
+        let found: Vec<_> = heads.map(|head| head.payload["reason"].clone()).collect();
+        assert_eq!(found, reasons, "{max_turns}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

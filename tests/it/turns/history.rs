@@ -5,8 +5,8 @@ use std::sync::Arc;
 use oracle_agent::{
     kernel::{Command, Effect, Policy, Report, Session},
     model::{
-        AnswerFormat, AnswerOptions, CallId, QueryClassification, QueryType, Record, Role,
-        Submission, ToolResult, ToolStatus, Turn,
+        AnswerFormat, AnswerOptions, CallId, Fault, FaultCode, QueryClassification, QueryType,
+        Record, Role, Submission, ToolResult, ToolStatus, Turn,
         command::Author,
         record::{Classified, Fact, HeadReason, QueryFact, RestartCause, SessionFact, TurnMode},
     },
@@ -143,6 +143,40 @@ fn guidance_without_a_reply_is_over_with_its_query() {
     assert!(text.ends_with("Tools that were added stay."), "{text}");
     play.ask("And the tests?").says(&done());
     assert_eq!(play.end(), Some(("answered", "")));
+}
+
+#[test]
+fn a_failed_query_keeps_what_a_model_has_accepted() {
+    use Role::{Assistant, Tool, User};
+    for (code, replies, kept) in [
+        (
+            "http_401".into(),
+            2,
+            &[User, Assistant, Tool, Assistant, Tool][..],
+        ),
+        (FaultCode::BadRequest, 2, &[User, Assistant, Tool]),
+        ("http_401".into(), 1, &[User, Assistant, Tool]),
+        (FaultCode::BadRequest, 1, &[]),
+        ("http_401".into(), 0, &[]),
+    ] {
+        let mut play = Play::asked(policy());
+        for number in 0..replies {
+            let id = format!("c{number}");
+            play.uses("", call(&id, "search"), &id);
+        }
+        let name = format!("{code:?} after {replies}");
+        play.fails(Fault::permanent(code, "no"));
+        assert_eq!(play.roles(), kept, "{name}");
+        if let Some(Tool) = kept.last() {
+            assert_eq!(
+                play.results()[0].2,
+                "The query ended before this call was run.",
+                "{name}"
+            );
+        }
+        play.ask("And the tests?").says(&done());
+        assert_eq!(play.end(), Some(("answered", "")), "{name}");
+    }
 }
 
 /// The session as a version without heads recorded it.
