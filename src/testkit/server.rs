@@ -89,8 +89,8 @@ impl TestServer {
             server: Server::start(listener, host.clone()),
             system: TestSystem {
                 system,
+                verdict: Verdict::of(&journal),
                 journal,
-                verdict: Verdict::default(),
             },
             host,
         })

@@ -8,7 +8,11 @@ use serde_json::Value;
 
 use crate::{
     llm::{Dialect, Request, encode},
-    model::{Message, Outcome, Record, Role},
+    model::{
+        Message, Outcome, QueryId, Record, Role,
+        record::{Fact, TurnFact},
+    },
+    signal::escape,
 };
 
 /// Each dialect, and OpenAI's older one at other hosts, where messages are merged.
@@ -30,20 +34,68 @@ const REASONS: [&str; 4] = [
     "session.head_composed",
 ];
 
-/// Whether a request after this record may differ from the one before the record.
-pub fn explains(record: &Record) -> bool {
-    let kind = record.fact.kind();
-    let has_failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });
-    let ended = record.finished();
-    REASONS.contains(&kind) || ended.is_some_and(|ended| has_failed(&ended.outcome))
+/// Checks that a request extends an earlier one of its session, of this query, or that the records
+/// after the earlier one say why not. `log` has all records, and those from `since` are later.
+///
+/// # Errors
+/// What differs.
+pub fn follows(
+    provider: &str,
+    (query, before): (QueryId, &Request),
+    after: &Request,
+    log: &[&Record],
+    since: usize,
+) -> Result<(), String> {
+    let later = &log[since..];
+    let is_of_call = |record: &&&Record| {
+        !matches!(
+            record.fact,
+            Fact::Turn(TurnFact::Started(_) | TurnFact::Restarted(_))
+        ) && record.finished().is_none()
+    };
+    let mut replies = later.iter().take_while(is_of_call);
+    let reply = replies.find_map(|record| record.replied());
+    let reply = reply.map(|replied| &replied.message);
+    let found = continues(provider, before, reply, after);
+    let is_reason = |record: &&Record| REASONS.contains(&record.fact.kind());
+    if found.is_ok() || later.iter().any(is_reason) {
+        return Ok(());
+    }
+    let mut own = log.iter().filter(|record| record.query == Some(query));
+    let accepted = own.find_map(|record| record.accepted());
+    let ended = own.find_map(|record| record.finished());
+    match (accepted, ended.map(|ended| &ended.outcome)) {
+        // It takes back messages of its own.
+        (Some(accepted), Some(Outcome::Failed { .. })) => {
+            let earlier = before_question(before, &accepted.text);
+            let [before, after] = [before, after].map(|request| {
+                let mut request = request.clone();
+                Arc::make_mut(&mut request.messages).truncate(earlier);
+                request
+            });
+            continues(provider, &before, None, &after)
+        }
+        _ => found,
+    }
+}
+
+/// How many messages precede a question, the first of this text, and the guidance in front of it.
+fn before_question(request: &Request, question: &str) -> usize {
+    let question = escape(question);
+    let is_it = |message: &Arc<Message>| {
+        message.role == Role::User && message.texts().next() == Some(&*question)
+    };
+    let place = request.messages.iter().position(is_it).unwrap_or(0);
+    let before = request.messages[..place].iter().rev();
+    place
+        - before
+            .take_while(|message| message.role == Role::Guidance)
+            .count()
 }
 
 /// Checks in all dialects that a request extends an earlier one of its session, which had this
 /// reply.
-///
-/// # Errors
-/// What differs.
-pub fn continues(
+pub(super) fn continues(
     provider: &str,
     before: &Request,
     reply: Option<&Arc<Message>>,

@@ -65,20 +65,19 @@ fn over(journal: &Arc<dyn Journal>) -> Arc<Watch> {
 }
 
 /// Fails the test at its end if a request was wrong.
-#[derive(Default)]
 #[doc(hidden)]
-pub struct Verdict(Option<Arc<Watch>>);
+pub struct Verdict(Arc<Watch>);
 
 impl Verdict {
-    pub(super) fn of(journal: &Arc<dyn Journal>) -> Self {
-        Self(Some(over(journal)))
+    /// Judges what is sent for the sessions of a journal.
+    pub fn of(journal: &Arc<dyn Journal>) -> Self {
+        Self(over(journal))
     }
 }
 
 impl Drop for Verdict {
     fn drop(&mut self) {
-        let Some(watch) = &self.0 else { return };
-        let broken = mem::take(&mut *watch.broken.lock());
+        let broken = mem::take(&mut *self.0.broken.lock());
         let is_told = broken.is_empty() || std::thread::panicking();
         let broken = broken.get(..3).unwrap_or(&broken).join("\n");
         assert!(
@@ -164,22 +163,16 @@ impl Watch {
         let Some(journal) = self.journal.upgrade() else {
             return;
         };
-        // Ephemeral sessions are in another journal.
         let log = journal.read(*sid, Seq(0), usize::MAX).await;
-        let Some(log) = log.ok().filter(|log| !log.is_empty()) else {
+        let log = log.unwrap_or_default();
+        let log: Vec<_> = log.iter().map(|entry| &*entry.record).collect();
+        // Ephemeral sessions are not watched: only their system's actors reach their journal.
+        let Some(begun) = log.iter().position(|record| begins(record, before.token)) else {
             return;
         };
-        let records = log.iter().map(|entry| &*entry.record);
-        let since: Vec<_> = { records }
-            .skip_while(|record| !begins(record, before.token))
-            .collect();
-        let reply = since.iter().find_map(|record| record.replied());
-        let reply = reply.map(|replied| &replied.message);
         let provider = model.split('/').next().unwrap_or_default();
-        let extends = prefix::continues(provider, &before.request, reply, request);
-        if let Err(what) = extends
-            && !since.iter().any(|record| prefix::explains(record))
-        {
+        let sent = (before.token.query, &before.request);
+        if let Err(what) = prefix::follows(provider, sent, request, &log, begun + 1) {
             let what = format!("{sid}: {token:?} after {:?}: {what}", before.token);
             self.broken.lock().push(what);
         }

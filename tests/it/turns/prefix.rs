@@ -3,15 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use oracle_agent::{
-    kernel::Query,
-    llm::Request,
-    model::{
-        Record,
-        record::{Fact, TurnFact},
-    },
-    testkit::prefix,
-};
+use oracle_agent::{kernel::Query, llm::Request, testkit::prefix};
 use proptest::{collection::vec, prelude::*};
 
 use super::{
@@ -25,21 +17,14 @@ fn differences(play: &Play) -> Vec<String> {
     // A client's task has no head, and what it says is its own.
     let is_task = |request: &Request| request.options.as_ref().is_some_and(|own| own.is_task);
     let sent = play.sent.iter().filter(|(_, request)| !is_task(request));
+    let log: Vec<_> = play.log.iter().collect();
     let differs = sent.filter_map(|(at, request)| {
         let (since, before) = last.insert(&request.model, (*at, request))?;
-        let between = &play.log[since..*at];
-        let goes_on = |record: &&Record| {
-            !matches!(
-                record.fact,
-                Fact::Turn(TurnFact::Started(_) | TurnFact::Restarted(_))
-            ) && record.finished().is_none()
-        };
-        let reply = between.iter().take_while(goes_on).find_map(Record::replied);
-        let reply = reply.map(|replied| &replied.message);
-        let what = prefix::continues("p", before, reply, request).err()?;
-        let kinds: Vec<_> = between.iter().map(|record| record.fact.kind()).collect();
-        let explained = between.iter().any(prefix::explains);
-        (!explained).then(|| format!("after {kinds:?}: {what}"))
+        let query = log[..since].last()?.query?;
+        let what = prefix::follows("p", (query, before), request, &log[..*at], since).err()?;
+        let between = log[since..*at].iter();
+        let kinds: Vec<_> = between.map(|record| record.fact.kind()).collect();
+        Some(format!("after {kinds:?}: {what}"))
     });
     differs.collect()
 }

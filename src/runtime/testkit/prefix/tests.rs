@@ -4,11 +4,11 @@ use super::*;
 use crate::{
     llm::ToolChoice,
     model::{
-        CallId, OpaquePart, Part, QueryType, Timestamp, ToolCall, ToolResult, ToolSpec, ToolStatus,
-        Usage,
+        By, CallId, Limits, OpaquePart, Part, QueryType, Timestamp, ToolCall, ToolResult, ToolSpec,
+        ToolStatus, Usage,
         record::{
-            AgentFact, BudgetFact, ControlFact, Fact, HeadComposed, HeadReason, LlmFact, Noted,
-            QueryFact, QueryFinished, SessionFact,
+            Accepted, AgentFact, BudgetFact, ControlFact, HeadComposed, HeadReason, InboxPosition,
+            LlmFact, Noted, QueryFact, QueryFinished, SessionFact,
         },
     },
 };
@@ -159,22 +159,36 @@ fn a_request_has_the_reply_to_the_one_before_as_it_came() {
 }
 
 #[test]
-fn a_summary_a_failure_and_the_like_explain_a_difference() {
-    let ended = |outcome| {
-        QueryFact::Finished(QueryFinished {
+fn only_some_records_explain_a_difference_and_a_failed_query_only_one_of_its_own_messages() {
+    let record =
+        |query, fact| Record::new(Timestamp::from_millis(0), Some(QueryId(query)), None, fact);
+    let asked = |query| {
+        let accepted = Accepted {
+            text: format!("{query}?"),
+            limits: Limits::default(),
+            idempotency_key: None,
+            continues: None,
+            place: InboxPosition::Back,
+            by: By::default(),
+            options: None,
+        };
+        record(query, Fact::from(QueryFact::Accepted(accepted)))
+    };
+    let ended = |query, outcome| {
+        let finished = QueryFinished {
             outcome,
             answer: String::new(),
             turns: 1,
             usage: Usage::default(),
             cut: None,
             unverified: false,
-        })
+        };
+        record(query, QueryFact::Finished(finished).into())
     };
-    let failed = Outcome::Failed {
+    let failed = || Outcome::Failed {
         code: "model".into(),
         detail: String::new(),
     };
-    let revived = SessionFact::Revived(Noted::default());
     let composed = HeadComposed {
         reason: HeadReason::Tools,
         query_type: QueryType::Code,
@@ -182,15 +196,31 @@ fn a_summary_a_failure_and_the_like_explain_a_difference() {
         instructions: None,
         tools: String::new(),
     };
-    for (fact, explained) in [
-        (Fact::from(SessionFact::HeadComposed(composed)), true),
-        (ended(failed).into(), true),
-        (ended(Outcome::Answered).into(), false),
-        (ended(Outcome::Cancelled).into(), false),
-        (revived.into(), false),
+    let said = Message::text;
+    let first = [said(Role::User, "1?"), said(Role::Assistant, "1.")];
+    let second = [said(Role::Guidance, "Briefly."), said(Role::User, "2?")];
+    let before = request(&[first.clone(), second].concat());
+    let next = [said(Role::User, "3?")];
+    let without_second = request(&[&first[..], &next].concat());
+    let without_both = request(&next);
+    let revived = SessionFact::Revived(Noted::default());
+    for (fact, own, all) in [
+        (
+            record(3, SessionFact::HeadComposed(composed).into()),
+            true,
+            true,
+        ),
+        (ended(2, failed()), true, false),
+        (ended(1, failed()), false, false),
+        (ended(2, Outcome::Answered), false, false),
+        (ended(2, Outcome::Cancelled), false, false),
+        (record(3, revived.into()), false, false),
     ] {
-        let record = Record::new(Timestamp::from_millis(0), None, None, fact);
-        assert_eq!(explains(&record), explained, "{record:?}");
+        let log = [&asked(1), &asked(2), &fact];
+        for (after, explained) in [(&without_second, own), (&without_both, all)] {
+            let found = follows("p", (QueryId(2), &before), after, &log, 2);
+            assert_eq!(found.is_ok(), explained, "{fact:?}: {found:?}");
+        }
     }
 }
 
