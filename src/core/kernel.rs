@@ -54,9 +54,6 @@ mod verdict;
 
 pub use budget::{BasisPoints, ParseBasisPointsError};
 pub use effect::{BegunQuery, CallToken, CommandReply, Decision, Effect};
-pub use format::instruction;
-#[doc(hidden)]
-pub use head::ToolDigest;
 pub use history::Transcript;
 pub use input::{
     Command, DecisionContext, InFlight, IssuedCommand, Refusal, Report, ReturnedResult,

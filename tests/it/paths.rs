@@ -124,7 +124,7 @@ mod kernel {
         ModelChoice, OnMissingSignal, ParseBasisPointsError, Pause, Phase, Policy, Quarantine,
         Query, Refusal, Report, RestartPolicy, RetryPolicy, ReturnedResult, Session, Step,
         SubAgentType, Thresholds, ToolSlot, Transcript, TurnDecision, TurnEnd, TurnPolicy, Verdict,
-        check_schema, instruction, offer,
+        check_schema, offer,
     };
 }
 mod llm {

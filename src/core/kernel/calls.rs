@@ -76,7 +76,7 @@ fn refusal(draft: &mut Draft<'_>, call: &ToolCall, doomed: bool) -> Option<(Refu
         return Some((RefusedWhy::QueryEnded, ToolResult::QUERY_ENDED.into()));
     }
     let (policy, options) = (draft.policy(), draft.query.options());
-    let (client, tools) = (options.tool(&call.name), draft.query.tools(policy));
+    let (client, tools) = (options.tool(&call.name), draft.query.tools(&policy.tools));
     let Some(spec) = tools.iter().find(|spec| spec.name == call.name) else {
         let can_find = tools.iter().any(|spec| spec.name == ToolSpec::FIND);
         let content = match can_find && capability::joins(draft, &call.name) {

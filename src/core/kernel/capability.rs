@@ -52,7 +52,7 @@ pub(super) fn requested(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisio
 }
 
 fn not_available(draft: &Draft<'_>, asked: &CapabilityRequested) -> String {
-    let tools = draft.query.tools(draft.policy());
+    let tools = draft.query.tools(&draft.policy().tools);
     guidance::available_tools(&asked.wish, &tools, &asked.grantable)
 }
 

@@ -27,8 +27,8 @@ pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
 
 fn tool_tokens(draft: &Draft<'_>) -> u64 {
     let tokens = match draft.query.options().tools.is_empty() {
-        true => draft.policy().digest.of(&draft.policy().tools).tokens,
-        false => spec_tokens(&draft.query.tools(draft.policy())),
+        true => draft.session.rules.tool_tokens(),
+        false => spec_tokens(&draft.query.tools(&draft.policy().tools)),
     };
     tokens + spec_tokens(&draft.added)
 }

@@ -9,7 +9,7 @@ use crate::model::{AnswerFormat, json};
 const LONGEST_PROBLEM: usize = 500;
 
 /// The instructions for a format, which precede the question.
-pub fn instruction(format: &AnswerFormat) -> Option<String> {
+pub(super) fn instruction(format: &AnswerFormat) -> Option<String> {
     let (what, schema) = match format {
         AnswerFormat::Text => return None,
         AnswerFormat::Json => ("a JSON object".to_owned(), String::new()),

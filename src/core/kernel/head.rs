@@ -5,12 +5,12 @@
 //! segment of its type as guidance. A new head is recorded with its reason
 //! (docs/protocol.md, "The conversation").
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{draft::Draft, effect::Decision, joined_tools, policy::Policy, session::Session};
+use super::{draft::Draft, effect::Decision, joined_tools, session::Session};
 use crate::model::{
     QueryType, Record, ToolSpec, hex,
     record::{BudgetFact, Fact, HeadComposed, HeadReason, MessageRange, QueryFact, SessionFact},
@@ -101,7 +101,7 @@ pub(super) fn settle(draft: &mut Draft<'_>, prompt: Option<&str>) {
     let tools = tools_hash(draft);
     let reason = match before {
         None => HeadReason::First,
-        Some(before) if *before.tools != *tools => HeadReason::Tools,
+        Some(before) if before.tools != tools => HeadReason::Tools,
         Some(before) if before.prompt != prompt => HeadReason::Prompt,
         Some(before) if before.instructions != instructions => HeadReason::Instructions,
         Some(_) => {
@@ -115,7 +115,7 @@ pub(super) fn settle(draft: &mut Draft<'_>, prompt: Option<&str>) {
         query_type: before.map_or(own, |before| before.query_type),
         prompt: prompt.to_owned(),
         instructions,
-        tools: tools.to_string(),
+        tools,
     };
     draft.emit_query(SessionFact::HeadComposed(composed));
 }
@@ -127,23 +127,17 @@ pub(super) fn recomposed(mut draft: Draft<'_>, prompt: &str) -> Decision {
     draft.wait()
 }
 
-fn tools_hash(draft: &Draft<'_>) -> Arc<str> {
-    let (query, policy) = (&draft.query, draft.policy());
-    if !draft.added.is_empty() {
-        let tools = joined_tools::with(&policy.tools, draft.added.iter().cloned());
-        let policy = Policy {
-            tools,
-            ..policy.clone()
-        };
-        return hash(&query.tools(&policy));
+fn tools_hash(draft: &Draft<'_>) -> String {
+    let (rules, query) = (&draft.session.rules, &draft.query);
+    if draft.added.is_empty() && query.options().tools.is_empty() {
+        return rules.tools_hash().to_owned();
     }
-    match query.options().tools.is_empty() {
-        true => Arc::clone(&policy.digest.of(&policy.tools).hash),
-        false => hash(&query.tools(policy)),
-    }
+    let tools = joined_tools::with(&rules.policy.tools, draft.added.iter().cloned());
+    hash(&query.tools(&tools))
 }
 
-fn hash(tools: &[ToolSpec]) -> Arc<str> {
+/// SHA-256 of tools in their order, in hex.
+pub(super) fn hash(tools: &[ToolSpec]) -> String {
     let mut digest = Sha256::new();
     for tool in tools {
         let ToolSpec {
@@ -154,33 +148,5 @@ fn hash(tools: &[ToolSpec]) -> Arc<str> {
         } = tool;
         digest.update(format!("{name}\n{description}\n{schema}\n"));
     }
-    hex(&digest.finalize()).into()
-}
-
-/// What follows from the tools of a policy, found on demand. A copy of it knows nothing, because its
-/// policy may get other tools.
-#[derive(Debug, Default)]
-#[doc(hidden)]
-pub struct ToolDigest(OnceLock<Digested>);
-
-#[derive(Debug)]
-pub(super) struct Digested {
-    pub hash: Arc<str>,
-    /// Estimated tokens.
-    pub tokens: u64,
-}
-
-impl ToolDigest {
-    pub(super) fn of(&self, tools: &[ToolSpec]) -> &Digested {
-        self.0.get_or_init(|| Digested {
-            hash: hash(tools),
-            tokens: super::context::spec_tokens(tools),
-        })
-    }
-}
-
-impl Clone for ToolDigest {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
+    hex(&digest.finalize())
 }

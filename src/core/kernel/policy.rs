@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     budget::BasisPoints,
-    head::ToolDigest,
     judgement::{FallbackClassifier, Heuristic},
     verdict::{DecisionTable, OnMissingSignal, TurnPolicy},
 };
@@ -227,8 +226,6 @@ pub struct Policy {
     pub fallback_classifier: Arc<dyn FallbackClassifier>,
     /// Decision after each turn.
     pub turn: Arc<dyn TurnPolicy>,
-    #[doc(hidden)]
-    pub digest: ToolDigest,
 }
 
 impl Policy {
@@ -255,7 +252,6 @@ impl Policy {
             inbox_capacity: 32,
             fallback_classifier: Arc::new(Heuristic),
             turn: Arc::new(DecisionTable),
-            digest: ToolDigest::default(),
         }
     }
 

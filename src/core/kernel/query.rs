@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use super::{
     effect::CallToken,
     phase::{ChildSlot, Step, ToolSlot},
-    policy::Policy,
     repetition::Repetition,
 };
 use crate::{
@@ -222,21 +221,21 @@ impl Query {
         self.options.as_ref()
     }
 
-    /// The tools that the query offers: the session's and the caller's, or only the caller's if it
-    /// demands a call. A task has none.
-    pub fn tools(&self, policy: &Policy) -> Arc<[ToolSpec]> {
+    /// The tools that the query offers: the session's `own` and the caller's, or only the caller's if
+    /// it demands a call. A task has none.
+    pub fn tools(&self, own: &Arc<[ToolSpec]>) -> Arc<[ToolSpec]> {
         let options = self.options();
         if options.is_task {
             return Arc::default();
         }
         if options.tools.is_empty() {
-            return Arc::clone(&policy.tools);
+            return Arc::clone(own);
         }
         // A call of a session's tool would satisfy the demand, too.
         if options.tool_choice != ClientToolChoice::Auto {
             return Arc::clone(&options.tools);
         }
-        let own = policy.tools.iter();
+        let own = own.iter();
         let own = own.filter(|spec| options.tool(&spec.name).is_none());
         own.chain(options.tools.iter()).cloned().collect()
     }

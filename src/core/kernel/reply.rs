@@ -22,7 +22,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         role: Role::Assistant,
         parts: reply.parts,
     };
-    let tools = draft.query.tools(draft.policy());
+    let tools = draft.query.tools(&draft.policy().tools);
     // Calls in the text count only if the reply has no others.
     let callable = match message.calls().next() {
         Some(_) => Arc::default(),

@@ -3,14 +3,20 @@
 mod decide;
 mod evolve;
 
-use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     calibration::Calibration,
+    context,
     effect::Decision,
-    head::Head,
+    head::{self, Head},
     history::Transcript,
     input::DecisionContext,
     keys::Keys,
@@ -121,11 +127,33 @@ pub struct LastEnd {
 #[derive(Clone)]
 pub(super) struct Rules {
     pub policy: Arc<Policy>,
+    /// The hash and the tokens of its tools, found on demand, once for all copies.
+    tools: Arc<OnceLock<(String, u64)>>,
+}
+
+impl Rules {
+    fn of_tools(&self) -> &(String, u64) {
+        let tools = &*self.policy.tools;
+        self.tools
+            .get_or_init(|| (head::hash(tools), context::spec_tokens(tools)))
+    }
+
+    pub(super) fn tools_hash(&self) -> &str {
+        &self.of_tools().0
+    }
+
+    /// Estimated tokens of the tools.
+    pub(super) fn tool_tokens(&self) -> u64 {
+        self.of_tools().1
+    }
 }
 
 impl From<Arc<Policy>> for Rules {
     fn from(policy: Arc<Policy>) -> Self {
-        Self { policy }
+        Self {
+            policy,
+            tools: Arc::default(),
+        }
     }
 }
 

@@ -353,7 +353,7 @@ fn measured(started: &TurnStarted, live: &Session) {
         return;
     };
     let query = live.query().expect("a running query");
-    let (all, is_task) = (query.tools(live.policy()), query.options().is_task);
+    let (all, is_task) = (query.tools(&live.policy().tools), query.options().is_task);
     let tools = all.iter().map(|tool| {
         (format!("{}{}{}", tool.name, tool.description, tool.schema))
             .chars()

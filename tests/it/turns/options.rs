@@ -177,7 +177,11 @@ fn callers_tool_hides_the_sessions_tool_of_its_name() {
         ..AnswerOptions::default()
     };
     let mut play = asked(policy(), options);
-    let offered = play.session.query().unwrap().tools(play.session.policy());
+    let offered = play
+        .session
+        .query()
+        .unwrap()
+        .tools(&play.session.policy().tools);
     let names: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["read", "write", "deploy", "search", "move"]);
     play.calls("", vec![call("a", "search")]);
@@ -266,7 +270,7 @@ fn demanded_call_is_offered_the_callers_tools_alone_also_in_the_last_turn() {
         };
         let mut play = asked(turns(1), options);
         let query = play.session.query().unwrap();
-        assert_eq!(query.tools(play.session.policy()), client_tools());
+        assert_eq!(query.tools(&play.session.policy().tools), client_tools());
         assert!(query.offers_tools(play.mode()));
         play.calls("", vec![call("s", "search"), call("a", "act")]);
         assert_eq!(play.handed_over().len(), 1);
@@ -413,7 +417,7 @@ fn chat_pages_own_request_is_one_call_without_tools_and_signals() {
             play.session
                 .query()
                 .unwrap()
-                .tools(play.session.policy())
+                .tools(&play.session.policy().tools)
                 .is_empty()
         );
         play.says(&text);

@@ -206,7 +206,7 @@ impl Play {
                 false => Session::system(&prompt, instructions.as_deref()),
             },
             messages: Arc::clone(self.session.transcript().messages()),
-            tools: query.tools(self.session.policy()),
+            tools: query.tools(&self.session.policy().tools),
             tool_choice: ToolChoice::Auto,
             options: query.shared_options().cloned(),
             instead_of: None,

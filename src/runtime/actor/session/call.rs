@@ -41,7 +41,7 @@ impl SessionShell {
             Arc::ptr_eq(&last.own, &policy.tools) && options.is_some_and(is_same)
         });
         // The same list for all turns, so that it is serialized once.
-        let tools = last.map_or_else(|| query.tools(policy), |last| last.offered);
+        let tools = last.map_or_else(|| query.tools(&policy.tools), |last| last.offered);
         self.offered = options.map(|options| OfferedTools {
             own: Arc::clone(&policy.tools),
             options: Arc::clone(options),
