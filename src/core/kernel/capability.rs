@@ -114,15 +114,14 @@ pub(super) fn find(draft: &mut Draft<'_>, call: &ToolCall) {
 
 /// Adds a tool that the model calls without having found it; whether there is one of that name.
 pub(super) fn joins(draft: &mut Draft<'_>, name: &str) -> bool {
-    let is_named = |spec: &ToolSpec| spec.name == name;
-    let Some(spec) = draft.policy().findable.iter().find(|spec| is_named(spec)) else {
-        return false;
-    };
-    if !draft.added.iter().any(is_named) {
-        let spec = spec.clone();
-        add(draft, vec![spec]);
+    let mut findable = draft.policy().findable.iter();
+    let found = findable.find(|spec| spec.name == name);
+    if let Some(spec) = found
+        && !draft.added.contains(spec)
+    {
+        add(draft, vec![spec.clone()]);
     }
-    true
+    found.is_some()
 }
 
 pub(super) fn attach(
