@@ -3,20 +3,16 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use oracle_agent::{
-    llm::{Dialect, ProviderSettings, Remote, Streaming},
-    mock::{Mock, Settings},
-    testkit::{TestOracle, TestTool},
-};
+use oracle_agent::llm::Dialect;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use super::play::{DONE, looking, looks, script, strict_server};
 
 /// Anthropic's servers look so many blocks before a mark for a prefix that they have.
 const LOOKBACK: usize = 20;
 const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
-const LOOK: &str = r#"{"name": "look", "arguments": {"at": "a"}}"#;
 const MORE: &str = r#"{"reply": "More.\n<signal type=\"need_turn\"><reason>There is a second file</reason></signal>"}"#;
-const DONE: &str = r#"{"reply": "There.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found></signal>"}"#;
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -85,40 +81,20 @@ impl Sent {
 
 #[tokio::test]
 async fn each_request_repeats_the_one_before_it() {
-    for (dialect, base) in [(Dialect::OpenAi, "/v1"), (Dialect::Anthropic, "")] {
-        let settings = Settings {
-            strict: true,
-            ..Settings::default()
-        };
-        let mock = Mock::start(settings).await.unwrap();
-        let remote = Remote::new(ProviderSettings {
-            name: "p".into(),
-            dialect,
-            base_url: format!("{}{base}", mock.url()),
-            key: None,
-            headers: Vec::new(),
-            authorities: None,
-            streaming: Streaming::Always,
-            structured_output: None,
-            models: Vec::new(),
-            connect: Duration::from_secs(60),
-            first_byte: Duration::from_secs(60),
-        });
-        let oracle = TestOracle::new(remote.unwrap()).models(&["p/claude-sonnet-4-5"]);
-        let oracle = oracle.tool(TestTool::new("look").answers("It is there."));
+    for dialect in [Dialect::OpenAi, Dialect::Anthropic] {
+        let mock = strict_server().await;
+        let oracle = looking(dialect, &mock, "claude-sonnet-4-5");
         let oracle = oracle.start().await.unwrap();
         let session = oracle.session("s").unwrap();
-        let calls = |count| format!(r#"{{"tool_calls": [{}]}}"#, vec![LOOK; count].join(","));
         let mut requests: Vec<Sent> = Vec::new();
         for turns in [
-            vec![calls(1), calls(2), DONE.into()],
+            vec![looks(1), looks(2), DONE.into()],
             // Guidance first, and then more blocks than a server looks back.
-            vec![MORE.into(), calls(12), calls(1), DONE.into()],
+            vec![MORE.into(), looks(12), looks(1), DONE.into()],
             vec![DONE.into()],
-            vec![calls(1), MORE.into(), DONE.into()],
+            vec![looks(1), MORE.into(), DONE.into()],
         ] {
-            let script = format!(r#"mock: {{"turns": [{}]}}"#, turns.join(","));
-            let answer = session.ask(&script).await.unwrap();
+            let answer = session.ask(&script(&turns)).await.unwrap();
             assert_eq!(answer.turns as usize, turns.len(), "{answer:?}");
             let new = mock.requests().into_iter().skip(requests.len());
             requests.extend(new.map(|request| Sent::new(dialect, &request.body)));

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use oracle_agent::{
-    llm::{Dialect, ProviderSettings, Remote, Streaming},
+    llm::{Dialect, Streaming},
     mock::{Mock, Settings},
     model::Submission,
     testkit::TestOracle,
 };
+
+use super::play::{Deadlines, Play};
 
 /// Longer than it takes on a busy machine; the mock itself would wait for ten minutes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,24 +31,17 @@ async fn hangs_up(dialect: Dialect, streaming: Streaming, fault: &str) {
         ..Settings::default()
     };
     let mock = Mock::start(settings).await.unwrap();
-    let base = match dialect {
-        Dialect::OpenAi | Dialect::Responses => "/v1",
-        Dialect::Anthropic => "",
+    let deadlines = Deadlines {
+        headers: 2 * PATIENCE,
+        ..Deadlines::FAR
     };
-    let remote = Remote::new(ProviderSettings {
-        name: "p".into(),
-        dialect,
-        base_url: format!("{}{base}", mock.url()),
-        key: None,
-        headers: Vec::new(),
-        authorities: None,
+    let played = Play {
         streaming,
-        structured_output: None,
-        models: Vec::new(),
-        connect: 2 * PATIENCE,
-        first_byte: 2 * PATIENCE,
-    });
-    let oracle = TestOracle::new(remote.unwrap())
+        deadlines,
+        ..Play::new(dialect, &[])
+    };
+    let remote = played.remote("p", mock.url());
+    let oracle = TestOracle::new(remote)
         .models(&["p/m"])
         .settings(|settings| {
             settings.gateway.first_token = 2 * PATIENCE;

@@ -7,8 +7,7 @@ use futures_util::TryStreamExt as _;
 use oracle_agent::{
     actor::{Progress, SessionHandle, Watch},
     kernel::ReturnedResult,
-    llm::{Dialect, ProviderSettings, Remote, Streaming},
-    mock::{Mock, Settings},
+    llm::Dialect,
     model::{
         AnswerOptions, ClientToolChoice, Image, Parameter, Submission, ToolCall,
         record::{Fact, ToolFact},
@@ -16,6 +15,8 @@ use oracle_agent::{
     testkit::TestOracle,
 };
 use serde_json::{Value, json};
+
+use super::play::{Play, strict_server};
 
 const QUESTION: &str = r#"mock: {"turns": [
     {"tool_calls": [{"name": "lookup", "arguments": {"query": "a"}}]},
@@ -41,36 +42,18 @@ async fn follow(watch: &mut Watch) -> (Vec<ToolCall>, String) {
 
 #[tokio::test]
 async fn options_of_a_client_reach_the_server() {
-    for (dialect, base, choice) in [
+    for (dialect, choice) in [
         (
             Dialect::OpenAi,
-            "/v1",
             json!({"type": "function", "function": {"name": "lookup"}}),
         ),
         (
             Dialect::Anthropic,
-            "",
             json!({"type": "tool", "name": "lookup", "disable_parallel_tool_use": true}),
         ),
     ] {
-        let settings = Settings {
-            strict: true,
-            ..Settings::default()
-        };
-        let mock = Mock::start(settings).await.unwrap();
-        let remote = Remote::new(ProviderSettings {
-            name: "p".into(),
-            dialect,
-            base_url: format!("{}{base}", mock.url()),
-            key: None,
-            headers: Vec::new(),
-            authorities: None,
-            streaming: Streaming::Always,
-            structured_output: None,
-            models: Vec::new(),
-            connect: Duration::from_secs(60),
-            first_byte: Duration::from_secs(60),
-        });
+        let mock = strict_server().await;
+        let remote = Play::new(dialect, &[]).remote("p", mock.url());
         let mut tool = super::code_search();
         tool.name = "lookup".into();
         let mut options = AnswerOptions {
@@ -85,7 +68,7 @@ async fn options_of_a_client_reach_the_server() {
             }],
             ..AnswerOptions::default()
         };
-        let oracle = TestOracle::new(remote.unwrap())
+        let oracle = TestOracle::new(remote)
             .models(&["p/claude-sonnet-4-5"])
             .start()
             .await

@@ -21,7 +21,7 @@ use oracle_agent::{
         Event, Submission, ToolSpec,
         tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolTrust},
     },
-    testkit::TestOracle,
+    testkit::{TestOracle, TestTool},
     tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
 use serde_json::{Value, json};
@@ -119,6 +119,35 @@ impl Play {
         })
         .unwrap()
     }
+}
+
+/// A server that refuses what today's models refuse.
+pub(super) async fn strict_server() -> Mock {
+    let settings = Settings {
+        strict: true,
+        ..Settings::default()
+    };
+    Mock::start(settings).await.unwrap()
+}
+
+/// A system with the tool `look`, whose model is this one of a server.
+pub(super) fn looking(dialect: Dialect, server: &Mock, model: &str) -> TestOracle {
+    let remote = Play::new(dialect, &[]).remote("p", server.url());
+    let oracle = TestOracle::new(remote).models(&[&format!("p/{model}")]);
+    oracle.tool(TestTool::new("look").answers("It is there.").repeatable())
+}
+
+/// A turn that calls `look` so often.
+pub(super) fn looks(times: usize) -> String {
+    let call = r#"{"name": "look", "arguments": {"at": "a"}}"#;
+    format!(r#"{{"tool_calls": [{}]}}"#, vec![call; times].join(","))
+}
+
+pub(super) const DONE: &str = r#"{"reply": "There.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found></signal>"}"#;
+
+/// A question that plays these turns.
+pub(super) fn script(turns: &[String]) -> String {
+    format!(r#"mock: {{"turns": [{}]}}"#, turns.join(","))
 }
 
 #[derive(Debug)]

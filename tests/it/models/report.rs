@@ -2,14 +2,10 @@
 
 use std::time::Duration;
 
-use oracle_agent::{
-    llm::Dialect,
-    mock::{Mock, Settings},
-    testkit::{TestOracle, TestTool},
-};
+use oracle_agent::llm::Dialect;
 use serde_json::{Value, json};
 
-use super::play::Play;
+use super::play::{looking, strict_server};
 
 fn calls(text: &str, tools: &[(&str, Value)]) -> Value {
     let call = |(name, arguments): &(&str, Value)| json!({"name": name, "arguments": arguments});
@@ -36,15 +32,8 @@ async fn a_silent_model_can_report_its_status_in_every_dialect() {
         calls("In a.", &[("report_status", done)]),
     ];
     for dialect in Dialect::ALL {
-        let settings = Settings {
-            strict: true,
-            ..Settings::default()
-        };
-        let mock = Mock::start(settings).await.unwrap();
-        let remote = Play::new(dialect, &[]).remote("p", mock.url());
-        let oracle = TestOracle::new(remote).models(&["p/a"]);
-        let oracle = oracle.tool(TestTool::new("look").answers("It is there."));
-        let oracle = oracle.start().await.unwrap();
+        let mock = strict_server().await;
+        let oracle = looking(dialect, &mock, "a").start().await.unwrap();
         let session = oracle.session("s").unwrap();
         for (query, turns) in [&silent[..], &silent, &reporting, &reporting]
             .into_iter()

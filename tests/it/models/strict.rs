@@ -6,16 +6,13 @@ use std::{sync::Arc, time::Duration};
 use oracle_agent::{
     journal::{Journal, Memory},
     llm::{Dialect, Streaming},
-    mock::{Mock, Settings},
+    mock::Mock,
     model::Submission,
-    testkit::{AppendPoint, CrashTarget, CrashingJournal, Side, TestOracle, TestSession, TestTool},
+    testkit::{AppendPoint, CrashTarget, CrashingJournal, Side, TestSession},
 };
 use serde_json::Value;
 
-use super::play::{Play, Says, play};
-
-const LOOK: &str = r#"{"name": "look", "arguments": {"at": "a"}}"#;
-const DONE: &str = r#"{"reply": "There.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found></signal>"}"#;
+use super::play::{DONE, Play, Says, looking, looks, play, script, strict_server};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn questions_and_calls_keep_the_rules() {
@@ -42,24 +39,15 @@ async fn questions_and_calls_keep_the_rules() {
 #[tokio::test]
 async fn a_session_of_several_queries_is_never_refused() {
     for dialect in Dialect::ALL {
-        let settings = Settings {
-            strict: true,
-            ..Settings::default()
-        };
-        let mock = Mock::start(settings).await.unwrap();
-        let remote = Play::new(dialect, &[]).remote("p", mock.url());
-        let oracle = TestOracle::new(remote).models(&["p/a"]);
-        let oracle = oracle.tool(TestTool::new("look").answers("It is there."));
-        let oracle = oracle.start().await.unwrap();
+        let mock = strict_server().await;
+        let oracle = looking(dialect, &mock, "a").start().await.unwrap();
         let session = oracle.session("s").unwrap();
-        let calls = |count| format!(r#"{{"tool_calls": [{}]}}"#, vec![LOOK; count].join(","));
         for turns in [
-            vec![calls(1), calls(2), DONE.into()],
+            vec![looks(1), looks(2), DONE.into()],
             vec![DONE.into()],
-            vec![calls(3), DONE.into()],
+            vec![looks(3), DONE.into()],
         ] {
-            let script = format!(r#"mock: {{"turns": [{}]}}"#, turns.join(","));
-            let answer = session.ask(&script).await.unwrap();
+            let answer = session.ask(&script(&turns)).await.unwrap();
             assert_eq!(
                 answer.turns as usize,
                 turns.len(),
@@ -118,24 +106,16 @@ fn kept(mock: &Mock) -> Vec<String> {
 /// A strict server refuses reasoning that is missing, changed or in another place.
 #[tokio::test]
 async fn reasoning_stays_in_its_place_over_a_crash_at_each_record() {
-    let calls = |count| format!(r#"{{"tool_calls": [{}]}}"#, vec![LOOK; count].join(","));
-    let script = format!(r#"mock: {{"turns": [{}, {}, {DONE}]}}"#, calls(1), calls(2));
+    let script = script(&[looks(1), looks(2), DONE.into()]);
     let mut appends = 1;
     let mut number = 0;
     while number <= appends {
         for side in Side::ALL {
-            let settings = Settings {
-                strict: true,
-                ..Settings::default()
-            };
-            let mock = Mock::start(settings).await.unwrap();
+            let mock = strict_server().await;
             let memory: Arc<dyn Journal> = Arc::new(Memory::new());
             let start = |point| {
                 let journal = CrashingJournal::new(memory.clone(), point, CrashTarget::System);
-                let remote = Play::new(Dialect::Responses, &[]).remote("p", mock.url());
-                let oracle = TestOracle::new(remote).models(&["p/a"]);
-                let oracle =
-                    oracle.tool(TestTool::new("look").answers("It is there.").repeatable());
+                let oracle = looking(Dialect::Responses, &mock, "a");
                 (oracle.journal(Arc::new(journal.clone())).start(), journal)
             };
             // Append 0 never comes, so that nothing crashes.

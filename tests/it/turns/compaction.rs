@@ -6,7 +6,10 @@ use oracle_agent::{
         AnswerOptions, Fault, FaultClass, Limits, Part, QueryType, Record, Reply, Role,
         SessionState, StopReason, Submission, Usage,
         message::SUMMARY_LABEL,
-        record::{BudgetFact, CompactedPart, Compacting, Fact, QueryFact, RestartCause, TurnFact},
+        record::{
+            BudgetFact, Compacted, CompactedPart, Compacting, Fact, QueryFact, RestartCause,
+            TurnFact,
+        },
     },
 };
 use proptest::{collection::vec, prelude::*, test_runner::Config};
@@ -15,16 +18,33 @@ use super::{play::Play, script::*, steps};
 
 mod cuts;
 
-fn windows(tokens: &[u64]) -> Policy {
-    let models = tokens.iter().zip(["p/one", "p/two", "p/three"]);
-    let models = models.map(|(tokens, name)| ModelChoice {
-        context_window: Some(*tokens),
-        ..ModelChoice::new(name)
-    });
+fn with_models(models: impl IntoIterator<Item = ModelChoice>) -> Policy {
     Policy {
-        models: models.collect(),
+        models: models.into_iter().collect(),
         ..policy()
     }
+}
+
+fn windows(tokens: &[u64]) -> Policy {
+    let models = tokens.iter().zip(["p/one", "p/two", "p/three"]);
+    with_models(models.map(|(tokens, name)| ModelChoice {
+        context_window: Some(*tokens),
+        ..ModelChoice::new(name)
+    }))
+}
+
+/// Asks a question that may ask for a compaction.
+fn ask_with(play: &mut Play, compact: bool) {
+    let options = AnswerOptions {
+        compact,
+        ..AnswerOptions::default()
+    };
+    let asked = Submission {
+        options: Some(options.into()),
+        ..Submission::new(QUESTION)
+    };
+    play.submit(asked).unwrap();
+    play.prepare(QueryType::Code);
 }
 
 fn second_question(policy: Policy) -> Play {
@@ -38,15 +58,13 @@ fn second_question(policy: Policy) -> Play {
 #[test]
 fn compaction_reserves_room_for_the_longest_reply() {
     for (max_output, compacted) in [(None, 0), (Some(100), 0), (Some(1_000), 1)] {
-        let mut policy = windows(&[2_000]);
-        let models = policy.models.iter().cloned();
-        let models = models.map(|model| ModelChoice {
+        let model = ModelChoice {
+            context_window: Some(2_000),
             max_output,
-            ..model
-        });
-        policy.models = models.collect();
+            ..ModelChoice::new("p/one")
+        };
         // About 950 tokens.
-        let play = second_question(policy);
+        let play = second_question(with_models([model]));
         assert_eq!(compactings(&play).len(), compacted, "{max_output:?}");
     }
 }
@@ -78,28 +96,16 @@ fn question_can_ask_for_a_compaction() {
         ),
         ("no wish", Some(1_000_000), &*long, false, None),
     ] {
-        let mut policy = windows(&[1]);
-        let models = policy.models.iter().cloned();
-        let models = models.map(|model| ModelChoice {
+        let model = ModelChoice {
             context_window: window,
-            ..model
-        });
-        policy.models = models.collect();
-        let mut play = Play::asked(policy);
+            ..ModelChoice::new("p/one")
+        };
+        let mut play = Play::asked(with_models([model]));
         play.replies(uncounted(reply(
             &format!("{answer} {}", done()),
             Vec::new(),
         )));
-        let options = AnswerOptions {
-            compact: compacts,
-            ..AnswerOptions::default()
-        };
-        let asked = Submission {
-            options: Some(options.into()),
-            ..Submission::new(QUESTION)
-        };
-        play.submit(asked).unwrap();
-        play.prepare(QueryType::Code);
+        ask_with(&mut play, compacts);
         let found = compactings(&play).first().map(|compacting| compacting.part);
         assert_eq!(found, part, "{name}");
         if part.is_some() {
@@ -296,8 +302,6 @@ fn summary_is_truncated_and_its_calls_ignored() {
     assert_eq!(play.count("tool.requested"), 2);
 }
 
-type Tries = Vec<(i64, Result<Reply, Fault>)>;
-
 #[test]
 fn overloaded_summary_model_fails_over_at_once() {
     let mut play = steps::compacting();
@@ -419,10 +423,7 @@ fn short_history_is_not_compacted() {
 
 #[test]
 fn oversized_call_is_compacted_and_retried() {
-    let unknown = Policy {
-        models: [ModelChoice::new("p/one"), ModelChoice::new("p/two")].into(),
-        ..policy()
-    };
+    let unknown = with_models(["p/one", "p/two"].map(ModelChoice::new));
     let too_long = || Fault::permanent("context", "maximum context length exceeded");
     let mut play = second_question(unknown);
     let first = play.token();
@@ -450,8 +451,7 @@ fn oversized_call_is_compacted_and_retried() {
 
 #[test]
 fn oversized_call_without_a_summary_is_shortened_and_then_fails_over() {
-    let models = [ModelChoice::new("p/one"), ModelChoice::new("p/two")].into();
-    let mut play = second_question(Policy { models, ..policy() });
+    let mut play = second_question(with_models(["p/one", "p/two"].map(ModelChoice::new)));
     play.fails(Fault::permanent("context", "too long"));
     play.no_summary(Fault::permanent("http_401", "no key"));
     play.no_summary(Fault::permanent("http_401", "no key"));

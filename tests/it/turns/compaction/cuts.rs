@@ -2,19 +2,25 @@
 
 use super::*;
 
+type Tries = Vec<(i64, Result<Reply, Fault>)>;
+
 fn hangs() -> Fault {
     Fault::permanent("total_timeout", "not complete in time")
 }
 
+fn compactions(play: &Play) -> impl Iterator<Item = &Compacted> {
+    play.log.iter().filter_map(|record| match &record.fact {
+        Fact::Budget(BudgetFact::ContextCompacted(made)) => Some(made),
+        _ => None,
+    })
+}
+
 /// The compactions so far: why there is no summary, and what takes the place of the messages.
 fn compacted(play: &Play) -> Vec<(Option<&str>, &str)> {
-    let all = play.log.iter().filter_map(|record| match &record.fact {
-        Fact::Budget(BudgetFact::ContextCompacted(made)) => {
-            assert!(made.after < made.before, "{made:?}");
-            let cut = made.cut.as_ref().map(|fault| fault.code.as_str());
-            Some((cut, made.summary.as_str()))
-        }
-        _ => None,
+    let all = compactions(play).map(|made| {
+        assert!(made.after < made.before, "{made:?}");
+        let cut = made.cut.as_ref().map(|fault| fault.code.as_str());
+        (cut, made.summary.as_str())
     });
     all.collect()
 }
@@ -231,16 +237,7 @@ fn the_deadline_of_a_summary_holds_after_a_restart_and_a_pause() {
 fn a_conversation_that_fits_loses_nothing_to_a_wish_for_a_summary() {
     let mut play = second_question(windows(&[1_000_000]));
     play.says(&done());
-    let options = AnswerOptions {
-        compact: true,
-        ..AnswerOptions::default()
-    };
-    let asked = Submission {
-        options: Some(options.into()),
-        ..Submission::new(QUESTION)
-    };
-    play.submit(asked).unwrap();
-    play.prepare(QueryType::Code);
+    ask_with(&mut play, true);
     let before = play.roles();
     play.no_summary(Fault::permanent("http_401", "no key"));
     let kinds = ["budget.context.compaction_failed", "turn.started"];
@@ -254,12 +251,7 @@ fn the_oldest_messages_are_removed_with_their_results_and_what_users_said_is_kep
     let cuts = |play: &mut Play| {
         while play.session.state() == SessionState::Compacting {
             play.no_summary(Fault::permanent("http_401", "no key"));
-            let log = play.log.iter().rev();
-            let cut = log.filter_map(|record| match &record.fact {
-                Fact::Budget(BudgetFact::ContextCompacted(cut)) => Some(cut),
-                _ => None,
-            });
-            let cut = cut.clone().next().unwrap();
+            let cut = compactions(play).last().unwrap();
             // There is room for more than one question.
             assert!(cut.after < 1_600, "{cut:?}");
             let texts = texts(play);
