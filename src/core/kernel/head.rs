@@ -25,11 +25,6 @@ pub(super) struct Head {
 }
 
 impl Session {
-    /// The type of the query whose segment the head has.
-    pub fn head_type(&self) -> Option<QueryType> {
-        self.head.as_ref().map(|head| head.composed.query_type)
-    }
-
     /// SHA-256 of the composed prompt in the head, in hex.
     pub fn head_prompt(&self) -> Option<&str> {
         self.head.as_ref().map(|head| &*head.composed.prompt)
@@ -37,10 +32,10 @@ impl Session {
 
     /// The types whose segments the conversation has: in the head, and in messages.
     pub fn told_types(&self) -> impl Iterator<Item = QueryType> {
-        let told = self.head.iter().flat_map(|head| head.told.iter());
-        self.head_type()
-            .into_iter()
-            .chain(told.map(|(told, _)| *told))
+        self.head.iter().flat_map(|head| {
+            let told = head.told.iter().map(|(told, _)| *told);
+            [head.composed.query_type].into_iter().chain(told)
+        })
     }
 
     /// Follows [`Transcript::evolve`].

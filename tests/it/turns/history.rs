@@ -273,6 +273,6 @@ fn a_session_of_an_earlier_version_gets_a_head_at_its_next_query() {
     });
     let begun = session.observe(Report::Prepared { query, result }, play.now());
     session = session.after(&begun);
-    assert_eq!(session.head_type(), Some(QueryType::Research));
+    assert_eq!(session.told_types().next(), Some(QueryType::Research));
     assert_eq!(roles(&session)[2], Role::User);
 }
