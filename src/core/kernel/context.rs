@@ -27,7 +27,7 @@ pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
 
 fn tool_tokens(draft: &Draft<'_>) -> u64 {
     let tokens = match draft.query.options().tools.is_empty() {
-        true => draft.session.rules.tool_tokens(),
+        true => draft.session.rules.of_tools().1,
         false => spec_tokens(&draft.query.tools(&draft.policy().tools)),
     };
     tokens + spec_tokens(&draft.added)

@@ -16,15 +16,12 @@ use crate::model::{
 
 /// Handles the end of classification and composition.
 pub(super) fn prepared(mut draft: Draft<'_>, result: Result<Classified, Fault>) -> Decision {
-    let options = draft.query.options();
-    let formatted = !options.is_task && !options.format.is_text();
-    let classified = match result {
-        Ok(classified) => Classified {
-            formatted,
-            ..classified
-        },
+    let mut classified = match result {
+        Ok(classified) => classified,
         Err(fault) => return draft.fail(fault.code, fault.detail),
     };
+    let options = draft.query.options();
+    classified.formatted = !options.is_task && !options.format.is_text();
     let prompt = classified.prompt.hash.clone();
     draft.emit_query(QueryFact::Classified(classified));
     head::settle(&mut draft, Some(&prompt));

@@ -125,7 +125,8 @@ pub(super) fn recomposed(mut draft: Draft<'_>, prompt: &str) -> Decision {
 fn tools_hash(draft: &Draft<'_>) -> String {
     let (rules, query) = (&draft.session.rules, &draft.query);
     if draft.added.is_empty() && query.options().tools.is_empty() {
-        return rules.tools_hash().to_owned();
+        let (hash, _) = rules.of_tools();
+        return hash.clone();
     }
     let tools = joined_tools::with(&rules.policy.tools, draft.added.iter().cloned());
     hash(&query.tools(&tools))

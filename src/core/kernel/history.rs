@@ -229,11 +229,10 @@ impl Transcript {
     }
 
     pub(super) fn drop_reply(&mut self) {
-        let messages = Arc::make_mut(&mut self.messages);
         let is_reply = |message: &Arc<Message>| message.role == Role::Assistant;
-        let replied = messages.iter().rposition(is_reply);
+        let replied = self.messages.iter().rposition(is_reply);
         if let Some(at) = replied.filter(|at| *at > self.query_start) {
-            self.chars -= chars_of(messages.drain(at..));
+            self.truncate(at);
         }
     }
 
@@ -290,17 +289,19 @@ impl Transcript {
     /// Keeps the messages to the last reply but so many. What follows may be why the query failed, and
     /// must not make the next one fail.
     fn keep_to_reply(&mut self, but: usize) {
-        let end = self.messages.len();
-        let mut places = (self.query_start..end).rev();
+        let places = (self.query_start..self.messages.len()).rev();
         let is_reply = |at: &usize| self.messages[*at].role == Role::Assistant;
-        let last = places.by_ref().filter(is_reply).nth(but);
+        let last = places.filter(is_reply).nth(but);
         let kept = last.map_or(self.query_start, |last| last + 1);
-        self.chars -= chars_of(Arc::make_mut(&mut self.messages).drain(kept..));
+        self.truncate(kept);
     }
 
     pub(super) fn forget(&mut self) {
-        let messages = Arc::make_mut(&mut self.messages);
-        self.chars -= chars_of(messages.drain(self.query_start..));
+        self.truncate(self.query_start);
+    }
+
+    fn truncate(&mut self, kept: usize) {
+        self.chars -= chars_of(Arc::make_mut(&mut self.messages).drain(kept..));
     }
 
     /// Providers refuse a conversation in which a call has no result.

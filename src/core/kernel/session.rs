@@ -127,24 +127,16 @@ pub struct LastEnd {
 #[derive(Clone)]
 pub(super) struct Rules {
     pub policy: Arc<Policy>,
-    /// The hash and the tokens of its tools, found on demand, once for all copies.
+    /// Found on demand, once for all copies.
     tools: Arc<OnceLock<(String, u64)>>,
 }
 
 impl Rules {
-    fn of_tools(&self) -> &(String, u64) {
+    /// The hash and the estimated tokens of the policy's tools.
+    pub(super) fn of_tools(&self) -> &(String, u64) {
         let tools = &*self.policy.tools;
         self.tools
             .get_or_init(|| (head::hash(tools), context::spec_tokens(tools)))
-    }
-
-    pub(super) fn tools_hash(&self) -> &str {
-        &self.of_tools().0
-    }
-
-    /// Estimated tokens of the tools.
-    pub(super) fn tool_tokens(&self) -> u64 {
-        self.of_tools().1
     }
 }
 

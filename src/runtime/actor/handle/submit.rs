@@ -65,13 +65,9 @@ impl SessionHandle {
             options,
             instructions,
         };
-        match self.command(command).await? {
-            CommandReply::Query { query, at } => {
-                let before = at.map(|at| Seq(at.0.saturating_sub(1)));
-                Ok(Watch::new(stream(query).after(before)))
-            }
-            CommandReply::Done => Err(AskError::Stopped),
-        }
+        let Submitted { query, seq } = self.begun(command).await?;
+        let before = seq.map(|seq| Seq(seq.0.saturating_sub(1)));
+        Ok(Watch::new(stream(query).after(before)))
     }
 
     /// Follows a query that was submitted before, from its beginning; it may have ended.
@@ -150,7 +146,12 @@ impl SessionHandle {
         {
             return Err(AskError::Key(bytes));
         }
-        match self.command(Command::Submit(submission)).await? {
+        self.begun(Command::Submit(submission)).await
+    }
+
+    /// Sends a command that begins a query or goes on with one.
+    pub(super) async fn begun(&self, command: Command) -> Result<Submitted, AskError> {
+        match self.command(command).await? {
             CommandReply::Query { query, at: seq } => Ok(Submitted { query, seq }),
             CommandReply::Done => Err(AskError::Stopped),
         }

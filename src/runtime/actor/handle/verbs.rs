@@ -6,7 +6,7 @@
 use super::{AskError, SessionHandle};
 use crate::{
     actor::approvals::Approval,
-    kernel::{Command, CommandReply},
+    kernel::Command,
     model::{Limits, LimitsRequest, QueryId, command::Author, record::ApprovalVerdict},
 };
 
@@ -38,7 +38,8 @@ impl SessionHandle {
     ) -> Result<QueryId, AskError> {
         let text = text.into();
         AskError::check_question(&text)?;
-        self.begin(Command::Steer { text, author }).await
+        let begun = self.begun(Command::Steer { text, author }).await?;
+        Ok(begun.query)
     }
 
     /// Ends the running query with the text that it has.
@@ -64,8 +65,8 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`]; refused when the last query was not forced.
     pub async fn continue_query(&self, limits: Limits) -> Result<QueryId, AskError> {
-        self.begin(Command::Continue(LimitsRequest::Exact(limits)))
-            .await
+        let command = Command::Continue(LimitsRequest::Exact(limits));
+        Ok(self.begun(command).await?.query)
     }
 
     /// Allows a tool call that waits for approval.
@@ -108,13 +109,6 @@ impl SessionHandle {
     /// See [`AskError`].
     pub async fn close(&self) -> Result<(), AskError> {
         self.command(Command::Close).await.map(drop)
-    }
-
-    async fn begin(&self, command: Command) -> Result<QueryId, AskError> {
-        match self.command(command).await? {
-            CommandReply::Query { query, .. } => Ok(query),
-            CommandReply::Done => Err(AskError::Stopped),
-        }
     }
 
     async fn decide(
