@@ -84,11 +84,19 @@ impl Session {
 /// was just composed; without it, that of the head stays.
 pub(super) fn settle(draft: &mut Draft<'_>, prompt: Option<&str>) {
     let (session, query) = (draft.session, &draft.query);
-    let before = session.head.as_deref().map(|head| &head.composed);
+    let decided = draft
+        .records
+        .iter()
+        .rev()
+        .find_map(|record| match &record.fact {
+            Fact::Session(SessionFact::HeadComposed(composed)) => Some(composed),
+            _ => None,
+        });
+    let before = decided.or(session.head.as_deref().map(|head| &head.composed));
     let Some(prompt) = prompt.or_else(|| before.map(|before| &*before.prompt)) else {
         return;
     };
-    if query.options().is_task || query.is_settled && draft.added.is_empty() {
+    if query.options().is_task {
         return;
     }
     let instructions = session.all_instructions();
@@ -99,10 +107,7 @@ pub(super) fn settle(draft: &mut Draft<'_>, prompt: Option<&str>) {
         Some(before) if before.tools != tools => HeadReason::Tools,
         Some(before) if before.prompt != prompt => HeadReason::Prompt,
         Some(before) if before.instructions != instructions => HeadReason::Instructions,
-        Some(_) => {
-            draft.query.is_settled = true;
-            return;
-        }
+        Some(_) => return,
     };
     let own = query.query_type.unwrap_or(QueryType::Conversational);
     let composed = HeadComposed {
@@ -117,7 +122,6 @@ pub(super) fn settle(draft: &mut Draft<'_>, prompt: Option<&str>) {
 
 /// Records a new head if the prompt of a query that runs is another one after a restart.
 pub(super) fn recomposed(mut draft: Draft<'_>, prompt: &str) -> Decision {
-    draft.query.is_settled = false;
     settle(&mut draft, Some(prompt));
     draft.wait()
 }

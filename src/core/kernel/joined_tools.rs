@@ -86,7 +86,6 @@ impl Session {
     fn offer(&mut self, tools: Arc<[ToolSpec]>) {
         let policy = self.policy().clone();
         self.rules = Arc::new(Policy { tools, ..policy }).into();
-        self.unsettle();
     }
 }
 

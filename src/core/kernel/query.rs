@@ -95,8 +95,6 @@ pub struct Query {
     /// Type of the query, once classified.
     pub query_type: Option<QueryType>,
     pub(super) prompt_tokens: u64,
-    /// Whether the head of the session is known to fit it.
-    pub(super) is_settled: bool,
     /// Whether the model knows the format of the answer.
     pub(super) format_told: bool,
     /// Current step.

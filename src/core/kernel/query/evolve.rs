@@ -36,11 +36,8 @@ impl Query {
                 (self.repaired, self.final_mark) = (true, true);
             }
             Fact::Session(SessionFact::HeadComposed(head)) => {
-                self.is_settled = true;
                 self.format_told |= head.reason == HeadReason::First;
             }
-            // The policy may be another one now.
-            Fact::Session(SessionFact::Revived(_)) => self.is_settled = false,
             Fact::Turn(fact) => self.evolve_turn(record.turn, fact),
             Fact::Signal(fact) => self.evolve_signal(fact),
             Fact::Tool(fact) => self.evolve_tool(fact),
@@ -48,13 +45,10 @@ impl Query {
             Fact::Budget(fact) => self.evolve_budget(fact, record.at),
             Fact::Agent(fact) => self.evolve_agent(fact),
             Fact::Llm(fact) => self.evolve_llm(fact, record.at),
-            Fact::Supervisor(SupervisorFact::Restarted(fact)) => {
-                self.is_settled = false;
-                match fact.cause {
-                    RestartCause::Crash | RestartCause::Stall => self.crashes = fact.count,
-                    RestartCause::ProcessDeath => self.process_deaths = fact.count,
-                }
-            }
+            Fact::Supervisor(SupervisorFact::Restarted(fact)) => match fact.cause {
+                RestartCause::Crash | RestartCause::Stall => self.crashes = fact.count,
+                RestartCause::ProcessDeath => self.process_deaths = fact.count,
+            },
             Fact::Control(ControlFact::Steered(fact)) => self.steers.push(Arc::new(fact.clone())),
             Fact::Control(ControlFact::BudgetSet(fact)) => self.limits = fact.limits,
             _ => {}
@@ -66,7 +60,6 @@ impl Query {
             TurnFact::Started(started) => {
                 self.turn = turn.unwrap_or(Turn(self.turns));
                 self.mode = started.mode;
-                self.is_settled = true;
                 // Not by an earlier version, whose prompt had the format.
                 let tells = |format: String| started.guidance.contains(&format);
                 self.format_told = self.format_told
@@ -185,7 +178,6 @@ impl Query {
             ToolFact::Returned(returned) => {
                 self.current.handed_over = false;
                 if let Some(options) = &returned.options {
-                    self.is_settled = false;
                     self.format_told &= options.format == self.options().format;
                     self.bytes = self.text.len() + options.bytes();
                     self.options = Some(Arc::clone(options));

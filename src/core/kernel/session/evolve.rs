@@ -22,10 +22,7 @@ impl Session {
             Fact::Session(SessionFact::Opened(opened)) => {
                 self.opened = Some(Arc::new(opened.clone()));
             }
-            Fact::Session(SessionFact::Imported(import)) => {
-                import::take_in(self, import);
-                self.unsettle();
-            }
+            Fact::Session(SessionFact::Imported(import)) => import::take_in(self, import),
             Fact::Session(SessionFact::Quarantined(why)) => {
                 self.phase = mem::replace(&mut self.phase, Phase::Idle).quarantined(why);
             }
@@ -82,13 +79,6 @@ impl Session {
         }
         self.transcript.evolve(query, record);
         self.evolve_head(record);
-    }
-
-    /// The next call may need another head.
-    pub(in crate::kernel) fn unsettle(&mut self) {
-        if let Phase::Running(query) = &mut self.phase {
-            query.is_settled = false;
-        }
     }
 
     fn accept(&mut self, query: Option<QueryId>, accepted: Arc<Accepted>, at: Timestamp) {
