@@ -344,6 +344,7 @@ fn record_at(number: u64, seconds: u64) -> Arc<Record> {
                 stop: StopReason::EndTurn,
                 usage: Usage::default(),
                 estimated: false,
+                cache_miss: None,
                 model: "mock/test".to_owned(),
                 cut: None,
                 reports: 0,

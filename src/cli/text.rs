@@ -138,12 +138,20 @@ pub(super) fn standing(view: &SessionView) -> Vec<String> {
 
 pub(super) fn used(usage: &Usage) -> String {
     let (sent, received) = (grouped(usage.input_tokens), grouped(usage.output_tokens));
-    let cached = match usage.cached_tokens {
+    let cached = match (usage.cached_tokens, usage.missed_tokens) {
+        (0, 0) => String::new(),
+        (cached, 0) => format!(" ({} of them cached)", grouped(cached)),
+        (cached, missed) => {
+            let [cached, missed] = [cached, missed].map(grouped);
+            format!(" ({cached} of them cached, {missed} missed)")
+        }
+    };
+    let reasoning = match usage.reasoning_tokens {
         0 => String::new(),
-        cached => format!(" ({} of them cached)", grouped(cached)),
+        reasoning => format!(" ({} of them reasoning)", grouped(reasoning)),
     };
     let cost = cost(usage);
-    format!("{sent} tokens sent{cached}, {received} received, {cost}")
+    format!("{sent} tokens sent{cached}, {received} received{reasoning}, {cost}")
 }
 
 /// A cost for people.

@@ -110,11 +110,21 @@ async fn usage(journal: &dyn Journal, by: By, terminal: &mut Terminal) -> CliRes
         rows.push(row("all together", &all));
     }
     let of = format!("{by:?}").to_uppercase();
-    let head = [&of, "TURNS", "SENT", "CACHED", "RECEIVED", "COST", "CALLS"];
+    let head = [
+        &of,
+        "TURNS",
+        "SENT",
+        "CACHED",
+        "RECEIVED",
+        "COST",
+        "CALLS",
+        "CACHE HITS",
+    ];
     Ok(terminal.table(head, 1, &rows)?)
 }
 
-fn row(of: &str, sum: &UsageTotals) -> [String; 7] {
+fn row(of: &str, sum: &UsageTotals) -> [String; 8] {
+    let share = sum.usage.cache_share();
     let cost = sum.usage.known_cost().map(|cost| cost.to_string());
     [
         of.to_owned(),
@@ -124,6 +134,7 @@ fn row(of: &str, sum: &UsageTotals) -> [String; 7] {
         sum.usage.output_tokens.to_string(),
         cost.unwrap_or_else(|| "unknown".to_owned()),
         sum.calls.to_string(),
+        share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0)),
     ]
 }
 

@@ -36,6 +36,7 @@ mod input;
 mod joined_tools;
 mod judgement;
 mod keys;
+mod last_call;
 mod offer;
 mod phase;
 mod policy;

@@ -107,6 +107,7 @@ pub(super) struct Tokens {
     pub(super) cached: Option<u64>,
     pub(super) kept: Option<u64>,
     pub(super) output: Option<u64>,
+    pub(super) reasoning: Option<u64>,
 }
 
 /// Larger counts are implausible and ignored: the largest context windows hold a few million.
@@ -127,6 +128,7 @@ impl Tokens {
             cached_tokens,
             cache_write_tokens: kept.min(input_tokens - cached_tokens),
             output_tokens,
+            reasoning_tokens: self.reasoning.unwrap_or(0).min(output_tokens),
             ..Usage::default()
         }
     }
@@ -138,6 +140,7 @@ impl Tokens {
             cached: self.cached.filter(possible),
             kept: self.kept.filter(possible),
             output: self.output.filter(possible),
+            reasoning: self.reasoning,
         }
     }
 }
@@ -336,6 +339,7 @@ pub(super) mod tests {
         let estimate = estimate_usage(&draft.request, &parts);
         let tokens = |input, cached, output| Tokens {
             input,
+            reasoning: None,
             cached,
             kept: Some(4),
             output,

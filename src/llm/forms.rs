@@ -70,6 +70,8 @@ pub(super) struct Forms {
     pub(super) no_stream_options: bool,
     /// It does not know `store`.
     pub(super) no_store: bool,
+    /// It does not know `prompt_cache_key`.
+    pub(super) no_cache_key: bool,
 }
 
 impl Forms {
@@ -86,6 +88,7 @@ impl Forms {
                 self.other_limit |= has("limit_field turned_down");
                 self.no_stream_options |= has("stream_options turned_down");
                 self.no_store |= has("store turned_down");
+                self.no_cache_key |= has("prompt_cache_key turned_down");
                 self.no_system |= has("system~turned_down") || has("roles");
             }
             _ => {}
@@ -152,6 +155,7 @@ mod tests {
         other_limit: false,
         no_stream_options: false,
         no_store: false,
+        no_cache_key: false,
     };
 
     #[test]
@@ -248,6 +252,14 @@ mod tests {
                 "Unknown parameter: 'store'",
                 Forms {
                     no_store: true,
+                    ..NONE
+                },
+            ),
+            (
+                "bad_request",
+                "Unrecognized request argument supplied: prompt_cache_key",
+                Forms {
+                    no_cache_key: true,
                     ..NONE
                 },
             ),

@@ -16,7 +16,7 @@ mod request;
 mod thoughts;
 
 pub(super) use calls::received;
-pub(super) use decode::InputDetails;
+pub(super) use decode::{InputDetails, OutputDetails};
 pub(super) use request::{Tags, conversation, format, head};
 
 /// `POST {base}/chat/completions`.

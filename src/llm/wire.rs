@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Request, dialect::Outgoing, openai::Host};
 use crate::{
-    model::{Message, OpaquePart, Part, ToolCall, ToolResult, ToolSpec, hex, json},
+    model::{Message, OpaquePart, Part, Role, ToolCall, ToolResult, ToolSpec, hex, json},
     signal,
 };
 
@@ -98,6 +98,23 @@ impl Body {
         self.0.extend_from_slice(b"]}");
         self.0
     }
+}
+
+/// A key that stays the same as long as a conversation grows, from its prompt and first message: servers
+/// with the same key share a cache. The prompt alone is the same for too many conversations.
+pub(super) fn cache_key(request: &Request) -> String {
+    let mut digest = Sha256::new_with_prefix(&*request.system);
+    let first = request
+        .messages
+        .iter()
+        .find(|message| message.role == Role::User);
+    first
+        .into_iter()
+        .flat_map(|message| message.texts())
+        .for_each(|text| digest.update(text));
+    let mut key = hex(&digest.finalize());
+    key.truncate(32);
+    key
 }
 
 /// Marks a text of the runtime, so that the model can tell it from the user's.
@@ -224,7 +241,10 @@ fn spaced(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{CallId, Role, ToolStatus};
+    use crate::{
+        model::{CallId, Role, ToolStatus},
+        testkit::llm_conformance::{self as conformance, Scenario},
+    };
 
     #[test]
     fn names_and_ids_are_sanitized() {
@@ -240,6 +260,23 @@ mod tests {
         }
         assert_eq!(id("functions.search:0"), "functions_search_0");
         assert_eq!(id(&long), long);
+    }
+
+    #[test]
+    fn cache_key_stays_while_a_conversation_grows() {
+        let key = |prompt: &str, texts: &[&str]| {
+            let message = |text: &&str| Arc::new(Message::text(Role::User, *text));
+            cache_key(&Request {
+                system: prompt.into(),
+                messages: Arc::new(texts.iter().map(message).collect()),
+                ..conformance::request(Scenario::Question)
+            })
+        };
+        let first = key("Answer.", &["a"]);
+        assert_eq!(first.len(), 32);
+        assert_eq!(key("Answer.", &["a", "b"]), first);
+        assert_ne!(key("Answer.", &["b"]), first);
+        assert_ne!(key("Reply.", &["a"]), first);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod tables;
 
 mod auto;
 mod budgets;
+mod cache;
 mod commands;
 mod compaction;
 mod cut_off;

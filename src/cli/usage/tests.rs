@@ -23,6 +23,7 @@ fn usage_of(input_tokens: u64, output_tokens: u64, nano: u64) -> Usage {
     Usage {
         input_tokens,
         cached_tokens: input_tokens / 10,
+        missed_tokens: input_tokens / 10,
         output_tokens,
         cost: NanoUsd(nano),
         unpriced: nano == 0 && output_tokens > 0,
@@ -44,6 +45,7 @@ fn replied(day: i64, model: &str, usage: Usage) -> Arc<Record> {
         stop: StopReason::EndTurn,
         usage,
         estimated: false,
+        cache_miss: None,
         model: model.into(),
         cut: None,
         reports: 0,
@@ -144,18 +146,21 @@ async fn print_usage(by: By, json: bool, device: Device) -> String {
 #[tokio::test]
 async fn each_call_counts_once_in_every_grouping() {
     for (by, rows) in [
-        (By::Tenant, "default\t603\t2380\t178\t777\tunknown\t605\n"),
+        (
+            By::Tenant,
+            "default\t603\t2380\t178\t777\tunknown\t605\t50.0 %\n",
+        ),
         (
             By::Session,
-            "a\t2\t1710\t171\t170\tunknown\t4\na.1.1\t1\t70\t7\t7\t$0.000000\t1\nb\t600\t600\t0\t600\tunknown\t600\n",
+            "a\t2\t1710\t171\t170\tunknown\t4\t50.0 %\na.1.1\t1\t70\t7\t7\t$0.000000\t1\t50.0 %\nb\t600\t600\t0\t600\tunknown\t600\t-\n",
         ),
         (
             By::Model,
-            "p/one\t2\t1580\t158\t157\t$0.002005\t4\np/two\t601\t800\t20\t620\tunknown\t601\n",
+            "p/one\t2\t1580\t158\t157\t$0.002005\t4\t50.0 %\np/two\t601\t800\t20\t620\tunknown\t601\t50.0 %\n",
         ),
         (
             By::Day,
-            "2026-01-01\t2\t1070\t107\t107\t$0.002000\t2\n2026-01-02\t601\t1310\t71\t670\tunknown\t603\n",
+            "2026-01-01\t2\t1070\t107\t107\t$0.002000\t2\t50.0 %\n2026-01-02\t601\t1310\t71\t670\tunknown\t603\t50.0 %\n",
         ),
     ] {
         assert_eq!(print_usage(by, false, Device::Other).await, rows, "{by:?}");
@@ -190,7 +195,7 @@ async fn in_memory_calls_count_once_and_by_estimate_when_cut_off() {
     ] {
         let (mut terminal, recording) = Recording::terminal("", Device::Other);
         usage(&journal, by, &mut terminal).await.unwrap();
-        let expected = format!("{row}\t0\t430\t43\t2\tunknown\t2\n");
+        let expected = format!("{row}\t0\t430\t43\t2\tunknown\t2\t50.0 %\n");
         assert_eq!(recording.out(), expected, "{by:?}");
     }
 }
@@ -206,7 +211,7 @@ async fn usage_prints_columns_at_a_terminal_and_json_objects_otherwise() {
     assert_eq!(
         json.lines().next(),
         Some(
-            r#"{"by":"model","of":"p/one","calls":4,"turns":2,"compactions":1,"usage":{"input_tokens":1580,"cached_tokens":158,"output_tokens":157,"cost":2005700}}"#
+            r#"{"by":"model","of":"p/one","calls":4,"turns":2,"compactions":1,"usage":{"input_tokens":1580,"cached_tokens":158,"missed_tokens":158,"output_tokens":157,"cost":2005700}}"#
         )
     );
 }
@@ -234,10 +239,10 @@ async fn usage_counts_every_tenant_but_lists_only_own_sessions() {
     for by in [By::Tenant, By::Session] {
         usage(&journal, by, &mut terminal).await.unwrap();
     }
-    let rows = "acme\t1\t37\t3\t1\tunknown\t2\n\
-                default\t1\t9\t0\t2\tunknown\t1\n\
-                zeta\t1\t5\t0\t1\tunknown\t1\n\
-                a\t1\t9\t0\t2\tunknown\t1\n";
+    let rows = "acme\t1\t37\t3\t1\tunknown\t2\t50.0 %\n\
+                default\t1\t9\t0\t2\tunknown\t1\t-\n\
+                zeta\t1\t5\t0\t1\tunknown\t1\t-\n\
+                a\t1\t9\t0\t2\tunknown\t1\t-\n";
     assert_eq!(recording.out(), rows);
 }
 

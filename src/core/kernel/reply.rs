@@ -6,12 +6,13 @@ use super::{
     calls,
     draft::Draft,
     effect::Decision,
+    last_call,
     schema::{self, Work, check_arguments},
 };
 use crate::{
     model::{
         Attempt, CallId, Cut, FaultCode, Message, Part, Reply, Role, StopReason, ToolCall,
-        ToolSpec,
+        ToolSpec, Usage,
         record::{Replied, SignalFact, SignalPresence, TurnFact, TurnMode},
     },
     signal::{self, Finding, TextLimit},
@@ -63,6 +64,15 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
     };
     let (text, cut) = shown(&draft, reading.text, reply.stop);
     let asked = message.calls().cloned().map(Arc::new).collect();
+    let estimated = draft.now.call.is_uncounted();
+    let missed = match estimated {
+        true => None,
+        false => last_call::missed(&draft, &reply.model, &reply.usage),
+    };
+    let usage = Usage {
+        missed_tokens: missed.map_or(0, |(tokens, _)| tokens),
+        ..reply.usage
+    };
     draft.emit(TurnFact::Replied(Replied {
         attempt,
         message: Arc::new(message),
@@ -71,8 +81,9 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         stop,
         cut,
         reports,
-        usage: draft.priced(&draft.query.model, reply.usage),
-        estimated: draft.now.call.is_uncounted(),
+        usage: draft.priced(&draft.query.model, usage),
+        estimated,
+        cache_miss: missed.map(|(_, miss)| miss),
         model: reply.model,
     }));
     match finding {

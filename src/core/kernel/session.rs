@@ -20,6 +20,7 @@ use super::{
     history::Transcript,
     input::DecisionContext,
     keys::Keys,
+    last_call::LastCall,
     phase::{CallState, Step},
     policy::Policy,
     query::{Inheritance, Query},
@@ -112,6 +113,7 @@ pub struct Session {
     pub(super) keys: Keys,
     pub(super) usage: Usage,
     pub(super) calibration: Calibration,
+    pub(super) last_call: Option<LastCall>,
 }
 
 /// How the last query ended.

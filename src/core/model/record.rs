@@ -52,8 +52,8 @@ pub use tool::{
     ToolFinished,
 };
 pub use turn::{
-    Replied, SignalFact, SignalPresence, Started as TurnStarted, TurnFact, TurnMode,
-    TurnRestartCause, TurnRestarted,
+    CacheMiss, MissCause, Replied, SignalFact, SignalPresence, Started as TurnStarted, TurnFact,
+    TurnMode, TurnRestartCause, TurnRestarted,
 };
 
 /// A fact with its time, query and turn.

@@ -32,8 +32,15 @@ pub struct Usage {
     /// Tokens written to the cache; left out if there are none.
     #[cfg_attr(feature = "openapi", schema(required = false))]
     pub cache_write_tokens: u64,
+    /// Tokens sent that the cache could have had, because the call before had sent them, and had not;
+    /// left out if there are none.
+    #[cfg_attr(feature = "openapi", schema(required = false))]
+    pub missed_tokens: u64,
     /// Tokens received, reasoning included.
     pub output_tokens: u64,
+    /// Tokens of reasoning received, as far as the provider counts them; left out if there are none.
+    #[cfg_attr(feature = "openapi", schema(required = false))]
+    pub reasoning_tokens: u64,
     /// Cost by the configured prices; null if a price is unknown. `known_cost` is then the cost of
     /// the calls whose price is known.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NanoUsd>))]
@@ -51,7 +58,11 @@ struct WrittenUsage {
     cached_tokens: u64,
     #[serde(skip_serializing_if = "super::is_default")]
     cache_write_tokens: u64,
+    #[serde(skip_serializing_if = "super::is_default")]
+    missed_tokens: u64,
     output_tokens: u64,
+    #[serde(skip_serializing_if = "super::is_default")]
+    reasoning_tokens: u64,
     cost: Option<NanoUsd>,
     #[serde(skip_serializing_if = "Option::is_none")]
     known_cost: Option<NanoUsd>,
@@ -63,7 +74,9 @@ impl From<WrittenUsage> for Usage {
             input_tokens: written.input_tokens,
             cached_tokens: written.cached_tokens,
             cache_write_tokens: written.cache_write_tokens,
+            missed_tokens: written.missed_tokens,
             output_tokens: written.output_tokens,
+            reasoning_tokens: written.reasoning_tokens,
             cost: written.cost.or(written.known_cost).unwrap_or_default(),
             unpriced: written.known_cost.is_some(),
         }
@@ -76,7 +89,9 @@ impl From<Usage> for WrittenUsage {
             input_tokens: usage.input_tokens,
             cached_tokens: usage.cached_tokens,
             cache_write_tokens: usage.cache_write_tokens,
+            missed_tokens: usage.missed_tokens,
             output_tokens: usage.output_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
             cost: usage.known_cost(),
             known_cost: usage.unpriced.then_some(usage.cost),
         }
@@ -87,6 +102,13 @@ impl Usage {
     /// Tokens sent and received, as token budgets count.
     pub const fn total_tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// The share of the tokens that the provider's cache could have, that were read from it, between
+    /// 0 and 1; `None` if it had none to have.
+    pub fn cache_share(&self) -> Option<f64> {
+        let possible = self.cached_tokens.saturating_add(self.missed_tokens);
+        (possible > 0).then(|| self.cached_tokens as f64 / possible as f64)
     }
 
     /// The cost, unless a part of it is unknown.
@@ -126,7 +148,9 @@ impl Usage {
             input_tokens: each(self.input_tokens, other.input_tokens),
             cached_tokens: each(self.cached_tokens, other.cached_tokens),
             cache_write_tokens: each(self.cache_write_tokens, other.cache_write_tokens),
+            missed_tokens: each(self.missed_tokens, other.missed_tokens),
             output_tokens: each(self.output_tokens, other.output_tokens),
+            reasoning_tokens: each(self.reasoning_tokens, other.reasoning_tokens),
             cost: NanoUsd(each(self.cost.0, other.cost.0)),
             unpriced: self.unpriced || other.unpriced,
         }

@@ -197,6 +197,7 @@ fn usage(usage: Usage) -> Value {
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.total_tokens(),
         "prompt_tokens_details": { "cached_tokens": usage.cached_tokens },
+        "completion_tokens_details": { "reasoning_tokens": usage.reasoning_tokens },
     })
 }
 

@@ -2,7 +2,7 @@
 
 import { ActionBar, ActionDialog, forkAt, PendingCalls, perform } from "./actions.js";
 import { ApiError, control, follow, get, isPermanent, queryString, sleep } from "./api.js";
-import { grouped, money, sessionHref, totalTokens } from "./format.js";
+import { cacheShare, grouped, money, percent, sessionHref, totalTokens } from "./format.js";
 import { Panes } from "./session-body.js";
 import { EMPTY, extend } from "./timeline.js";
 import { Badge, Failure, html, perFrame, Text, useCallback, useEffect, useMemo } from "./ui.js";
@@ -135,6 +135,7 @@ export function useLog(from) {
 function Header({ tenant, own, name, view, model }) {
   const total = view?.total ?? view?.usage;
   const spent = totalTokens(total);
+  const share = total ? cacheShare(total) : null;
   const link = (other) => html`<a href=${sessionHref(tenant, other)}>${other}</a>`;
   return html`<header>
     <div class="row"><h1><span class="soft">${tenant === own ? "" : `${tenant}/`}</span><${Text}>${name}</></h1>
@@ -142,6 +143,7 @@ function Header({ tenant, own, name, view, model }) {
     <p class="soft">
       Profile ${view?.profile ?? model.profile ?? "unknown"}
       ${spent > 0 && ` · ${grouped(spent)} tokens, ${total.cost === null ? "cost unknown" : money(total.cost)}`}
+      ${share !== null && ` · ${percent(share)} read from the provider's cache`}
       ${view?.waiting > 0 && ` · ${view.waiting} more in the inbox`}
       ${model.parent && html` · sub-agent of ${link(model.parent.session)}`}
       ${model.fork && html` · fork of ${link(model.fork)}`}

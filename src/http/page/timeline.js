@@ -3,13 +3,15 @@
 import { duration, totalTokens, words } from "./format.js";
 import { textOf, why } from "./why.js";
 
-const NO_USAGE = { input_tokens: 0, cached_tokens: 0, output_tokens: 0, cost: 0 };
+const NO_USAGE = {
+  input_tokens: 0, cached_tokens: 0, missed_tokens: 0, output_tokens: 0, reasoning_tokens: 0, cost: 0,
+};
 
 /** The model of a log without events. */
 export const EMPTY = { first: 0, last: 0, profile: null, parent: null, fork: null, rows: [], queries: [] };
 
-// A cost is null where a price is unknown.
-const plus = (a, b) => (a === null || b === null ? null : a + b);
+// A cost is null where a price is unknown; a number that is 0 may be left out.
+const plus = (a = 0, b = 0) => (a === null || b === null ? null : a + b);
 const sum = (a, b) => Object.fromEntries(Object.keys(NO_USAGE).map((name) => [name, plus(a[name], b[name])]));
 const newQuery = ({ query, at }) => ({
   id: query, at, accepted: null, end: null, turns: 0, usage: NO_USAGE, warned: {}, items: [], children: [],

@@ -25,9 +25,12 @@ export function pretty(json) {
 }
 
 function used(usage) {
-  const cached = usage.cached_tokens ? ` (${grouped(usage.cached_tokens)} of them cached)` : "";
+  const { cached_tokens: read, missed_tokens: missed, reasoning_tokens: reasoning } = usage;
+  const cached = joined(", ", (read || missed) && `${grouped(read)} of them cached`, missed && `${grouped(missed)} missed`);
+  const sent = `${tokens(usage.input_tokens)} sent${cached && ` (${cached})`}`;
+  const received = `${grouped(usage.output_tokens)} received${reasoning ? ` (${grouped(reasoning)} of them reasoning)` : ""}`;
   const cost = usage.cost === null ? "cost unknown" : money(usage.cost);
-  return `${grouped(usage.input_tokens)} tokens sent${cached}, ${grouped(usage.output_tokens)} received, ${cost}`;
+  return `${sent}, ${received}, ${cost}`;
 }
 
 const counted = (number, noun) => `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
@@ -86,6 +89,8 @@ const ROWS = {
   "turn.replied": (p, c) => [
     ["replied", `${p.model}${c.took ? ` in ${c.took}` : ""}, ${words(p.stop)}: ${used(p.usage)}${
       p.estimated ? ", estimated" : ""}`],
+    ["cache", p.cache_miss && `${tokens(p.usage.missed_tokens)} missed: ${
+      p.cache_miss.cause === "idle" ? `idle for ${duration(p.cache_miss.idle_ms)}` : words(p.cache_miss.cause)}`],
     ["signal", p.signal === "absent" && "none"],
   ],
   "signal.emitted": (p) => [["signal", signal(p)]],
@@ -163,7 +168,7 @@ const ROWS = {
   "control.forked": (p) => [["forked", `from ${p.from}, up to event ${p.seq}, by ${p.by}`]],
   "session.opened": (p) => [["opened", `session ${p.key.name}, profile ${p.profile}`]],
   "session.imported": (p) => [["imported", counted(p.messages?.length ?? 0, "earlier message")]],
-  "session.head_composed": (p) => [["head", p.reason === "first" ? "prompt and tools" : `new, because of other ${p.reason === "prompt" ? "prompts" : p.reason}`]],
+  "session.head_composed": (p) => [["head", p.reason === "first" ? "prompt and tools" : `new: ${p.reason} changed`]],
   "session.quarantined": (p) => [["quarantined", p.reason]],
   "session.released": () => [["released", "from quarantine"]],
   "session.forked": (p) => [["forked", `a copy of ${p.parent} up to question ${p.query}`]],

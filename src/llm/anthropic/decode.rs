@@ -320,6 +320,7 @@ impl AnthropicUsage {
             cached,
             kept,
             output: self.output_tokens.0,
+            reasoning: None,
         }
     }
 }

@@ -57,6 +57,7 @@ struct OpenAiUsage {
     completion_tokens: Count,
     total_tokens: Count,
     prompt_tokens_details: Object<InputDetails>,
+    completion_tokens_details: Object<OutputDetails>,
     prompt_cache_hit_tokens: Count,
 }
 
@@ -66,6 +67,13 @@ struct OpenAiUsage {
 pub(crate) struct InputDetails {
     pub(crate) cached_tokens: Count,
     pub(crate) cache_write_tokens: Count,
+}
+
+/// Details of the tokens received, in both of OpenAI's dialects.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct OutputDetails {
+    pub(crate) reasoning_tokens: Count,
 }
 
 pub(crate) struct OpenAiDecoder {
@@ -152,6 +160,8 @@ impl OpenAiDecoder {
         let details = used.prompt_tokens_details.0.as_ref();
         let cached = details.and_then(|details| details.cached_tokens.0);
         let written = details.and_then(|details| details.cache_write_tokens.0);
+        let received = used.completion_tokens_details.0.as_ref();
+        let reasoning = received.and_then(|details| details.reasoning_tokens.0);
         let before = self.draft.tokens;
         let told = Tokens {
             input: used.prompt_tokens.0.or(before.input),
@@ -159,6 +169,7 @@ impl OpenAiDecoder {
             kept: written.or(before.kept),
             // `None` is less than any number.
             output: used.completion_tokens.0.max(rest).or(before.output),
+            reasoning: reasoning.or(before.reasoning),
         };
         self.draft.count(told, out);
     }

@@ -83,7 +83,10 @@ pub(crate) fn head(call: &Outgoing<'_>, tags: Tags) -> serde_json::Result<Body> 
     let options = call.request.options.as_ref();
     let single = options.is_some_and(|options| options.single_call);
     let single = single && !call.request.tools.is_empty();
-    body.add("parallel_tool_calls", single.then_some(false))?;
+    let takes_key = call.host == Host::OpenAi && !call.forms.no_cache_key;
+    let key = takes_key.then(|| wire::cache_key(call.request));
+    body.add("parallel_tool_calls", single.then_some(false))?
+        .add("prompt_cache_key", key)?;
     Ok(body)
 }
 

@@ -12,7 +12,7 @@ use crate::{
         decode::{Decode, Draft, Flow, Item, Kind, Tokens, add},
         fault,
         lenient::{Count, Few, Object, Text, parse_object},
-        openai::{InputDetails, received},
+        openai::{InputDetails, OutputDetails, received},
     },
     model::{Fault, FaultCode, Part, Reply, StopReason},
 };
@@ -55,6 +55,7 @@ struct ResponsesUsage {
     input_tokens: Count,
     output_tokens: Count,
     input_tokens_details: Object<InputDetails>,
+    output_tokens_details: Object<OutputDetails>,
 }
 
 /// An item, as it begins or when it is complete.
@@ -303,11 +304,13 @@ impl ResponsesDecoder {
         }
         if let Some(told) = &response.usage.0 {
             let details = told.input_tokens_details.0.as_ref();
+            let reasoned = told.output_tokens_details.0.as_ref();
             let told = Tokens {
                 input: told.input_tokens.0,
                 cached: details.and_then(|details| details.cached_tokens.0),
                 kept: details.and_then(|details| details.cache_write_tokens.0),
                 output: told.output_tokens.0,
+                reasoning: reasoned.and_then(|details| details.reasoning_tokens.0),
             };
             self.draft.count(told, out);
         }

@@ -16,15 +16,15 @@ use std::{
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet},
-    metrics::{MetricType, counter::Counter, gauge::Gauge},
+    metrics::{MetricType, counter::Counter, family::Family, gauge::Gauge},
     registry::{Metric, Unit},
 };
 
 use crate::model::{
     FaultClass, Record, SessionState, SignalType, Usage,
     record::{
-        AgentFact, BudgetFact, Fact, FallbackAction, LlmFact, QueryFact, RestartCause, SessionFact,
-        SignalFact, SupervisorFact, ToolFact, TurnFact,
+        AgentFact, BudgetFact, Fact, FallbackAction, LlmFact, QueryFact, Replied, RestartCause,
+        SessionFact, SignalFact, SupervisorFact, ToolFact, TurnFact,
     },
 };
 
@@ -159,8 +159,11 @@ pub struct Metrics {
     pub calls: MetricFamily,
     /// Model calls that were `retried`, and those that `failed_over`.
     pub repeated: MetricFamily,
-    /// Known tokens of calls: `input`, of which `cached`, and `output`.
+    /// Known tokens of calls: `input`, of which `cached`, `written` to a cache or `missed` there, and
+    /// `output`, of which `reasoning`.
     pub tokens: MetricFamily,
+    /// Tokens that a provider's cache could have had: `read` from it, or `missed`.
+    pub cache: Family<[(&'static str, String); 2], Counter>,
     /// Cost of calls, in billionths of a US dollar; 0 without prices.
     pub cost: Counter,
     /// Duration of turns that succeeded with one call, from their beginning until the reply was
@@ -273,7 +276,11 @@ impl Default for Metrics {
                 "tokens",
                 "Tokens of model calls, as far as known",
                 "kind",
-                ["input", "cached", "output"],
+                ["input", "cached", "written", "missed", "output", "reasoning"],
+            ),
+            cache: all.declare(
+                "cache_tokens",
+                "Tokens that the cache of a provider could have had, by whether they were read from it",
             ),
             cost: all.declare(
                 "cost_nanos",
@@ -329,7 +336,10 @@ impl Meter {
                 return count(&counts.unclassified);
             }
             Fact::Query(QueryFact::Finished(end)) => (&counts.queries, end.outcome.name()),
-            Fact::Turn(TurnFact::Replied(_)) => return count(&counts.turns),
+            Fact::Turn(TurnFact::Replied(replied)) => {
+                self.cached(replied);
+                return count(&counts.turns);
+            }
             Fact::Signal(SignalFact::Emitted(one)) => (&counts.signals, one.kind().as_str()),
             Fact::Signal(SignalFact::Rejected(_)) => (&counts.signals, "rejected"),
             Fact::Tool(fact) => (&counts.tools, fact.kind()),
@@ -354,8 +364,29 @@ impl Meter {
         let tokens = &self.0.tokens;
         tokens.add("input", usage.input_tokens);
         tokens.add("cached", usage.cached_tokens);
+        tokens.add("written", usage.cache_write_tokens);
+        tokens.add("missed", usage.missed_tokens);
         tokens.add("output", usage.output_tokens);
+        tokens.add("reasoning", usage.reasoning_tokens);
         self.0.cost.inc_by(usage.cost.0);
+    }
+
+    fn cached(&self, replied: &Replied) {
+        let provider = replied.model.split('/').next().unwrap_or_default();
+        let Usage {
+            cached_tokens,
+            missed_tokens,
+            ..
+        } = replied.usage;
+        for (result, tokens) in [("read", cached_tokens), ("missed", missed_tokens)] {
+            if tokens > 0 {
+                let labels = [
+                    ("provider", provider.to_owned()),
+                    ("result", result.to_owned()),
+                ];
+                self.0.cache.get_or_create(&labels).inc_by(tokens);
+            }
+        }
     }
 
     pub(super) fn called(&self, fault: Option<&FaultClass>) {

@@ -32,6 +32,7 @@ fn record(number: u64) -> Arc<Record> {
         stop: StopReason::EndTurn,
         usage: Usage::default(),
         estimated: false,
+        cache_miss: None,
         model: "mock/test".to_owned(),
         cut: None,
         reports: 0,

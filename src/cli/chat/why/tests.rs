@@ -10,8 +10,9 @@ use crate::model::{
     access::By,
     command::Author,
     record::{
-        Accepted, ApprovalFact, ApprovalRequested, Classified, ControlFact, PromptSummary,
-        QueryFinished, SupervisorFact,
+        Accepted, ApprovalFact, ApprovalRequested, CacheMiss, Classified, ControlFact,
+        HeadComposed, HeadReason, MissCause, PromptSummary, QueryFinished, SessionFact,
+        SupervisorFact,
     },
     record::{
         Act, AgentFact, AmountBudget, ApprovalAnswered, ApprovalVerdict, BudgetFact, CallStarted,
@@ -79,10 +80,23 @@ fn usage(sent: u64) -> Usage {
     Usage {
         input_tokens: sent,
         cached_tokens: 1_000,
+        missed_tokens: 300,
         output_tokens: 50,
+        reasoning_tokens: 20,
         cost: NanoUsd(2_000_000),
         ..Usage::default()
     }
+}
+
+fn head() -> Fact {
+    let head = HeadComposed {
+        reason: HeadReason::Tools,
+        query_type: QueryType::Code,
+        prompt: "0".repeat(64),
+        instructions: None,
+        tools: "1".repeat(64),
+    };
+    SessionFact::HeadComposed(head).into()
 }
 
 fn started(mode: TurnMode, guidance: &[&str]) -> Fact {
@@ -106,6 +120,10 @@ fn replied(signal: SignalPresence) -> Fact {
         stop: StopReason::ToolCalls,
         usage: usage(1_900),
         estimated: signal == SignalPresence::Absent,
+        cache_miss: (signal == SignalPresence::Absent).then_some(CacheMiss {
+            cause: MissCause::Idle,
+            idle_ms: 360_000,
+        }),
         model: "p/m".to_owned(),
         cut: None,
         reports: 0,
@@ -191,6 +209,7 @@ fn why_traces_a_query_from_acceptance_to_end() {
     let facts = vec![
         (None, accepted()),
         (None, classified()),
+        (None, head()),
         (first, started(TurnMode::Normal, &[])),
         (first, replied(SignalPresence::Valid)),
         (first, signal()),

@@ -8,8 +8,8 @@ use crate::{
     model::{
         AnswerOptions, Outcome, QueryId, Record, Timestamp,
         record::{
-            Accepted, AgentFact, ControlFact, Fact, Forked, InboxPosition, Opened, QueryFact,
-            SessionFact, TurnMode,
+            Accepted, AgentFact, ControlFact, Fact, Forked, InboxPosition, MissCause, Opened,
+            QueryFact, SessionFact, TurnMode,
         },
     },
 };
@@ -79,6 +79,7 @@ impl Session {
         }
         self.transcript.evolve(query, record);
         self.evolve_head(record);
+        self.evolve_last_call(record);
     }
 
     fn accept(&mut self, query: Option<QueryId>, accepted: Arc<Accepted>, at: Timestamp) {
@@ -164,6 +165,9 @@ impl Session {
                 }
                 self.transcript.end(outcome, self.head.is_some());
                 self.untell();
+                if matches!(outcome, Outcome::Failed { .. }) {
+                    self.prefix_changed(MissCause::QueryFailed);
+                }
                 self.phase = Phase::Idle;
                 self.begin_next(at);
             }

@@ -336,6 +336,7 @@ mod tests {
             stop: StopReason::ToolCalls,
             usage: Usage::default(),
             estimated: false,
+            cache_miss: None,
             cut: None,
             reports: 0,
             model: "p/m".into(),

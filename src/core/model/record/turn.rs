@@ -105,6 +105,9 @@ pub struct Replied {
     /// Whether the usage is an estimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
+    /// Why the provider's cache did not have what the call before had sent, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_miss: Option<CacheMiss>,
     /// Why the visible text was cut, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Cut>,
@@ -117,6 +120,38 @@ pub struct Replied {
 
 fn is_zero(count: &usize) -> bool {
     *count == 0
+}
+
+words! {
+    /// Why a call did not read all from the provider's cache that the call before it had sent.
+    pub enum MissCause {
+        /// Another model answered the call before.
+        ModelChanged = "model_changed",
+        /// The session got a new head.
+        NewHead = "new_head",
+        /// Messages were replaced by a summary, or removed.
+        Compaction = "compaction",
+        /// What the model had added for itself was removed, after a refusal.
+        PrefixBroken = "prefix_broken",
+        /// Messages of a failed query were removed.
+        QueryFailed = "query_failed",
+        /// Only one of the two calls offered tools, and `tool_choice` is a part of what the provider caches.
+        ToolChoice = "tool_choice",
+        /// The session was idle for longer than providers keep what they have cached.
+        Idle = "idle",
+        /// Nothing in the log: a reason of the provider.
+        Provider = "provider",
+    }
+}
+
+/// What is known about tokens that a call could have read from the provider's cache, and did not. Its
+/// usage has their number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheMiss {
+    /// The most likely cause.
+    pub cause: MissCause,
+    /// From the reply before to this call, in milliseconds.
+    pub idle_ms: u64,
 }
 
 facts! {

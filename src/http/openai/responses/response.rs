@@ -141,7 +141,7 @@ fn usage(usage: Usage) -> Value {
         "input_tokens_details": { "cached_tokens": usage.cached_tokens },
         "output_tokens": usage.output_tokens,
         // Not counted apart.
-        "output_tokens_details": { "reasoning_tokens": 0 },
+        "output_tokens_details": { "reasoning_tokens": usage.reasoning_tokens },
         "total_tokens": usage.total_tokens(),
     })
 }

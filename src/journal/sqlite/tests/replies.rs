@@ -35,6 +35,7 @@ fn answered() -> Vec<Arc<Record>> {
         stop: StopReason::EndTurn,
         usage: Usage::default(),
         estimated: false,
+        cache_miss: None,
         cut: None,
         reports: 0,
         model: "p/m".into(),

@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
     llm::decode::tests::{draft, render},
+    model::Usage,
     testkit::llm_conformance::Scenario,
 };
 
@@ -35,6 +36,24 @@ const HELLO: &str = r#"{"choices":[{"index":0,"delta":{"content":"Hello"},"finis
 const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
 const USAGE: &str = r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":4}}}"#;
 const CALL: &str = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}"#;
+
+#[test]
+fn all_kinds_of_tokens_are_counted() {
+    let usage = r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":4,"cache_write_tokens":2},"completion_tokens_details":{"reasoning_tokens":1}}}"#;
+    let mut decoder = OpenAiDecoder::new(draft(Scenario::Question));
+    for event in [HELLO, STOP, usage] {
+        decoder.data(event, &mut Vec::new()).unwrap();
+    }
+    let expected = Usage {
+        input_tokens: 9,
+        cached_tokens: 4,
+        cache_write_tokens: 2,
+        output_tokens: 3,
+        reasoning_tokens: 1,
+        ..Usage::default()
+    };
+    assert_eq!(decoder.reply().unwrap().usage, expected);
+}
 
 #[test]
 fn openai_streams_decode_with_their_quirks() {

@@ -164,7 +164,7 @@ fn earlier_messages_stay_a_prefix_of_later_requests() {
         let text = String::from_utf8(body).unwrap();
         text.strip_suffix("]}").unwrap().to_owned()
     };
-    for messages in 1..=7 {
+    for messages in 2..=7 {
         assert!(
             written(messages).starts_with(&written(messages - 1)),
             "{messages}"
@@ -219,11 +219,24 @@ fn tool_call_and_result_share_an_accepted_id() {
     }
 }
 
+#[test]
+fn key_of_the_cache_is_sent_to_its_vendor_alone() {
+    for (host, is_sent) in [
+        ("api.openai.com", true),
+        ("x.openai.azure.com", true),
+        ("api.mistral.ai", false),
+        ("localhost", false),
+    ] {
+        let body = pretty(&conversation(), host, None, false);
+        assert_eq!(body.contains("\"prompt_cache_key\""), is_sent, "{host}");
+    }
+}
+
 /// The request's keys besides those that every request has.
 fn asked(request: &Request, host: &str, max_output: Option<u64>) -> Value {
     let mut body: Value = serde_json::from_str(&pretty(request, host, max_output, false)).unwrap();
     let keys = body.as_object_mut().unwrap();
-    for key in ["model", "messages", "tools", "stream"] {
+    for key in ["model", "messages", "prompt_cache_key", "tools", "stream"] {
         keys.remove(key);
     }
     body

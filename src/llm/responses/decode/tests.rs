@@ -7,6 +7,7 @@ use crate::{
         decode::tests::{draft, render},
         reading,
     },
+    model::Usage,
     testkit::llm_conformance::{self as conformance, Scenario},
 };
 
@@ -49,6 +50,7 @@ fn completed(output: Value) -> Value {
         "input_tokens": 9,
         "input_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 2},
         "output_tokens": 3,
+        "output_tokens_details": {"reasoning_tokens": 1},
     });
     let response =
         json!({"object": "response", "status": "completed", "output": output, "usage": usage});
@@ -61,6 +63,22 @@ fn message(text: &str) -> Value {
 
 fn call(id: &str, arguments: Value) -> Value {
     json!({"type": "function_call", "id": "fc", "call_id": id, "name": "f", "arguments": arguments})
+}
+
+#[test]
+fn all_kinds_of_tokens_are_counted() {
+    let mut decoder = ResponsesDecoder::new(draft(Scenario::Question));
+    let event = completed(json!([message("Hi")])).to_string();
+    decoder.data(&event, &mut Vec::new()).unwrap();
+    let expected = Usage {
+        input_tokens: 9,
+        cached_tokens: 4,
+        cache_write_tokens: 2,
+        output_tokens: 3,
+        reasoning_tokens: 1,
+        ..Usage::default()
+    };
+    assert_eq!(decoder.reply().unwrap().usage, expected);
 }
 
 #[test]

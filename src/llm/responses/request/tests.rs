@@ -173,7 +173,7 @@ fn earlier_messages_stay_a_prefix_of_later_requests() {
         let text = String::from_utf8(body).unwrap();
         text.strip_suffix("]}").unwrap().to_owned()
     };
-    for messages in 1..=6 {
+    for messages in 2..=6 {
         assert!(
             written(messages).starts_with(&written(messages - 1)),
             "{messages}"

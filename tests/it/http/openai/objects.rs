@@ -51,6 +51,7 @@ async fn answer_has_the_openai_completion_shape() {
             "completion_tokens": received,
             "total_tokens": sent + received,
             "prompt_tokens_details": { "cached_tokens": 0 },
+            "completion_tokens_details": { "reasoning_tokens": 0 },
         },
         "oracle": { "session": "s", "query": 1, "outcome": "answered", "reason": null, "turns": 1 },
     });

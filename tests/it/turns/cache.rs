@@ -1,0 +1,118 @@
+//! What calls miss in the provider's cache, and what the log says about it.
+
+use std::sync::Arc;
+
+use oracle_agent::{
+    kernel::{ModelChoice, Policy},
+    model::{
+        Fault, FaultCode, NanoUsd, Price, Reply, Usage,
+        record::{MissCause, RestartCause},
+    },
+};
+
+use super::{
+    play::Play,
+    script::{done, policy, reply},
+};
+
+const MINUTE: i64 = 60_000;
+
+fn priced(name: &str) -> ModelChoice {
+    ModelChoice {
+        price: Some(Price {
+            input: NanoUsd(3_000),
+            cached: NanoUsd(300),
+            ..Price::FREE
+        }),
+        ..ModelChoice::new(name)
+    }
+}
+
+fn read(model: &str, sent: u64, cached: u64) -> Reply {
+    Reply {
+        model: model.to_owned(),
+        usage: Usage {
+            input_tokens: sent,
+            cached_tokens: cached,
+            output_tokens: 10,
+            ..Usage::default()
+        },
+        ..reply(&done(), Vec::new())
+    }
+}
+
+fn missed(play: &Play) -> (u64, Option<MissCause>) {
+    let replied = play.log.iter().rev().find_map(|record| record.replied());
+    let replied = replied.unwrap();
+    let cause = replied.cache_miss.map(|miss| miss.cause);
+    (replied.usage.missed_tokens, cause)
+}
+
+#[test]
+fn each_miss_is_counted_with_its_cause() {
+    let policy = || Policy::new(vec![priced("p/one")], policy().tools);
+    let nothing: fn(&mut Play) = |_| {};
+    for (name, then, cached, expected) in [
+        ("the conversation grew", nothing, 20_000, (0, None)),
+        (
+            "a reason of the provider",
+            nothing,
+            8_000,
+            (12_000, Some(MissCause::Provider)),
+        ),
+        (
+            "idle",
+            |play: &mut Play| {
+                play.passes(6 * MINUTE);
+            },
+            0,
+            (20_000, Some(MissCause::Idle)),
+        ),
+        (
+            "other tools",
+            |play: &mut Play| {
+                let tools = Arc::default();
+                let policy = play.session.policy().clone();
+                play.session.adopt(Arc::new(Policy { tools, ..policy }));
+            },
+            0,
+            (20_000, Some(MissCause::NewHead)),
+        ),
+        (
+            "a failed query",
+            |play: &mut Play| {
+                play.ask("What?");
+                play.fails(Fault::permanent(FaultCode::BadRequest, "no"));
+            },
+            5_000,
+            (15_000, Some(MissCause::QueryFailed)),
+        ),
+    ] {
+        let mut play = Play::asked(policy());
+        play.replies(read("p/one", 20_000, 0));
+        assert_eq!(missed(&play), (0, None), "{name}: the first call");
+        then(&mut play);
+        play.ask("And now?").replies(read("p/one", 21_000, cached));
+        assert_eq!(missed(&play), expected, "{name}");
+        play.ask("And then?").replies(read("p/one", 22_000, 21_000));
+        assert_eq!(missed(&play), (0, None), "{name}: once");
+    }
+}
+
+#[test]
+fn another_model_has_another_cache_and_a_free_one_misses_nothing() {
+    let mut play = Play::asked(Policy::new(
+        vec![priced("p/one"), priced("q/two")],
+        policy().tools,
+    ));
+    play.replies(read("p/one", 20_000, 0));
+    play.ask("And now?");
+    play.fails(Fault::permanent(FaultCode::NoModel, "gone"));
+    play.restart(RestartCause::Crash);
+    play.replies(read("q/two", 21_000, 0));
+    assert_eq!(missed(&play), (20_000, Some(MissCause::ModelChanged)));
+    let mut play = Play::asked(policy());
+    play.replies(read("p/one", 20_000, 0));
+    play.ask("And now?").replies(read("p/one", 21_000, 0));
+    assert_eq!(missed(&play), (0, None));
+}
