@@ -122,7 +122,11 @@ fn start(
     guidance: Vec<String>,
     token_estimate: u64,
 ) -> Decision {
-    let Some(model) = draft.policy().model() else {
+    // Another model could not read the reasoning in front of the results of its calls.
+    let policy = draft.policy();
+    let mut chain = policy.models.iter();
+    let stays = chain.find(|model| draft.query.turns > 0 && *model.name == *draft.query.model);
+    let Some(model) = stays.or(policy.model()) else {
         let detail = "no model is configured: set `model.chain`";
         return draft.fail(FaultCode::NoModel, detail);
     };

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use oracle_agent::{
     journal::{Journal, Memory},
     llm::{Dialect, Streaming},
-    mock::Mock,
+    mock::{Mock, Settings},
     model::Submission,
     testkit::{AppendPoint, CrashTarget, CrashingJournal, Side, TestSession},
 };
@@ -75,6 +75,46 @@ async fn a_session_of_several_queries_is_never_refused() {
         };
         let replies = if dialect == Dialect::OpenAi { 0 } else { 5 };
         assert_eq!(thoughts, replies, "{dialect:?}");
+        oracle.shut_down(Duration::from_secs(5)).await;
+    }
+}
+
+/// Anthropic's models demand their own reasoning in front of the results of their calls.
+#[tokio::test]
+async fn a_query_stays_with_the_model_that_answers_after_a_failover() {
+    for dialect in Dialect::ALL {
+        let mock = Mock::start(Settings {
+            strict: true,
+            faults: vec!["401@1".parse().unwrap()],
+            ..Settings::default()
+        });
+        let mock = mock.await.unwrap();
+        let oracle = looking(dialect, &mock, "a").models(&["p/a", "p/b"]);
+        let oracle = oracle.start().await.unwrap();
+        let session = oracle.session("s").unwrap();
+        for turns in [
+            vec![looks(1), looks(2), DONE.into()],
+            vec![looks(1), DONE.into()],
+        ] {
+            let answer = session.ask(&script(&turns)).await.unwrap();
+            assert_eq!(answer.outcome.name(), "answered", "{dialect:?}: {answer:?}");
+        }
+        let requests = mock.requests();
+        let sent = requests.iter().map(|request| {
+            let model = request.json()["model"].as_str().unwrap().to_owned();
+            (model, request.status)
+        });
+        let sent: Vec<_> = sent.collect();
+        let expected = [
+            ("a", 401),
+            ("b", 200),
+            ("b", 200),
+            ("b", 200),
+            ("a", 200),
+            ("a", 200),
+        ];
+        let expected = expected.map(|(model, status)| (model.to_owned(), status));
+        assert_eq!(sent, expected, "{dialect:?}");
         oracle.shut_down(Duration::from_secs(5)).await;
     }
 }

@@ -240,11 +240,13 @@ fn permanent_fault_fails_over_at_once() {
 }
 
 #[test]
-fn next_turn_starts_with_the_first_model() {
+fn a_query_stays_with_the_model_that_answers_and_the_next_begins_with_the_first() {
     let mut play = Play::asked(chain(&["p/one", "p/two"]));
     play.fails(Fault::permanent("http_401", "no key"));
     assert_eq!(play.model(), "p/two");
     play.says(&need("more to read"));
+    assert_eq!((play.model(), play.token().attempt.0), ("p/two", 1));
+    play.says(&done()).ask("And now?");
     assert_eq!((play.model(), play.token().attempt.0), ("p/one", 1));
 }
 
