@@ -140,7 +140,7 @@ impl Tokens {
             cached: self.cached.filter(possible),
             kept: self.kept.filter(possible),
             output: self.output.filter(possible),
-            reasoning: self.reasoning,
+            reasoning: self.reasoning.filter(possible),
         }
     }
 }

@@ -100,21 +100,16 @@ impl Body {
     }
 }
 
-/// A key that stays the same as long as a conversation grows, from its prompt and first message: servers
-/// with the same key share a cache. The prompt alone is the same for too many conversations.
+/// A key that routes the requests of a conversation to one server: a hash of its prompt and the user's
+/// first message. It changes with the prompt, and with a summary. The prompt alone is the same for too
+/// many conversations. OpenAI takes 64 characters.
 pub(super) fn cache_key(request: &Request) -> String {
     let mut digest = Sha256::new_with_prefix(&*request.system);
-    let first = request
-        .messages
-        .iter()
-        .find(|message| message.role == Role::User);
-    first
-        .into_iter()
-        .flat_map(|message| message.texts())
-        .for_each(|text| digest.update(text));
-    let mut key = hex(&digest.finalize());
-    key.truncate(32);
-    key
+    let mut messages = request.messages.iter();
+    if let Some(first) = messages.find(|message| message.role == Role::User) {
+        first.texts().for_each(|text| digest.update(text));
+    }
+    hex(&digest.finalize())
 }
 
 /// Marks a text of the runtime, so that the model can tell it from the user's.
@@ -273,7 +268,7 @@ mod tests {
             })
         };
         let first = key("Answer.", &["a"]);
-        assert_eq!(first.len(), 32);
+        assert_eq!(first.len(), 64);
         assert_eq!(key("Answer.", &["a", "b"]), first);
         assert_ne!(key("Answer.", &["b"]), first);
         assert_ne!(key("Reply.", &["a"]), first);

@@ -92,7 +92,10 @@ impl MockDialect for Anthropic {
         let tools = list(&body["tools"]).iter().cloned();
         let said = list(&body["messages"]).iter();
         let said = said.flat_map(|message| of_role(message, "content"));
-        let prompt = tools.chain(of_role(body, "system")).chain(said);
+        // Another choice keeps the tools and the prompt, and not the messages.
+        let choice = std::iter::once(body["tool_choice"].clone());
+        let head = tools.chain(of_role(body, "system")).chain(choice);
+        let prompt = head.chain(said);
         cache.marked(text(body, "model"), prompt)
     }
 

@@ -23,6 +23,7 @@ fn usage_of(input_tokens: u64, output_tokens: u64, nano: u64) -> Usage {
     Usage {
         input_tokens,
         cached_tokens: input_tokens / 10,
+        cacheable_tokens: input_tokens / 5,
         missed_tokens: input_tokens / 10,
         output_tokens,
         cost: NanoUsd(nano),
@@ -211,7 +212,7 @@ async fn usage_prints_columns_at_a_terminal_and_json_objects_otherwise() {
     assert_eq!(
         json.lines().next(),
         Some(
-            r#"{"by":"model","of":"p/one","calls":4,"turns":2,"compactions":1,"usage":{"input_tokens":1580,"cached_tokens":158,"missed_tokens":158,"output_tokens":157,"cost":2005700}}"#
+            r#"{"by":"model","of":"p/one","calls":4,"turns":2,"compactions":1,"usage":{"input_tokens":1580,"cached_tokens":158,"cacheable_tokens":316,"missed_tokens":158,"output_tokens":157,"cost":2005700}}"#
         )
     );
 }

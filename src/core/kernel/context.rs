@@ -5,10 +5,10 @@
 
 use super::{
     draft::Draft,
-    policy::{ModelChoice, Policy},
+    policy::{ModelChoice, Policy, spec_tokens},
     session::Session,
 };
-use crate::model::{ToolSpec, record::AmountBudget};
+use crate::model::record::AmountBudget;
 /// 1 / `ROOM_KEPT` of the room stays free, because estimates are rough.
 const ROOM_KEPT: u64 = 10;
 /// Estimated tokens of the next call, before calibration.
@@ -27,18 +27,10 @@ pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
 
 fn tool_tokens(draft: &Draft<'_>) -> u64 {
     let tokens = match draft.query.options().tools.is_empty() {
-        true => draft.session.rules.of_tools().1,
+        true => draft.policy().tool_list().tokens,
         false => spec_tokens(&draft.query.tools(&draft.policy().tools)),
     };
     tokens + spec_tokens(&draft.added)
-}
-
-pub(super) fn spec_tokens(tools: &[ToolSpec]) -> u64 {
-    let each = tools.iter().map(|tool| {
-        let words = tool.name.chars().count() + tool.description.chars().count();
-        words + tool.schema.to_string().chars().count()
-    });
-    (each.sum::<usize>() / 4) as u64
 }
 
 pub(super) fn use_of(draft: &Draft<'_>, estimate: u64) -> Option<AmountBudget> {

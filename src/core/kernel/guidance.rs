@@ -24,7 +24,7 @@ pub(super) const REPORTED: &str = "Noted. If the user has no answer yet, write i
 /// Used if the conversation would end with the model's own reply.
 pub(super) const CONTINUE: &str = "Continue.";
 
-/// Follows guidance that no reply has followed before the query ended. Tools that it names have joined.
+/// Ends guidance to which the query had no reply. Tools stay, because the guidance may have announced them.
 pub(super) const OVER: &str = "That reply is no longer needed: what was asked of it does not apply to what follows. Tools that were added stay.";
 
 pub(super) const REMINDER: &str = "Your last reply had no signal. End every reply with exactly one <signal type=\"…\"> block, as the Signal Emission Protocol describes.";

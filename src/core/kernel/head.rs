@@ -10,9 +10,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{draft::Draft, effect::Decision, joined_tools, session::Session};
+use super::{draft::Draft, effect::Decision, joined_tools, policy, session::Session};
 use crate::model::{
-    QueryType, Record, ToolSpec, hex,
+    QueryType, Record, hex,
     record::{BudgetFact, Fact, HeadComposed, HeadReason, MessageRange, QueryFact, SessionFact},
 };
 
@@ -38,9 +38,7 @@ impl Session {
         })
     }
 
-    /// Follows [`Transcript::evolve`].
-    ///
-    /// [`Transcript::evolve`]: super::history::Transcript::evolve
+    /// Must run after the transcript has evolved, which inserts and replaces messages.
     pub(super) fn evolve_head(&mut self, record: &Record) {
         if let Fact::Session(SessionFact::HeadComposed(composed)) = &record.fact {
             let told = self.head.take().map(|head| head.told.clone());
@@ -58,18 +56,21 @@ impl Session {
                 );
                 Arc::make_mut(head).told.push(told);
             }
-            Fact::Budget(BudgetFact::ContextCompacted(compacted)) if !head.told.is_empty() => {
+            Fact::Budget(BudgetFact::ContextCompacted(compacted))
+                if !head.told.is_empty() && !compacted.messages.is_empty() =>
+            {
+                // One message replaces them.
                 let MessageRange { from, to } = compacted.messages;
                 let told = &mut Arc::make_mut(head).told;
                 told.retain(|(_, at)| !(from..to).contains(at));
-                let later = told.iter_mut().filter(|(_, at)| *at >= to && to > from);
+                let later = told.iter_mut().filter(|(_, at)| *at >= to);
                 later.for_each(|(_, at)| *at -= to - from - 1);
             }
             _ => {}
         }
     }
 
-    /// Forgets the segments whose messages are gone, after the last messages were removed.
+    /// Forgets the segments whose messages were removed from the end.
     pub(super) fn untell(&mut self) {
         let is_there = |(_, at): &(QueryType, usize)| *at < self.transcript.messages().len();
         if let Some(head) = &mut self.head
@@ -80,10 +81,14 @@ impl Session {
     }
 }
 
-/// Records a new head if the session has none or another one. `prompt` is the hash of the prompt that
-/// was just composed; without it, that of the head stays.
+/// Records a new head if the session has none, or one that no longer fits. `prompt` is the hash of the
+/// prompt that was just composed; without it, that of the head stays.
 pub(super) fn settle(draft: &mut Draft<'_>, prompt: Option<&str>) {
     let (session, query) = (draft.session, &draft.query);
+    if query.options().is_task {
+        return;
+    }
+    // This decision may have recorded a head already.
     let decided = draft
         .records
         .iter()
@@ -96,9 +101,6 @@ pub(super) fn settle(draft: &mut Draft<'_>, prompt: Option<&str>) {
     let Some(prompt) = prompt.or_else(|| before.map(|before| &*before.prompt)) else {
         return;
     };
-    if query.options().is_task {
-        return;
-    }
     let instructions = session.all_instructions();
     let instructions = instructions.map(|text| hex(&Sha256::digest(&*text)));
     let tools = tools_hash(draft);
@@ -127,26 +129,10 @@ pub(super) fn recomposed(mut draft: Draft<'_>, prompt: &str) -> Decision {
 }
 
 fn tools_hash(draft: &Draft<'_>) -> String {
-    let (rules, query) = (&draft.session.rules, &draft.query);
+    let (own, query) = (draft.policy(), &draft.query);
     if draft.added.is_empty() && query.options().tools.is_empty() {
-        let (hash, _) = rules.of_tools();
-        return hash.clone();
+        return own.tool_list().hash.clone();
     }
-    let tools = joined_tools::with(&rules.policy.tools, draft.added.iter().cloned());
-    hash(&query.tools(&tools))
-}
-
-/// SHA-256 of tools in their order, in hex.
-pub(super) fn hash(tools: &[ToolSpec]) -> String {
-    let mut digest = Sha256::new();
-    for tool in tools {
-        let ToolSpec {
-            name,
-            description,
-            schema,
-            ..
-        } = tool;
-        digest.update(format!("{name}\n{description}\n{schema}\n"));
-    }
-    hex(&digest.finalize())
+    let tools = joined_tools::with_further(&own.tools, draft.added.iter().cloned());
+    policy::hash(&query.tools(&tools))
 }

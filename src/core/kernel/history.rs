@@ -65,7 +65,7 @@ impl Transcript {
             }
             Fact::Session(SessionFact::HeadComposed(head)) => {
                 self.drop_opaque(self.messages.len());
-                // A call of an earlier version, whose prompt had the format, is repeated.
+                // An earlier version had the format in its prompt, which the first head replaces.
                 if head.reason == HeadReason::First
                     && !query.format_told
                     && let Some(format) = format::instruction(&query.options().format)
@@ -250,8 +250,9 @@ impl Transcript {
         });
     }
 
-    /// Ends the running query. Without a head, guidance is withdrawn, and so is a query that failed.
-    pub(super) fn end(&mut self, outcome: &Outcome, has_head: bool) {
+    /// Ends the running query, and returns how many messages have stayed. Without a head, guidance is
+    /// withdrawn, and so is a query that failed.
+    pub(super) fn end(&mut self, outcome: &Outcome, has_head: bool) -> usize {
         match outcome {
             Outcome::Failed { code, .. } => {
                 // The last reply may be what the server refuses.
@@ -282,12 +283,14 @@ impl Transcript {
                 self.chars -= chars_of(messages.extract_if(self.query_start.., guides));
             }
         }
+        let kept = self.messages.len();
         self.close_open_calls();
         self.query_start = self.messages.len();
+        kept
     }
 
-    /// Keeps the messages to the last reply but so many. What follows may be why the query failed, and
-    /// must not make the next one fail.
+    /// Removes what follows the last reply, or the one that is so many replies before it: it may be why
+    /// the query failed, and must not make the next one fail.
     fn keep_to_reply(&mut self, but: usize) {
         let places = (self.query_start..self.messages.len()).rev();
         let is_reply = |at: &usize| self.messages[*at].role == Role::Assistant;

@@ -4,8 +4,8 @@
 //! The prompt names only the profile's own tools, so guidance names the others: at once if a query
 //! runs, and at the start of each later one. It also names those that the host no longer has.
 //!
-//! **Invariant:** the order is that of the policy, then that in which tools joined, and last the tool
-//! that signals. So a restored session has the order of the live one, and keeps its head. The number
+//! **Invariant:** the list has the policy's tools, then those that joined, in that order, and last the
+//! tool that signals. So a restored session has the order of the live one, and keeps its head. The number
 //! of messages about tools follows from the records alone.
 
 use std::{fmt::Write as _, mem, sync::Arc};
@@ -36,19 +36,19 @@ pub(super) fn take_in(session: &mut Session, attached: &ToolAttached) {
     }
 }
 
-/// Adds a tool to the session's list.
+/// Notes that a tool has joined, unless it is known, and lists it if the host has it ready.
 pub(super) fn add(session: &mut Session, tool: &AddedTool) {
     if session.has_joined(&tool.tool) {
         return;
     }
     if let Some(spec) = ready(session.policy(), &tool.tool) {
-        session.offer(with(&session.policy().tools, [spec]));
+        session.offer(with_further(&session.policy().tools, [spec]));
     }
     session.joined.push(tool.clone());
 }
 
 /// A session's list with further tools.
-pub(super) fn with(
+pub(super) fn with_further(
     list: &[ToolSpec],
     further: impl IntoIterator<Item = ToolSpec>,
 ) -> Arc<[ToolSpec]> {
@@ -64,7 +64,7 @@ pub(super) fn offer_report(session: &mut Session) {
     let reports = policy.model().is_some_and(|first| first.reports_status);
     let is_needed = reports || session.silent_queries == SILENT_QUERIES;
     if is_needed && policy.tool(ToolSpec::REPORT).is_none() {
-        session.offer(with(&policy.tools, [report_tool().clone()]));
+        session.offer(with_further(&policy.tools, [report_tool().clone()]));
     }
 }
 

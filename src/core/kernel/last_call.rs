@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{draft::Draft, session::Session};
+use super::{draft::Draft, query::Query, session::Session};
 use crate::model::{
     Record, Timestamp, Usage,
     record::{BudgetFact, CacheMiss, Fact, LlmFact, MissCause, SessionFact, TurnFact, TurnMode},
 };
 
-/// Tokens of a request from which on all models cache it. Some do from 1,024 on.
+/// All models cache requests of this many tokens; some cache shorter ones.
 const CACHED_FROM: u64 = 4_096;
-/// Fewer missed tokens are the rest of a block, which no cache holds.
-const BLOCK: u64 = 1_024;
+/// Fewer missed tokens are no miss: caches hold blocks.
+const LEAST_MISSED: u64 = 1_024;
 /// How long providers keep what was cached, at least.
 const KEPT: Duration = Duration::from_secs(300);
 
@@ -27,23 +27,26 @@ pub(super) struct LastCall {
     model: String,
     /// Tokens sent.
     sent: u64,
-    mode: TurnMode,
+    /// Messages sent.
+    messages: usize,
+    /// Whether the use of tools was forbidden.
+    forbade_tools: bool,
     at: Timestamp,
-    /// From then to the beginning of the next call.
+    /// From the reply to the beginning of the next call.
     idle: Duration,
-    /// What has changed since in the conversation that it sent.
+    /// What has changed since in what it sent.
     changed: Option<MissCause>,
 }
 
 impl Session {
     pub(super) fn evolve_last_call(&mut self, record: &Record) {
-        let mode = self.query().map(|query| query.mode).unwrap_or_default();
         match &record.fact {
             Fact::Turn(TurnFact::Replied(replied)) if !replied.estimated => {
                 self.last_call = Some(LastCall {
                     model: replied.model.clone(),
                     sent: replied.usage.input_tokens,
-                    mode,
+                    messages: self.transcript.messages().len() - 1,
+                    forbade_tools: self.forbids_tools(),
                     at: record.at,
                     idle: Duration::ZERO,
                     changed: None,
@@ -52,9 +55,6 @@ impl Session {
             Fact::Turn(TurnFact::Started(_) | TurnFact::Restarted(_)) => {
                 if let Some(last) = &mut self.last_call {
                     last.idle = record.at.since(last.at);
-                    if (last.mode == TurnMode::Normal) != (mode == TurnMode::Normal) {
-                        self.prefix_changed(MissCause::ToolChoice);
-                    }
                 }
             }
             Fact::Session(SessionFact::HeadComposed(_)) => self.prefix_changed(MissCause::NewHead),
@@ -66,7 +66,27 @@ impl Session {
         }
     }
 
-    pub(super) fn prefix_changed(&mut self, cause: MissCause) {
+    fn forbids_tools(&self) -> bool {
+        let forbids = |query: &Query| {
+            query.mode != TurnMode::Signal
+                && !query.offers_tools(query.mode)
+                && !query.tools(&self.policy().tools).is_empty()
+        };
+        self.query().is_some_and(forbids)
+    }
+
+    /// Notes that of the messages only the first `kept` have stayed as they were sent.
+    pub(super) fn kept(&mut self, kept: usize) {
+        if self
+            .last_call
+            .as_ref()
+            .is_some_and(|last| kept < last.messages)
+        {
+            self.prefix_changed(MissCause::QueryFailed);
+        }
+    }
+
+    fn prefix_changed(&mut self, cause: MissCause) {
         if let Some(last) = &mut self.last_call {
             last.changed.get_or_insert(cause);
         }
@@ -74,29 +94,45 @@ impl Session {
 }
 
 impl LastCall {
-    /// What the next call of a model could have read from the cache, and did not.
-    fn missed(&self, model: &str, usage: &Usage) -> Option<(u64, CacheMiss)> {
-        let possible = self.sent.min(usage.input_tokens);
-        let missed = possible.saturating_sub(usage.cached_tokens);
-        if possible < CACHED_FROM || missed < BLOCK {
-            return None;
+    fn judge(&self, model: &str, forbids_tools: bool, usage: Usage) -> (Usage, Option<CacheMiss>) {
+        let cacheable_tokens = self.sent.min(usage.input_tokens);
+        if cacheable_tokens < CACHED_FROM {
+            return (usage, None);
         }
+        let missed_tokens = cacheable_tokens.saturating_sub(usage.cached_tokens);
+        let is_miss = missed_tokens >= LEAST_MISSED;
+        let judged = Usage {
+            cacheable_tokens,
+            missed_tokens: if is_miss { missed_tokens } else { 0 },
+            ..usage
+        };
         let cause = match self.changed {
+            Some(MissCause::PrefixBroken) => MissCause::PrefixBroken,
             _ if self.model != model => MissCause::ModelChanged,
             Some(changed) => changed,
             None if self.idle >= KEPT => MissCause::Idle,
+            // Tools and prompt are read from the cache all the same.
+            None if self.forbade_tools != forbids_tools && usage.cached_tokens > 0 => {
+                MissCause::ToolChoice
+            }
             None => MissCause::Provider,
         };
         let idle_ms = u64::try_from(self.idle.as_millis()).unwrap_or(u64::MAX);
-        Some((missed, CacheMiss { cause, idle_ms }))
+        (judged, is_miss.then_some(CacheMiss { cause, idle_ms }))
     }
 }
 
-/// What a reply's call has missed in the cache, if cached tokens of its model are cheaper.
-pub(super) fn missed(draft: &Draft<'_>, model: &str, usage: &Usage) -> Option<(u64, CacheMiss)> {
-    let price = draft.policy().price(model)?;
-    let last = draft.session.last_call.as_ref()?;
-    (price.cached < price.input).then(|| last.missed(model, usage))?
+/// Judges what the call of a reply has read from the cache, if its model has a lower price for cached
+/// tokens.
+pub(super) fn judge(draft: &Draft<'_>, model: &str, usage: Usage) -> (Usage, Option<CacheMiss>) {
+    let price = draft.policy().price(model);
+    let is_cheaper = price.is_some_and(|price| price.cached < price.input);
+    match &draft.session.last_call {
+        Some(last) if is_cheaper && !draft.now.call.is_uncounted() => {
+            last.judge(model, draft.session.forbids_tools(), usage)
+        }
+        _ => (usage, None),
+    }
 }
 
 #[cfg(test)]
@@ -108,25 +144,26 @@ mod tests {
         const MINUTE: u64 = 60;
         let miss = |tokens, cause, idle_s| {
             let idle_ms = idle_s * 1_000;
-            Some((tokens, CacheMiss { cause, idle_ms }))
+            (tokens, Some(CacheMiss { cause, idle_ms }))
         };
+        let none = (0, None);
         let changed = MissCause::Compaction;
         for (name, last, model, (sent, cached), expected) in [
-            ("all read", (20_000, 1, None), "p/m", (21_000, 20_000), None),
+            ("all read", (20_000, 1, None), "p/m", (21_000, 20_000), none),
             (
                 "but for a block",
                 (20_000, 1, None),
                 "p/m",
                 (21_000, 19_000),
-                None,
+                none,
             ),
-            ("short", (4_095, 1, None), "p/m", (9_000, 0), None),
+            ("short", (4_095, 1, None), "p/m", (9_000, 0), none),
             (
                 "shorter than before",
                 (20_000, 1, None),
                 "p/m",
                 (4_000, 0),
-                None,
+                none,
             ),
             (
                 "nothing in the log explains it",
@@ -161,7 +198,8 @@ mod tests {
             let last = LastCall {
                 model: "p/m".into(),
                 sent: before,
-                mode: TurnMode::Normal,
+                messages: 9,
+                forbade_tools: false,
                 at: Timestamp::default(),
                 idle: Duration::from_secs(idle),
                 changed,
@@ -171,7 +209,8 @@ mod tests {
                 cached_tokens: cached,
                 ..Usage::default()
             };
-            assert_eq!(last.missed(model, &usage), expected, "{name}");
+            let (judged, miss) = last.judge(model, false, usage);
+            assert_eq!((judged.missed_tokens, miss), expected, "{name}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Which tools a session is offered, and the search among the others.
 //!
 //! The choice is made when a profile is built, because providers cache a prompt only while its
-//! list of tools stays the same. Tools found later join behind them.
+//! list of tools stays the same. Tools found later join after the profile's own.
 
 use std::{cmp::Reverse, sync::Arc};
 

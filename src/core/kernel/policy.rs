@@ -3,16 +3,20 @@
 //! They are not durable: a restart may change them. Budgets, which a query has to keep, are in its
 //! records.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::{
     budget::BasisPoints,
     judgement::{FallbackClassifier, Heuristic},
     verdict::{DecisionTable, OnMissingSignal, TurnPolicy},
 };
-use crate::model::{Capabilities, Limits, NanoUsd, Price, ProfileName, Retirement, ToolSpec};
+use crate::model::{Capabilities, Limits, NanoUsd, Price, ProfileName, Retirement, ToolSpec, hex};
 
 /// Shares of the budgets at which warnings are due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -226,6 +230,51 @@ pub struct Policy {
     pub fallback_classifier: Arc<dyn FallbackClassifier>,
     /// Decision after each turn.
     pub turn: Arc<dyn TurnPolicy>,
+    #[doc(hidden)]
+    pub tool_list: FoundToolList,
+}
+
+/// What follows from the tools of a policy, found on demand. A copy knows nothing, because its policy
+/// may get other tools.
+#[derive(Debug, Default)]
+#[doc(hidden)]
+pub struct FoundToolList(OnceLock<ToolList>);
+
+impl Clone for FoundToolList {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct ToolList {
+    /// SHA-256, in hex.
+    pub hash: String,
+    /// Estimated tokens.
+    pub tokens: u64,
+}
+
+/// SHA-256 of tools in their order, in hex.
+pub(super) fn hash(tools: &[ToolSpec]) -> String {
+    let mut digest = Sha256::new();
+    for tool in tools {
+        let ToolSpec {
+            name,
+            description,
+            schema,
+            ..
+        } = tool;
+        digest.update(format!("{name}\n{description}\n{schema}\n"));
+    }
+    hex(&digest.finalize())
+}
+
+pub(super) fn spec_tokens(tools: &[ToolSpec]) -> u64 {
+    let each = tools.iter().map(|tool| {
+        let words = tool.name.chars().count() + tool.description.chars().count();
+        words + tool.schema.to_string().chars().count()
+    });
+    (each.sum::<usize>() / 4) as u64
 }
 
 impl Policy {
@@ -252,7 +301,15 @@ impl Policy {
             inbox_capacity: 32,
             fallback_classifier: Arc::new(Heuristic),
             turn: Arc::new(DecisionTable),
+            tool_list: FoundToolList::default(),
         }
+    }
+
+    pub(super) fn tool_list(&self) -> &ToolList {
+        self.tool_list.0.get_or_init(|| ToolList {
+            hash: hash(&self.tools),
+            tokens: spec_tokens(&self.tools),
+        })
     }
 
     /// Finds a tool by name.

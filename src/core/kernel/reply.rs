@@ -12,7 +12,7 @@ use super::{
 use crate::{
     model::{
         Attempt, CallId, Cut, FaultCode, Message, Part, Reply, Role, StopReason, ToolCall,
-        ToolSpec, Usage,
+        ToolSpec,
         record::{Replied, SignalFact, SignalPresence, TurnFact, TurnMode},
     },
     signal::{self, Finding, TextLimit},
@@ -64,15 +64,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
     };
     let (text, cut) = shown(&draft, reading.text, reply.stop);
     let asked = message.calls().cloned().map(Arc::new).collect();
-    let estimated = draft.now.call.is_uncounted();
-    let missed = match estimated {
-        true => None,
-        false => last_call::missed(&draft, &reply.model, &reply.usage),
-    };
-    let usage = Usage {
-        missed_tokens: missed.map_or(0, |(tokens, _)| tokens),
-        ..reply.usage
-    };
+    let (usage, cache_miss) = last_call::judge(&draft, &reply.model, reply.usage);
     draft.emit(TurnFact::Replied(Replied {
         attempt,
         message: Arc::new(message),
@@ -82,8 +74,8 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         cut,
         reports,
         usage: draft.priced(&draft.query.model, usage),
-        estimated,
-        cache_miss: missed.map(|(_, miss)| miss),
+        estimated: draft.now.call.is_uncounted(),
+        cache_miss,
         model: reply.model,
     }));
     match finding {

@@ -3,20 +3,14 @@
 mod decide;
 mod evolve;
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     calibration::Calibration,
-    context,
     effect::Decision,
-    head::{self, Head},
+    head::Head,
     history::Transcript,
     input::DecisionContext,
     keys::Keys,
@@ -129,25 +123,11 @@ pub struct LastEnd {
 #[derive(Clone)]
 pub(super) struct Rules {
     pub policy: Arc<Policy>,
-    /// Found on demand, once for all copies.
-    tools: Arc<OnceLock<(String, u64)>>,
-}
-
-impl Rules {
-    /// The hash and the estimated tokens of the policy's tools.
-    pub(super) fn of_tools(&self) -> &(String, u64) {
-        let tools = &*self.policy.tools;
-        self.tools
-            .get_or_init(|| (head::hash(tools), context::spec_tokens(tools)))
-    }
 }
 
 impl From<Arc<Policy>> for Rules {
     fn from(policy: Arc<Policy>) -> Self {
-        Self {
-            policy,
-            tools: Arc::default(),
-        }
+        Self { policy }
     }
 }
 

@@ -32,8 +32,11 @@ pub struct Usage {
     /// Tokens written to the cache; left out if there are none.
     #[cfg_attr(feature = "openapi", schema(required = false))]
     pub cache_write_tokens: u64,
-    /// Tokens sent that the cache could have had, because the call before had sent them, and had not;
-    /// left out if there are none.
+    /// Tokens that the call before had sent, too, so that the provider's cache could have them; left out
+    /// if there are none, or the cache is not known.
+    #[cfg_attr(feature = "openapi", schema(required = false))]
+    pub cacheable_tokens: u64,
+    /// Of these, tokens that the cache did not have; left out if there are none.
     #[cfg_attr(feature = "openapi", schema(required = false))]
     pub missed_tokens: u64,
     /// Tokens received, reasoning included.
@@ -59,6 +62,8 @@ struct WrittenUsage {
     #[serde(skip_serializing_if = "super::is_default")]
     cache_write_tokens: u64,
     #[serde(skip_serializing_if = "super::is_default")]
+    cacheable_tokens: u64,
+    #[serde(skip_serializing_if = "super::is_default")]
     missed_tokens: u64,
     output_tokens: u64,
     #[serde(skip_serializing_if = "super::is_default")]
@@ -74,6 +79,7 @@ impl From<WrittenUsage> for Usage {
             input_tokens: written.input_tokens,
             cached_tokens: written.cached_tokens,
             cache_write_tokens: written.cache_write_tokens,
+            cacheable_tokens: written.cacheable_tokens,
             missed_tokens: written.missed_tokens,
             output_tokens: written.output_tokens,
             reasoning_tokens: written.reasoning_tokens,
@@ -89,6 +95,7 @@ impl From<Usage> for WrittenUsage {
             input_tokens: usage.input_tokens,
             cached_tokens: usage.cached_tokens,
             cache_write_tokens: usage.cache_write_tokens,
+            cacheable_tokens: usage.cacheable_tokens,
             missed_tokens: usage.missed_tokens,
             output_tokens: usage.output_tokens,
             reasoning_tokens: usage.reasoning_tokens,
@@ -104,11 +111,11 @@ impl Usage {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
-    /// The share of the tokens that the provider's cache could have, that were read from it, between
-    /// 0 and 1; `None` if it had none to have.
+    /// The share of cacheable tokens that were read from the provider's cache, from 0 to 1; `None` if
+    /// there were none.
     pub fn cache_share(&self) -> Option<f64> {
-        let possible = self.cached_tokens.saturating_add(self.missed_tokens);
-        (possible > 0).then(|| self.cached_tokens as f64 / possible as f64)
+        let missed = self.missed_tokens as f64 / self.cacheable_tokens.max(1) as f64;
+        (self.cacheable_tokens > 0).then_some(1.0 - missed)
     }
 
     /// The cost, unless a part of it is unknown.
@@ -148,6 +155,7 @@ impl Usage {
             input_tokens: each(self.input_tokens, other.input_tokens),
             cached_tokens: each(self.cached_tokens, other.cached_tokens),
             cache_write_tokens: each(self.cache_write_tokens, other.cache_write_tokens),
+            cacheable_tokens: each(self.cacheable_tokens, other.cacheable_tokens),
             missed_tokens: each(self.missed_tokens, other.missed_tokens),
             output_tokens: each(self.output_tokens, other.output_tokens),
             reasoning_tokens: each(self.reasoning_tokens, other.reasoning_tokens),

@@ -31,9 +31,9 @@ export function money(nanos) {
 /** The cost of calls; null if a price is unknown. */
 export const cost = (nanos) => (nanos === null ? "unknown" : money(nanos));
 
-/** The share that was read from the provider's cache of what it could have had; null if that is nothing. */
-export function cacheShare({ cached_tokens: read, missed_tokens: missed = 0 }) {
-  return read + missed > 0 ? read / (read + missed) : null;
+/** The share of cacheable tokens that were read from the provider's cache; null if there were none. */
+export function cacheShare({ cacheable_tokens: cacheable = 0, missed_tokens: missed = 0 }) {
+  return cacheable > 0 ? 1 - missed / cacheable : null;
 }
 
 /** 340 ms · 4.2 s · 3 min 12 s · 2 h 5 min · 3 d 4 h */

@@ -4,7 +4,7 @@ import { duration, totalTokens, words } from "./format.js";
 import { textOf, why } from "./why.js";
 
 const NO_USAGE = {
-  input_tokens: 0, cached_tokens: 0, missed_tokens: 0, output_tokens: 0, reasoning_tokens: 0, cost: 0,
+  input_tokens: 0, cached_tokens: 0, cacheable_tokens: 0, missed_tokens: 0, output_tokens: 0, reasoning_tokens: 0, cost: 0,
 };
 
 /** The model of a log without events. */

@@ -159,10 +159,10 @@ pub struct Metrics {
     pub calls: MetricFamily,
     /// Model calls that were `retried`, and those that `failed_over`.
     pub repeated: MetricFamily,
-    /// Known tokens of calls: `input`, of which `cached`, `written` to a cache or `missed` there, and
-    /// `output`, of which `reasoning`.
+    /// Known tokens of calls: `input`, of which `cached` or `written` to a cache, and `output`, of which
+    /// `reasoning`.
     pub tokens: MetricFamily,
-    /// Tokens that a provider's cache could have had: `read` from it, or `missed`.
+    /// Cacheable tokens of replies, `read` from the provider's cache or `missed` there.
     pub cache: Family<[(&'static str, String); 2], Counter>,
     /// Cost of calls, in billionths of a US dollar; 0 without prices.
     pub cost: Counter,
@@ -276,11 +276,11 @@ impl Default for Metrics {
                 "tokens",
                 "Tokens of model calls, as far as known",
                 "kind",
-                ["input", "cached", "written", "missed", "output", "reasoning"],
+                ["input", "cached", "written", "output", "reasoning"],
             ),
             cache: all.declare(
                 "cache_tokens",
-                "Tokens that the cache of a provider could have had, by whether they were read from it",
+                "Tokens that a provider's cache could have: read from it, or missed there",
             ),
             cost: all.declare(
                 "cost_nanos",
@@ -337,7 +337,7 @@ impl Meter {
             }
             Fact::Query(QueryFact::Finished(end)) => (&counts.queries, end.outcome.name()),
             Fact::Turn(TurnFact::Replied(replied)) => {
-                self.cached(replied);
+                self.count_cache(replied);
                 return count(&counts.turns);
             }
             Fact::Signal(SignalFact::Emitted(one)) => (&counts.signals, one.kind().as_str()),
@@ -365,20 +365,16 @@ impl Meter {
         tokens.add("input", usage.input_tokens);
         tokens.add("cached", usage.cached_tokens);
         tokens.add("written", usage.cache_write_tokens);
-        tokens.add("missed", usage.missed_tokens);
         tokens.add("output", usage.output_tokens);
         tokens.add("reasoning", usage.reasoning_tokens);
         self.0.cost.inc_by(usage.cost.0);
     }
 
-    fn cached(&self, replied: &Replied) {
+    fn count_cache(&self, replied: &Replied) {
         let provider = replied.model.split('/').next().unwrap_or_default();
-        let Usage {
-            cached_tokens,
-            missed_tokens,
-            ..
-        } = replied.usage;
-        for (result, tokens) in [("read", cached_tokens), ("missed", missed_tokens)] {
+        let missed = replied.usage.missed_tokens;
+        let read = replied.usage.cacheable_tokens.saturating_sub(missed);
+        for (result, tokens) in [("read", read), ("missed", missed)] {
             if tokens > 0 {
                 let labels = [
                     ("provider", provider.to_owned()),

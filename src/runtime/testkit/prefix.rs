@@ -24,7 +24,13 @@ const DIALECTS: [(Dialect, &str); 4] = [
 ];
 
 /// What comes before the messages.
-const HEAD: [&str; 4] = ["model", "system", "instructions", "tools"];
+const HEAD: [&str; 5] = [
+    "model",
+    "prompt_cache_key",
+    "system",
+    "instructions",
+    "tools",
+];
 
 /// Records after which a request may differ from the one before it.
 const REASONS: [&str; 4] = [
@@ -34,8 +40,8 @@ const REASONS: [&str; 4] = [
     "session.head_composed",
 ];
 
-/// Checks that a request extends an earlier one of its session, of this query, or that the records
-/// after the earlier one say why not. `log` has all records, and those from `since` are later.
+/// Checks that a request extends an earlier one of its session, or that the records in between say why
+/// not. `query` is that of the earlier one, and `log[since..]` was recorded after that was sent.
 ///
 /// # Errors
 /// What differs.
@@ -79,13 +85,15 @@ pub fn follows(
     }
 }
 
-/// How many messages precede a question, the first of this text, and the guidance in front of it.
+/// The number of messages before the first question with this text and the guidance directly in front
+/// of it; all if there is no such question.
 fn before_question(request: &Request, question: &str) -> usize {
     let question = escape(question);
     let is_it = |message: &Arc<Message>| {
         message.role == Role::User && message.texts().next() == Some(&*question)
     };
-    let place = request.messages.iter().position(is_it).unwrap_or(0);
+    let place = request.messages.iter().position(is_it);
+    let place = place.unwrap_or(request.messages.len());
     let before = request.messages[..place].iter().rev();
     place
         - before

@@ -166,7 +166,7 @@ impl Watch {
         let log = journal.read(*sid, Seq(0), usize::MAX).await;
         let log = log.unwrap_or_default();
         let log: Vec<_> = log.iter().map(|entry| &*entry.record).collect();
-        // Ephemeral sessions are not watched: only their system's actors reach their journal.
+        // An ephemeral session is in a journal that this watch cannot read.
         let Some(begun) = log.iter().position(|record| begins(record, before.token)) else {
             return;
         };

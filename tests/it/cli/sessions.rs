@@ -215,7 +215,7 @@ fn usage_sums_the_recorded_usage() {
     );
     assert_eq!(model["usage"], all["usage"]);
     let row = out(&place, "usage");
-    assert_eq!(row.split('\t').count(), 7, "{row}");
+    assert_eq!(row.split('\t').count(), 8, "{row}");
     let empty = Workspace::new(&[]).oracle("usage").output();
     assert_eq!(empty.status.code(), Some(0));
     assert_eq!(empty.stderr, b"oracle: no model calls are recorded yet\n");

@@ -130,14 +130,14 @@ pub(super) async fn strict_server() -> Mock {
     Mock::start(settings).await.unwrap()
 }
 
-/// A system with the tool `look`, whose model is this one of a server.
+/// A system with the tool `look` and this model of the server.
 pub(super) fn looking(dialect: Dialect, server: &Mock, model: &str) -> TestOracle {
     let remote = Play::new(dialect, &[]).remote("p", server.url());
     let oracle = TestOracle::new(remote).models(&[&format!("p/{model}")]);
     oracle.tool(TestTool::new("look").answers("It is there.").repeatable())
 }
 
-/// A turn that calls `look` so often.
+/// A turn that calls `look` this many times.
 pub(super) fn looks(times: usize) -> String {
     let call = r#"{"name": "look", "arguments": {"at": "a"}}"#;
     format!(r#"{{"tool_calls": [{}]}}"#, vec![call; times].join(","))

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use oracle_agent::{
     kernel::{ModelChoice, Policy},
     model::{
-        Fault, FaultCode, NanoUsd, Price, Reply, Usage,
+        Fault, FaultCode, Limits, NanoUsd, Price, QueryType, Reply, Submission, Usage,
         record::{MissCause, RestartCause},
     },
 };
 
 use super::{
     play::Play,
-    script::{done, policy, reply},
+    script::{call, done, policy, reply},
 };
 
 const MINUTE: i64 = 60_000;
@@ -79,13 +79,42 @@ fn each_miss_is_counted_with_its_cause() {
             (20_000, Some(MissCause::NewHead)),
         ),
         (
-            "a failed query",
+            "a failed query that had no reply",
             |play: &mut Play| {
                 play.ask("What?");
                 play.fails(Fault::permanent(FaultCode::BadRequest, "no"));
             },
             5_000,
+            (15_000, Some(MissCause::Provider)),
+        ),
+        (
+            "a failed query whose replies were removed",
+            |play: &mut Play| {
+                play.ask("What?");
+                for call_id in ["a", "b"] {
+                    let calls = vec![call(call_id, "search")];
+                    let reply = reply("Looking.", calls);
+                    let usage = read("p/one", 20_000, 20_000).usage;
+                    play.replies(Reply { usage, ..reply }).ok(call_id, "found");
+                }
+                play.fails(Fault::permanent(FaultCode::BadRequest, "no"));
+            },
+            5_000,
             (15_000, Some(MissCause::QueryFailed)),
+        ),
+        (
+            "a last turn without tools",
+            |play: &mut Play| {
+                play.submit(Submission {
+                    limits: Some(Limits::turns(1).into()),
+                    ..Submission::new("In one turn?")
+                })
+                .unwrap();
+                play.prepare(QueryType::Code);
+                play.replies(read("p/one", 20_000, 20_000));
+            },
+            5_000,
+            (15_000, Some(MissCause::ToolChoice)),
         ),
     ] {
         let mut play = Play::asked(policy());

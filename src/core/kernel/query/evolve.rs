@@ -60,7 +60,7 @@ impl Query {
             TurnFact::Started(started) => {
                 self.turn = turn.unwrap_or(Turn(self.turns));
                 self.mode = started.mode;
-                // Not by an earlier version, whose prompt had the format.
+                // A turn of an earlier version did not tell it, because the prompt had it.
                 let tells = |format: String| started.guidance.contains(&format);
                 self.format_told = self.format_told
                     || format::instruction(&self.options().format).is_some_and(tells);

@@ -8,8 +8,8 @@ use crate::{
     model::{
         AnswerOptions, Outcome, QueryId, Record, Timestamp,
         record::{
-            Accepted, AgentFact, ControlFact, Fact, Forked, InboxPosition, MissCause, Opened,
-            QueryFact, SessionFact, TurnMode,
+            Accepted, AgentFact, ControlFact, Fact, Forked, InboxPosition, Opened, QueryFact,
+            SessionFact, TurnMode,
         },
     },
 };
@@ -163,11 +163,9 @@ impl Session {
                 if query.mode == TurnMode::Signal && replied {
                     self.transcript.drop_reply();
                 }
-                self.transcript.end(outcome, self.head.is_some());
+                let kept = self.transcript.end(outcome, self.head.is_some());
+                self.kept(kept);
                 self.untell();
-                if matches!(outcome, Outcome::Failed { .. }) {
-                    self.prefix_changed(MissCause::QueryFailed);
-                }
                 self.phase = Phase::Idle;
                 self.begin_next(at);
             }
@@ -187,6 +185,7 @@ impl Session {
             Phase::Running(query) if query.id == forked.query => Phase::Running(query),
             Phase::Running(_) => {
                 self.transcript.forget();
+                self.kept(self.transcript.messages().len());
                 self.untell();
                 Phase::Idle
             }

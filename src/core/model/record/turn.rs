@@ -105,7 +105,7 @@ pub struct Replied {
     /// Whether the usage is an estimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// Why the provider's cache did not have what the call before had sent, if so.
+    /// Why the provider's cache did not have all that the call before had sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_miss: Option<CacheMiss>,
     /// Why the visible text was cut, if it was.
@@ -123,7 +123,7 @@ fn is_zero(count: &usize) -> bool {
 }
 
 words! {
-    /// Why a call did not read all from the provider's cache that the call before it had sent.
+    /// Why a call did not read from the provider's cache what the call before it had sent.
     pub enum MissCause {
         /// Another model answered the call before.
         ModelChanged = "model_changed",
@@ -131,21 +131,21 @@ words! {
         NewHead = "new_head",
         /// Messages were replaced by a summary, or removed.
         Compaction = "compaction",
-        /// What the model had added for itself was removed, after a refusal.
+        /// Earlier reasoning was removed after a refusal.
         PrefixBroken = "prefix_broken",
         /// Messages of a failed query were removed.
         QueryFailed = "query_failed",
-        /// Only one of the two calls offered tools, and `tool_choice` is a part of what the provider caches.
+        /// Only one of the two calls allowed the use of tools, and some providers cache that, too.
         ToolChoice = "tool_choice",
-        /// The session was idle for longer than providers keep what they have cached.
+        /// Five minutes or more after the reply before, which is longer than some providers keep a prefix.
         Idle = "idle",
         /// Nothing in the log: a reason of the provider.
         Provider = "provider",
     }
 }
 
-/// What is known about tokens that a call could have read from the provider's cache, and did not. Its
-/// usage has their number.
+/// Why a call read less from the provider's cache than it could. `missed_tokens` of its usage says how
+/// much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheMiss {
     /// The most likely cause.

@@ -140,7 +140,6 @@ fn usage(usage: Usage) -> Value {
         "input_tokens": usage.input_tokens,
         "input_tokens_details": { "cached_tokens": usage.cached_tokens },
         "output_tokens": usage.output_tokens,
-        // Not counted apart.
         "output_tokens_details": { "reasoning_tokens": usage.reasoning_tokens },
         "total_tokens": usage.total_tokens(),
     })

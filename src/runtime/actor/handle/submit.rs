@@ -65,7 +65,7 @@ impl SessionHandle {
             options,
             instructions,
         };
-        let Submitted { query, seq } = self.begun(command).await?;
+        let Submitted { query, seq } = self.send_query(command).await?;
         let before = seq.map(|seq| Seq(seq.0.saturating_sub(1)));
         Ok(Watch::new(stream(query).after(before)))
     }
@@ -146,11 +146,11 @@ impl SessionHandle {
         {
             return Err(AskError::Key(bytes));
         }
-        self.begun(Command::Submit(submission)).await
+        self.send_query(Command::Submit(submission)).await
     }
 
     /// Sends a command that begins a query or goes on with one.
-    pub(super) async fn begun(&self, command: Command) -> Result<Submitted, AskError> {
+    pub(super) async fn send_query(&self, command: Command) -> Result<Submitted, AskError> {
         match self.command(command).await? {
             CommandReply::Query { query, at: seq } => Ok(Submitted { query, seq }),
             CommandReply::Done => Err(AskError::Stopped),

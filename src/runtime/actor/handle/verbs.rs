@@ -38,7 +38,7 @@ impl SessionHandle {
     ) -> Result<QueryId, AskError> {
         let text = text.into();
         AskError::check_question(&text)?;
-        let begun = self.begun(Command::Steer { text, author }).await?;
+        let begun = self.send_query(Command::Steer { text, author }).await?;
         Ok(begun.query)
     }
 
@@ -66,7 +66,7 @@ impl SessionHandle {
     /// See [`AskError`]; refused when the last query was not forced.
     pub async fn continue_query(&self, limits: Limits) -> Result<QueryId, AskError> {
         let command = Command::Continue(LimitsRequest::Exact(limits));
-        Ok(self.begun(command).await?.query)
+        Ok(self.send_query(command).await?.query)
     }
 
     /// Allows a tool call that waits for approval.

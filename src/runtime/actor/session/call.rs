@@ -20,7 +20,7 @@ use crate::{
     },
     kernel::{CallToken, Query, Report, Session},
     llm::{Request, ToolChoice},
-    model::{ClientToolChoice, Fault, FaultCode, Message, Reply, Role, ToolSpec, record::TurnMode},
+    model::{ClientToolChoice, Fault, FaultCode, Message, Reply, Role, record::TurnMode},
     prompt::ComposedPrompt,
 };
 
@@ -53,10 +53,7 @@ impl SessionShell {
             system: Arc::default(),
             messages: Arc::clone(self.session.transcript().messages()),
             tools,
-            tool_choice: match policy.tool(ToolSpec::REPORT) {
-                Some(_) if mode == TurnMode::Signal => ToolChoice::Auto,
-                _ => choice(query, mode),
-            },
+            tool_choice: choice(query, mode),
             options: query.shared_options().cloned(),
             instead_of: first.filter(|first| **first != model).cloned(),
         };
@@ -203,6 +200,8 @@ fn send(ticket: Box<Ticket>, gateways: &Gateways) {
 
 fn choice(query: &Query, mode: TurnMode) -> ToolChoice {
     match &query.options().tool_choice {
+        // Its calls are refused, and another choice would make Anthropic read the messages again.
+        _ if mode == TurnMode::Signal => ToolChoice::Auto,
         _ if !query.offers_tools(mode) => ToolChoice::None,
         ClientToolChoice::Auto => ToolChoice::Auto,
         ClientToolChoice::Required => ToolChoice::Required,
