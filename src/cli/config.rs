@@ -71,7 +71,7 @@ fn check(context: CommandContext<'_>) -> CliResult<u8> {
         writeln!(terminal.out, "the configuration is valid ({file})")?;
     } else {
         for line in problems.iter().flat_map(|problem| problem.lines()) {
-            terminal.err.say(line);
+            terminal.say(line);
         }
     }
     Ok(exit::done_unless(!problems.is_empty(), exit::USAGE))
@@ -107,8 +107,7 @@ fn show(loaded: &Loaded, all: bool, terminal: &mut Terminal) -> CliResult {
     })?;
     write!(terminal.out, "{text}")?;
     if !all {
-        let others = "all other settings have their defaults; --all prints them";
-        terminal.err.say(others);
+        terminal.say("all other settings have their defaults; --all prints them");
     }
     Ok(())
 }

@@ -82,16 +82,16 @@ impl CliError {
             Self::CommandLine(error) => command_line(&error, terminal),
             Self::Problems { code, lines } => {
                 for line in lines {
-                    terminal.err.say(line);
+                    terminal.say(line);
                 }
                 code
             }
             Self::Refused(Refused { code, message, .. }) => {
-                terminal.err.say(message);
+                terminal.say(message);
                 exit::of_code(code)
             }
             Self::Interrupted => {
-                terminal.err.say("interrupted");
+                terminal.say("interrupted");
                 exit::CANCELLED
             }
             Self::Closed => exit::DONE,
@@ -109,7 +109,7 @@ fn command_line(error: &clap::Error, terminal: &mut Terminal) -> u8 {
     }
     // Without arguments it is the help, which already names the program.
     match text.strip_prefix("error: ") {
-        Some(problem) => terminal.err.say(problem.trim_end()),
+        Some(problem) => terminal.say(problem.trim_end()),
         None => terminal.note(text.trim_end()),
     }
     exit::USAGE

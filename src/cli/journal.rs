@@ -74,7 +74,7 @@ fn verified(problems: &[Problem], terminal: &mut Terminal) -> CliResult<u8> {
             writeln!(terminal.out, "{problem}")?;
         }
         let many = problems.len();
-        terminal.err.say(format_args!(
+        terminal.say(format_args!(
             "{many} problems; all other sessions are intact"
         ));
     }

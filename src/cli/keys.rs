@@ -108,7 +108,7 @@ fn create(args: &CreateArgs, file: &KeyFile, now: Timestamp, terminal: &mut Term
     let until = entry.expires.map(|at| at.to_string());
     let until = until.as_deref().unwrap_or("revoked");
     let (id, name, tenant, role) = (&entry.id, &entry.name, &entry.tenant, entry.role);
-    terminal.err.say(format_args!(
+    terminal.say(format_args!(
         "created key `{name}` ({id}) with role {role} for tenant `{tenant}`, valid until {until}; \
          it is not shown again"
     ));
@@ -136,8 +136,7 @@ fn list(file: &KeyFile, now: Timestamp, terminal: &mut Terminal) -> CliResult {
     });
     let rows: Vec<[String; 8]> = rows.collect();
     if rows.is_empty() {
-        let none = "no keys yet: run `oracle keys create` to create one";
-        terminal.err.say(none);
+        terminal.say("no keys yet: run `oracle keys create` to create one");
     }
     let head = [
         "ID", "NAME", "TENANT", "ROLE", "PROFILES", "STATE", "CREATED", "EXPIRES",

@@ -315,7 +315,7 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> C
             #[cfg(feature = "server")]
             Command::Serve(_) => tracing::warn!("{why}"),
             Command::Completions { .. } => {}
-            _ => terminal.err.say(format_args!("warning: {why}")),
+            _ => terminal.say(format_args!("warning: {why}")),
         }
     }
     let context = CommandContext {

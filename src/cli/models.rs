@@ -151,7 +151,7 @@ fn update(from: &Path, context: CommandContext<'_>) -> CliResult {
         CliError::failed(format_args!("cannot write `{}`: {error}", path.display()))
     })?;
     let said = format!("stored the table in `{}`", path.display());
-    context.terminal.err.say(said);
+    context.terminal.say(said);
     Ok(())
 }
 

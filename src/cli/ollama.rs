@@ -38,7 +38,7 @@ pub(super) fn with_local_model(
         return loaded;
     };
     let because = ChainReason::Running(NAME.to_owned());
-    terminal.err.say(format_args!(
+    terminal.say(format_args!(
         "using {model}, {because}; to use only the built-in model, pass `--model offline`"
     ));
     loaded.config.model.chain = Some(chain.clone());

@@ -26,15 +26,13 @@ pub struct Subject {
 /// Prints the prompt as text or JSON.
 pub(super) fn run(subject: &Subject, context: CommandContext<'_>) -> CliResult {
     let (config, project) = (context.load()?.config, &context.options.project);
-    let (prompt, terminal) = (
-        compose(&config, context.environment, project, subject)?,
-        context.terminal,
-    );
+    let prompt = compose(&config, context.environment, project, subject)?;
+    let terminal = context.terminal;
     if terminal.json {
         return terminal.out.json(&prompt);
     }
     for warning in &prompt.warnings {
-        terminal.err.say(format_args!("warning: {warning}"));
+        terminal.say(format_args!("warning: {warning}"));
     }
     writeln!(terminal.out, "{}", prompt.content)?;
     Ok(())

@@ -65,7 +65,7 @@ pub(super) fn run(args: &ServeArgs, context: CommandContext<'_>) -> CliResult {
     let settings = config.server.clone();
     rlimits::forbid_core_dumps();
     if let Some(few) = rlimits::raise_descriptors(settings.max_connections, model_calls(config)) {
-        context.terminal.err.say(few);
+        context.terminal.say(few);
     }
     let (builder, storage) = context.prepare(config)?;
     let folder = storage.folder.clone();
@@ -100,22 +100,17 @@ pub(super) fn run(args: &ServeArgs, context: CommandContext<'_>) -> CliResult {
         }
         let server = Server::start(listener, host.clone());
         let why = (loaded.choice.chain.models(), &*loaded.model_choice_reason());
-        let guarded = auth == AuthMode::Keys;
-        started(server.address(), why, &folder, guarded, terminal);
+        let (address, guarded) = (server.address(), auth == AuthMode::Keys);
+        started(address, why, &folder, guarded, terminal);
         #[cfg(feature = "page")]
-        announce_page(
-            server.address(),
-            &KeyFile::within(&folder),
-            guarded,
-            terminal,
-        );
+        announce_page(address, &KeyFile::within(&folder), guarded, terminal);
         // The server runs without the control channel if its socket fails.
         let socket = Socket::within(&folder).await;
-        let socket = socket.inspect_err(|error| terminal.err.say(error));
+        let socket = socket.inspect_err(|error| terminal.say(error));
         if let Ok(socket) = &socket
             && let Err(error) = stored.announce(socket.path())
         {
-            terminal.err.say(format_args!(
+            terminal.say(format_args!(
                 "other processes cannot find the control socket: {error}; check the data directory"
             ));
         }
@@ -136,8 +131,7 @@ pub(super) fn run(args: &ServeArgs, context: CommandContext<'_>) -> CliResult {
         }
         // The reload holds the journal too.
         reload.set(Fuse::terminated());
-        let what = "shutting down: waiting for running queries to finish";
-        terminal.err.say(what);
+        terminal.say("shutting down: waiting for running queries to finish");
         let end = async {
             server.shut_down(system).await;
             drop((oracle, host));
@@ -194,11 +188,10 @@ fn started(
     terminal: &mut Terminal,
 ) {
     let (models, data) = (models.join(", then "), data.display());
-    let err = &mut terminal.err;
-    err.say(format_args!("listening on http://{address}"));
-    err.say(format_args!("using {models}, {because}"));
-    err.say(format_args!("data directory: {data}"));
-    err.say(match needs_keys {
+    terminal.say(format_args!("listening on http://{address}"));
+    terminal.say(format_args!("using {models}, {because}"));
+    terminal.say(format_args!("data directory: {data}"));
+    terminal.say(match needs_keys {
         true => "every request needs a key",
         false => "requests need no key; run `oracle keys create` to require keys",
     });
@@ -214,15 +207,14 @@ fn announce_page(address: SocketAddr, keys: &KeyFile, needs_keys: bool, terminal
     };
     let page = format!("supervision page: http://{address}/");
     match key {
-        None => terminal.err.say(page),
+        None => terminal.say(page),
         Some(key) if terminal.err_is_terminal() => {
-            terminal
-                .err
-                .say(format_args!("{page}#key={}", key.reveal()));
+            terminal.say(format_args!("{page}#key={}", key.reveal()));
         }
         Some(_) => {
-            let says = "sign in with the key in admin.key in the data directory";
-            terminal.err.say(format_args!("{page}; {says}"));
+            terminal.say(format_args!(
+                "{page}; sign in with the key in admin.key in the data directory"
+            ));
         }
     }
 }
@@ -232,9 +224,8 @@ fn report_reload(reloaded: &Result<Changes, ReloadError>, terminal: &mut Termina
     match reloaded {
         Ok(Changes { changed, waiting }) => {
             let text = output::reloaded(changed, waiting);
-            let text = format!("reloaded the configuration: {text}");
-            terminal.err.say(text);
+            terminal.say(format_args!("reloaded the configuration: {text}"));
         }
-        Err(error) => terminal.err.say(error),
+        Err(error) => terminal.say(error),
     }
 }

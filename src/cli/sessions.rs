@@ -322,10 +322,9 @@ async fn list(journal: &dyn Journal, limit: usize, terminal: &mut Terminal) -> C
         }
     }
     if is_none {
-        terminal.err.say("this data directory has no sessions yet");
+        terminal.say("this data directory has no sessions yet");
     } else if has_more {
-        let say = "there are more sessions: show them with --limit";
-        terminal.err.say(say);
+        terminal.say("there are more sessions: show them with --limit");
     }
     Ok(())
 }
@@ -426,7 +425,7 @@ async fn search(journal: &dyn Journal, args: &SearchArgs, terminal: &mut Termina
         }
     }
     if hits.is_empty() && !terminal.json {
-        terminal.err.say("no match");
+        terminal.say("no match");
     }
     Ok(())
 }

@@ -28,7 +28,6 @@ struct Following {
     source: Source,
     tenant: Option<TenantId>,
     selector: Arc<EventSelector>,
-    over: bool,
 }
 
 /// Selects events as clients name them.
@@ -80,34 +79,37 @@ pub(super) async fn follow(
         source,
         tenant,
         selector,
-        over: false,
     };
-    let updates = stream::unfold(following, |mut following| async {
-        Some((following.next().await?, following))
+    let updates = stream::unfold(Some(following), |following| async {
+        let mut following = following?;
+        let update = following.next().await;
+        let is_last = matches!(update, Update::End { .. });
+        Some((update, (!is_last).then_some(following)))
     });
     Ok(updates.fuse().boxed())
 }
 
 impl Following {
-    async fn next(&mut self) -> Option<Update> {
-        while !self.over {
+    async fn next(&mut self) -> Update {
+        loop {
             let seen = match &mut self.source {
                 Source::One(follow) => match follow.try_next().await {
                     Ok(Some(Progress::Record(record))) => self.update(record),
                     Ok(Some(_)) => None,
-                    Ok(None) => Some(self.end(ENDED.to_owned())),
-                    Err(error) => Some(self.end(why(&error))),
+                    Ok(None) | Err(AskError::Stopped) => Some(ended()),
+                    Err(error) => Some(Update::End {
+                        why: error.to_string(),
+                    }),
                 },
                 Source::All(events) => match events.next().await {
                     Some(notice) => self.of_all(notice),
                     None => self.resubscribe().await,
                 },
             };
-            if seen.is_some() {
-                return seen;
+            if let Some(update) = seen {
+                return update;
             }
         }
-        None
     }
 
     fn update(&self, record: Arc<SessionRecord>) -> Option<Update> {
@@ -133,15 +135,10 @@ impl Following {
     async fn resubscribe(&mut self) -> Option<Update> {
         tokio::time::sleep(AGAIN).await;
         if self.oracle.has_ended() {
-            return Some(self.end(ENDED.to_owned()));
+            return Some(ended());
         }
         self.source = Source::All(subscribe(&self.oracle, &self.selector));
         Some(Update::Lost)
-    }
-
-    fn end(&mut self, why: String) -> Update {
-        self.over = true;
-        Update::End { why }
     }
 }
 
@@ -153,13 +150,9 @@ fn subscribe(oracle: &Oracle, selector: &Arc<EventSelector>) -> Subscription {
     })
 }
 
-const ENDED: &str = "the server has shut down";
-
-fn why(error: &AskError) -> String {
-    match error {
-        AskError::Stopped => ENDED.to_owned(),
-        error => error.to_string(),
-    }
+fn ended() -> Update {
+    let why = "the server has shut down".to_owned();
+    Update::End { why }
 }
 
 async fn one(oracle: &Oracle, key: SessionKey, after: Option<Seq>) -> Result<Source, Refused> {

@@ -1,9 +1,12 @@
 //! Formats answers of the control channel as text.
 
-use std::{fmt::Display, io::Write as _};
+use std::{fmt::Display, io::Write as _, iter};
 
 use crate::{
-    actor::{Approval, Changes, SessionPage, SessionSummary, SessionView, TenantPage, ToolServer},
+    actor::{
+        Approval, Changes, SessionPage, SessionSummary, SessionView, TenantPage, ToolServer,
+        WaitingCalls,
+    },
     cli::{
         CliResult,
         terminal::Terminal,
@@ -17,84 +20,64 @@ pub(super) fn answer(answer: &Answer, terminal: &mut Terminal) -> CliResult {
     if terminal.json {
         return terminal.out.json(answer);
     }
-    match answer {
-        Answer::Sessions(SessionPage { sessions, next }) => {
-            for listed in sessions {
-                line(terminal, &session(listed))?;
-            }
-            if sessions.is_empty() && next.is_none() {
-                terminal.err.say("no matching sessions");
-            }
-            more(next.as_ref(), terminal);
-        }
-        Answer::Tenants(TenantPage { tenants, next }) => {
-            for tenant in tenants {
-                line(terminal, tenant.as_str())?;
-            }
-            more(next.as_ref(), terminal);
-        }
-        Answer::Session { session } => view(session, terminal)?,
-        Answer::Events { events } => {
-            for event in events {
-                line(terminal, &event_line(event))?;
-            }
-        }
-        Answer::Approvals(calls) => {
-            for approval in &calls.approvals {
-                line(terminal, &waiting(approval))?;
-            }
-            let err = &mut terminal.err;
-            for grant in &calls.grants {
-                let (session, tools) = (&grant.session, grant.tools.join("`, `"));
-                err.say(format_args!(
-                    "{session} waits for one of `{tools}` until {}: run `oracle ctl attach \
-                     {session} TOOL`",
-                    grant.until
-                ));
-            }
-            match (calls.more, calls.incomplete) {
-                (0, false) if calls.approvals.is_empty() && calls.grants.is_empty() => {
-                    err.say("no call or query waits")
-                }
-                (0, false) => {}
-                (0, true) => err.say(
-                    "the list may be incomplete, because some sessions could not be read: \
-                          try again",
-                ),
-                (more, _) => err.say(format_args!(
-                    "{more} newer calls are not shown: answer some of these first"
-                )),
-            }
-        }
-        Answer::Done {} => line(terminal, "done")?,
-        Answer::Query { query } => line(terminal, &format!("query {query} continues"))?,
-        Answer::Forked { session } => line(terminal, &format!("forked as {session}"))?,
-        Answer::Reloaded(Changes { changed, waiting }) => {
-            line(terminal, &reloaded(changed, waiting))?;
-        }
-        Answer::ToolServers { servers } => {
-            for server in servers {
-                tool_server(server, terminal)?;
-            }
-            if servers.is_empty() {
-                terminal.err.say("no MCP servers are configured");
-            }
-        }
+    let lines: Vec<String> = match answer {
+        Answer::Sessions(page) => page.sessions.iter().map(session).collect(),
+        Answer::Tenants(page) => page.tenants.iter().map(ToString::to_string).collect(),
+        Answer::Session { session } => view(session).collect(),
+        Answer::Events { events } => events.iter().map(event_line).collect(),
+        Answer::Approvals(calls) => calls.approvals.iter().map(waiting).collect(),
+        Answer::Done {} => vec!["done".to_owned()],
+        Answer::Query { query } => vec![format!("query {query} continues")],
+        Answer::Forked { session } => vec![format!("forked as {session}")],
+        Answer::Reloaded(Changes { changed, waiting }) => vec![reloaded(changed, waiting)],
+        Answer::ToolServers { servers } => servers.iter().flat_map(tool_server).collect(),
         Answer::Deleted {
             records,
             sub_agents: agents,
-        } => line(
-            terminal,
-            &format!("deleted {records} records and {agents} sub-agents"),
-        )?,
+        } => vec![format!("deleted {records} records and {agents} sub-agents")],
+    };
+    lines.iter().try_for_each(|text| line(terminal, text))?;
+    match answer {
+        Answer::Sessions(SessionPage { sessions, next }) => match next {
+            Some(next) => more(next, terminal),
+            None if sessions.is_empty() => terminal.say("no matching sessions"),
+            None => {}
+        },
+        Answer::Tenants(TenantPage { next, .. }) => {
+            next.iter().for_each(|next| more(next, terminal));
+        }
+        Answer::Approvals(calls) => unlisted(calls, terminal),
+        Answer::ToolServers { servers } if servers.is_empty() => {
+            terminal.say("no MCP servers are configured");
+        }
+        _ => {}
     }
     Ok(())
 }
 
-fn more(next: Option<&impl Display>, terminal: &mut Terminal) {
-    if let Some(next) = next {
-        let more = format_args!("more results: continue with --after {next}");
-        terminal.err.say(more);
+fn more(next: &impl Display, terminal: &mut Terminal) {
+    terminal.say(format_args!("more results: continue with --after {next}"));
+}
+
+/// Says what waits besides the listed calls.
+fn unlisted(calls: &WaitingCalls, terminal: &mut Terminal) {
+    for grant in &calls.grants {
+        let (session, tools) = (&grant.session, grant.tools.join("`, `"));
+        terminal.say(format_args!(
+            "{session} waits for one of `{tools}` until {}: run `oracle ctl attach {session} TOOL`",
+            grant.until
+        ));
+    }
+    match (calls.more, calls.incomplete) {
+        (0, false) if calls.approvals.is_empty() && calls.grants.is_empty() => {
+            terminal.say("no call or query waits");
+        }
+        (0, false) => {}
+        (0, true) => terminal
+            .say("the list may be incomplete, because some sessions could not be read: try again"),
+        (more, _) => terminal.say(format_args!(
+            "{more} newer calls are not shown: answer some of these first"
+        )),
     }
 }
 
@@ -121,15 +104,14 @@ pub(super) fn update(seen: &WireUpdate, terminal: &mut Terminal) -> CliResult {
             line(terminal, &text)?;
         }
         WireUpdate::Gap { session, from } => {
-            terminal.err.say(format_args!(
+            terminal.say(format_args!(
                 "{session}: missed events from {from} on; read them with `oracle ctl tail`"
             ));
         }
         WireUpdate::Lost {} => {
-            let lost = "events of any session may have been missed here";
-            terminal.err.say(lost);
+            terminal.say("events of any session may have been missed here");
         }
-        WireUpdate::End { why } => terminal.err.say(why),
+        WireUpdate::End { why } => terminal.say(why),
     }
     Ok(terminal.out.flush()?)
 }
@@ -147,17 +129,16 @@ fn session(listed: &SessionSummary) -> String {
     format!("{name}\t{state}\t{}\t{at}", listed.last)
 }
 
-fn tool_server(server: &ToolServer, terminal: &mut Terminal) -> CliResult {
+fn tool_server(server: &ToolServer) -> Vec<String> {
     let (name, state, count) = (&server.name, &server.state, server.tools.len());
-    line(terminal, &format!("{name}\t{state}\t{count} tools"))?;
+    let mut lines = vec![format!("{name}\t{state}\t{count} tools")];
     for withheld in &server.withheld {
         let (tool, was, is) = (&withheld.tool, &withheld.was, &withheld.is);
         let approve = format!("oracle ctl approve-tool {tool} {}", withheld.sha256);
         let text = format!("  withheld: {tool}\n    was {was}\n    is  {is}\n    {approve}");
-        let text = visible::escaped(&text);
-        text.lines().try_for_each(|text| line(terminal, text))?;
+        lines.push(visible::escaped(&text));
     }
-    Ok(())
+    lines
 }
 
 fn waiting(approval: &Approval) -> String {
@@ -168,8 +149,6 @@ fn waiting(approval: &Approval) -> String {
     visible::escaped(&row)
 }
 
-fn view(view: &SessionView, terminal: &mut Terminal) -> CliResult {
-    line(terminal, &format!("{:<15}{}", "session", view.key))?;
-    let mut lines = standing(view).into_iter();
-    lines.try_for_each(|text| line(terminal, &text))
+fn view(view: &SessionView) -> impl Iterator<Item = String> {
+    iter::once(format!("{:<15}{}", "session", view.key)).chain(standing(view))
 }
