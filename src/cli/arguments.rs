@@ -116,9 +116,5 @@ pub(super) fn refuse_idle_options(matches: &ArgMatches) -> CliResult {
         let option = option.replace('_', "-");
         format!("`--{option}` does nothing for `oracle {path}`: leave it out")
     });
-    let idle: Vec<String> = idle.collect();
-    match idle.is_empty() {
-        true => Ok(()),
-        false => Err(CliError::all(idle)),
-    }
+    CliError::if_any(idle.collect())
 }

@@ -94,11 +94,7 @@ impl BenchArgs {
         let idle = idle.into_iter().filter(|(_, is_set)| *is_set);
         let idle = idle
             .map(|(option, _)| format!("`{option}` has no effect with `{with}`: leave one out"));
-        let idle: Vec<String> = idle.collect();
-        match idle.is_empty() {
-            true => Ok(()),
-            false => Err(CliError::all(idle)),
-        }
+        CliError::if_any(idle.collect())
     }
 }
 

@@ -50,6 +50,14 @@ impl CliError {
         Self::with_code(exit::USAGE, problems)
     }
 
+    /// An error with these problems in input or configuration, if there are any.
+    pub(crate) fn if_any(problems: Vec<String>) -> CliResult {
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(Self::all(problems)),
+        }
+    }
+
     /// An error because a result cannot be serialized.
     pub fn no_json(error: serde_json::Error) -> Self {
         Self::failed(format_args!("cannot write the result as JSON: {error}"))

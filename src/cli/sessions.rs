@@ -125,18 +125,18 @@ pub(super) fn run(command: &SessionsCommand, context: CommandContext<'_>) -> Cli
         // Showing a session needs no models or tools.
         #[cfg(feature = "page")]
         SessionsCommand::Show(ShowArgs {
-            session,
+            session: SessionArg { id },
             html: Some(file),
-        }) => with_journal(stored, async |journal| report(journal, session, file).await),
+        }) => with_journal(stored, async |journal| report(journal, id, file).await),
         SessionsCommand::Show(args) => {
             with_system(Oracle::builder(), stored, async |oracle, journal| {
-                show(oracle, journal, &args.session, terminal).await
+                show(oracle, journal, &args.session.id, terminal).await
             })
         }
-        SessionsCommand::Release(one) => {
+        SessionsCommand::Release(SessionArg { id }) => {
             let (builder, _) = context.prepare(&config)?;
             with_system(builder, stored, async |oracle, journal| {
-                release(oracle, journal, one, context.terminal).await
+                release(oracle, journal, id, context.terminal).await
             })
         }
         SessionsCommand::List { limit } => with_journal(stored, async |journal| {
@@ -145,8 +145,8 @@ pub(super) fn run(command: &SessionsCommand, context: CommandContext<'_>) -> Cli
         SessionsCommand::Events(args) => with_journal(stored, async |journal| {
             events(journal, args, terminal).await
         }),
-        SessionsCommand::Export(one) => {
-            with_journal(stored, async |journal| export(journal, one, terminal).await)
+        SessionsCommand::Export(SessionArg { id }) => {
+            with_journal(stored, async |journal| export(journal, id, terminal).await)
         }
         SessionsCommand::Delete(args) => with_journal(stored, async |journal| {
             delete(journal, args, terminal).await
@@ -363,11 +363,7 @@ async fn events(journal: &dyn Journal, args: &EventsArgs, terminal: &mut Termina
 }
 
 /// Prints all events with whole texts, so that an export needs no journal.
-async fn export(
-    journal: &dyn Journal,
-    SessionArg { id }: &SessionArg,
-    terminal: &mut Terminal,
-) -> CliResult {
+async fn export(journal: &dyn Journal, id: &SessionName, terminal: &mut Terminal) -> CliResult {
     let known = known(journal, id).await?;
     let print = |entry: &Entry| {
         let event = Event::with_whole_texts(&known.key.name, entry.seq, &entry.record);
@@ -378,7 +374,7 @@ async fn export(
 
 /// Writes a session as one page.
 #[cfg(feature = "page")]
-async fn report(journal: &dyn Journal, SessionArg { id }: &SessionArg, file: &Path) -> CliResult {
+async fn report(journal: &dyn Journal, id: &SessionName, file: &Path) -> CliResult {
     let known = known(journal, id).await?;
     let mut events = Vec::new();
     let add = |entry: &Entry| {
@@ -434,7 +430,7 @@ async fn search(journal: &dyn Journal, args: &SearchArgs, terminal: &mut Termina
 async fn release(
     oracle: &Oracle,
     journal: &dyn Journal,
-    SessionArg { id }: &SessionArg,
+    id: &SessionName,
     terminal: &mut Terminal,
 ) -> CliResult {
     let known = known(journal, id).await?;

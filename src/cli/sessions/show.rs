@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{CliResult, SessionArg, Terminal, each_record, known};
+use super::{CliResult, Terminal, each_record, known};
 use crate::{
     actor::{Oracle, SessionView, SubAgent},
     cli::text::{standing, sub_agents},
@@ -51,7 +51,7 @@ struct End {
 pub(super) async fn show(
     oracle: &Oracle,
     journal: &dyn Journal,
-    SessionArg { id }: &SessionArg,
+    id: &SessionName,
     terminal: &mut Terminal,
 ) -> CliResult {
     let known = known(journal, id).await?;
