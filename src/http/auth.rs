@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::{
     Begins, Host, Problem, RouteGroup, RouteKind, access_log::NotLogged, body::with_guard, cluster,
-    connection::Peer, sse,
+    connection::Peer, problem::TOO_MANY_ATTEMPTS, sse,
 };
 use crate::{
     access::{Judgement, KeyId, RequestPermit},
@@ -44,7 +44,7 @@ pub(super) async fn guard(
         Ok(guest) => guest,
         Err(problem) => {
             // Counted, but attempts to guess keys must not fill the log.
-            let is_quiet = problem.is_too_many_attempts();
+            let is_quiet = problem.code() == TOO_MANY_ATTEMPTS;
             let quiet = is_quiet.then_some(Extension(NotLogged));
             return (quiet, problem).into_response();
         }

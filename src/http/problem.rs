@@ -22,7 +22,7 @@ const LATER: Duration = Duration::from_secs(5);
 /// Retry hint while the keys cannot be read.
 const MENDED: Duration = Duration::from_secs(10);
 
-const TOO_MANY_ATTEMPTS: &str = "too_many_attempts";
+pub(super) const TOO_MANY_ATTEMPTS: &str = "too_many_attempts";
 
 /// Why a request failed. Its `code` is stable; its text describes the problem and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -209,10 +209,6 @@ impl Problem {
     pub(super) fn too_many_attempts(retry_after: Duration) -> Self {
         let what = "too many invalid keys from this address: wait, and send a valid one";
         Self::new(StatusCode::TOO_MANY_REQUESTS, TOO_MANY_ATTEMPTS, what).retry_after(retry_after)
-    }
-
-    pub(super) fn is_too_many_attempts(&self) -> bool {
-        self.code == TOO_MANY_ATTEMPTS
     }
 
     pub(super) fn keys_unavailable() -> Self {

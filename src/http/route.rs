@@ -51,8 +51,7 @@ pub(super) enum Begins {
 impl Route {
     /// Creates a route without POST.
     pub(super) fn without_post(group: RouteGroup, methods: UtoipaMethodRouter<Host>) -> Self {
-        let router = OpenApiRouter::default().routes(methods);
-        Self::new(group, Begins::Nothing, router)
+        Self::post(group, Begins::Nothing, methods)
     }
 
     /// Creates a route with POST.

@@ -82,9 +82,7 @@ impl Host {
                 session,
             }),
             Err(full) => {
-                if let Some(session) = session {
-                    session.not_opened();
-                }
+                session.into_iter().for_each(SessionReservation::not_opened);
                 Err(full)
             }
         }
@@ -145,7 +143,7 @@ impl Host {
             return Ok(None);
         }
         if let Some(decided) = account.session() {
-            return decided.map(Some).map_err(Problem::from);
+            return Ok(Some(decided?));
         }
         if let Some(count) = account.count() {
             self.count_in_background(key.tenant.clone(), limit, count);
@@ -156,7 +154,7 @@ impl Host {
         }
         let _ = tokio::time::timeout(PATIENCE, account.counted()).await;
         let decided = account.session_by_last_count().ok_or_else(uncounted)?;
-        decided.map(Some).map_err(Problem::from)
+        Ok(Some(decided?))
     }
 
     /// Counts until done, however long that takes, unless the server shuts down.
