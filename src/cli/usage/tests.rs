@@ -23,7 +23,7 @@ fn usage_of(input_tokens: u64, output_tokens: u64, nano: u64) -> Usage {
     Usage {
         input_tokens,
         cached_tokens: input_tokens / 10,
-        cacheable_tokens: input_tokens / 5,
+        cacheable_tokens: input_tokens / 10 * 2,
         missed_tokens: input_tokens / 10,
         output_tokens,
         cost: NanoUsd(nano),
