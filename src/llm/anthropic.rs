@@ -23,6 +23,7 @@ pub(super) const MESSAGES: Protocol = Protocol {
         parameters: &[Parameter::Temperature, Parameter::TopP],
         max_temperature: 1,
         images: true,
+        choice_is_cached: true,
         ..Capabilities::NONE
     },
     other: None,

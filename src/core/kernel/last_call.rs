@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{draft::Draft, query::Query, session::Session};
 use crate::model::{
     Record, Timestamp, Usage,
-    record::{BudgetFact, CacheMiss, Fact, LlmFact, MissCause, SessionFact, TurnFact, TurnMode},
+    record::{BudgetFact, CacheMiss, Fact, LlmFact, MissCause, SessionFact, TurnFact},
 };
 
 /// All models cache requests of this many tokens; some cache shorter ones.
@@ -68,9 +68,9 @@ impl Session {
 
     fn forbids_tools(&self) -> bool {
         let forbids = |query: &Query| {
-            query.mode != TurnMode::Signal
-                && !query.offers_tools(query.mode)
-                && !query.tools(&self.policy().tools).is_empty()
+            let policy = self.policy();
+            query.forbids_calls(query.mode, policy.caches_choice(&query.model))
+                && !query.tools(&policy.tools).is_empty()
         };
         self.query().is_some_and(forbids)
     }

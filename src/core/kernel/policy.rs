@@ -333,6 +333,12 @@ impl Policy {
         }
     }
 
+    /// Whether the provider of a model caches a conversation for each choice of tools apart.
+    pub fn caches_choice(&self, model: &str) -> bool {
+        let mut models = self.models.iter();
+        models.any(|choice| *choice.name == *model && choice.takes.choice_is_cached)
+    }
+
     /// The price of a model, if known.
     pub fn price(&self, model: &str) -> Option<&Price> {
         let mut asked = self.models.iter().filter(|choice| *choice.name == *model);

@@ -126,6 +126,8 @@ pub struct Query {
     pub(super) unsignalled: bool,
     /// The reply that is kept while the model is asked for its signal.
     pub(super) kept: Option<Arc<str>>,
+    /// Whether the model has called tools in a turn without tools.
+    pub(super) called_in_vain: bool,
     pub(super) empty_replies: u32,
     pub(super) final_mark: bool,
     pub(super) escalations: u32,
@@ -242,6 +244,13 @@ impl Query {
     pub fn offers_tools(&self, mode: TurnMode) -> bool {
         let demanded = self.options().tool_choice != ClientToolChoice::Auto;
         mode == TurnMode::Normal || mode == TurnMode::Last && demanded
+    }
+
+    /// Whether a turn forbids calls by its choice of tools, and not by guidance alone. Where the provider
+    /// caches the choice, another one has it read the whole conversation again, and is the last resort.
+    pub fn forbids_calls(&self, mode: TurnMode, choice_is_cached: bool) -> bool {
+        let may_call = mode == TurnMode::Signal || self.offers_tools(mode);
+        !may_call && (self.called_in_vain || !choice_is_cached)
     }
 
     /// Whether the query waits only for results of the caller's own tools.

@@ -1,17 +1,18 @@
 //! From a reply to its record, its signal and its calls, in the order of docs/protocol.md, "A turn".
 
-use std::{borrow::Cow, ops::Range, sync::Arc};
+use std::{borrow::Cow, ops::Range, sync::Arc, time::Duration};
 
 use super::{
     calls,
     draft::Draft,
     effect::Decision,
-    last_call,
+    last_call, retry,
     schema::{self, Work, check_arguments},
+    spending,
 };
 use crate::{
     model::{
-        Attempt, CallId, Cut, FaultCode, Message, Part, Reply, Role, StopReason, ToolCall,
+        Attempt, CallId, Cut, Fault, FaultCode, Message, Part, Reply, Role, StopReason, ToolCall,
         ToolSpec,
         record::{Replied, SignalFact, SignalPresence, TurnFact, TurnMode},
     },
@@ -19,6 +20,15 @@ use crate::{
 };
 
 pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> Decision {
+    if let Some(token) = draft.query.token()
+        && has_called_in_vain(&draft, &reply)
+    {
+        let detail = "the reply has only calls, in a turn without tools";
+        let fault = Fault::retryable(FaultCode::CalledInVain, detail);
+        let usage = draft.priced(&draft.query.model, reply.usage);
+        let again = retry::retried(&mut draft, token, fault, Duration::ZERO, usage);
+        return draft.wait_for(again);
+    }
     let mut message = Message {
         role: Role::Assistant,
         parts: reply.parts,
@@ -97,6 +107,22 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
     let looping = draft.query.signals.reason_loop().is_some();
     calls::request(&mut draft, asked, looping);
     calls::advance(draft)
+}
+
+/// Whether the model has disregarded guidance to use no tools, and can be forbidden to call.
+fn has_called_in_vain(draft: &Draft<'_>, reply: &Reply) -> bool {
+    let query = &draft.query;
+    let is_cached = draft.policy().caches_choice(&query.model);
+    let mut said = reply
+        .parts
+        .iter()
+        .filter(|part| !matches!(part, Part::Opaque(_)));
+    query.mode != TurnMode::Signal
+        && !query.offers_tools(query.mode)
+        && !query.forbids_calls(query.mode, is_cached)
+        && reply.stop == StopReason::ToolCalls
+        && said.all(|part| matches!(part, Part::ToolCall(call) if call.name != ToolSpec::REPORT))
+        && spending::spent(draft).is_none()
 }
 
 /// The visible text of a reply as far as the caller's limits allow it.

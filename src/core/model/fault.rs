@@ -134,6 +134,8 @@ fault_codes! {
     Stall = "stall",
     /// The model repeated itself without end.
     Repetition = "repetition",
+    /// The reply has only calls, in a turn without tools.
+    CalledInVain = "called_in_vain",
     /// The reply was not complete in time.
     TotalTimeout = "total_timeout",
     /// The gateway's queue is full.

@@ -56,6 +56,8 @@ pub struct Capabilities {
     pub sampling: bool,
     /// Whether it takes a choice of tools that forces a call.
     pub forced_tools: bool,
+    /// Whether its provider caches a conversation for each choice of tools apart.
+    pub choice_is_cached: bool,
 }
 
 impl Capabilities {
@@ -67,6 +69,7 @@ impl Capabilities {
         schemas: false,
         sampling: true,
         forced_tools: true,
+        choice_is_cached: false,
     };
 
     /// Whether the model takes this parameter with this value, which must be in OpenAI's range.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oracle_agent::{
-    kernel::{ModelChoice, Policy},
+    kernel::{ModelChoice, Policy, Report},
     model::{
         Fault, FaultCode, Limits, NanoUsd, Price, QueryType, Reply, Submission, Usage,
         record::{MissCause, RestartCause},
@@ -144,4 +144,33 @@ fn another_model_has_another_cache_and_a_free_one_misses_nothing() {
     play.replies(read("p/one", 20_000, 0));
     play.ask("And now?").replies(read("p/one", 21_000, 0));
     assert_eq!(missed(&play), (0, None));
+}
+
+#[test]
+fn tool_choice_forbids_calls_at_once_only_where_that_costs_no_cache() {
+    for is_cached in [false, true] {
+        let mut model = priced("p/one");
+        model.takes.choice_is_cached = is_cached;
+        let policy = Policy {
+            limits: Limits::turns(1),
+            ..Policy::new(vec![model], policy().tools)
+        };
+        let mut play = Play::asked(policy);
+        let forbids = |play: &Play| {
+            let query = play.session.query().unwrap();
+            query.forbids_calls(play.mode(), is_cached)
+        };
+        assert_eq!(forbids(&play), !is_cached);
+        play.calls("", vec![call("a", "search")]);
+        if is_cached {
+            assert_eq!(play.kinds(), ["llm.retried"]);
+            play.report(Report::RetryDue {
+                token: play.token(),
+            });
+            assert!(forbids(&play));
+            play.calls("", vec![call("b", "search")]);
+        }
+        assert_eq!(play.count("tool.refused"), 1, "once more is enough");
+        assert_eq!(play.end(), Some(("forced", "budget")));
+    }
 }

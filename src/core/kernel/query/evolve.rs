@@ -66,6 +66,7 @@ impl Query {
                     || format::instruction(&self.options().format).is_some_and(tells);
                 self.set_model(&started.model);
                 self.unsignalled = started.unsignalled;
+                self.called_in_vain = false;
                 let before = mem::take(&mut self.current);
                 self.kept = before.text.filter(|_| started.mode == TurnMode::Signal);
                 // A reply whose signal is asked for does not count as silent.
@@ -378,6 +379,7 @@ impl Query {
         match fact {
             LlmFact::Retried(retried) => {
                 self.usage += retried.usage;
+                self.called_in_vain |= retried.fault.code == FaultCode::CalledInVain;
                 let tried = self.failed_before(&retried.fault, at);
                 let tries = (self.tries() + tried).saturating_sub(1);
                 self.pause(tries, (at, retried.not_before), &retried.fault);

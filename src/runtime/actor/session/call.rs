@@ -53,7 +53,7 @@ impl SessionShell {
             system: Arc::default(),
             messages: Arc::clone(self.session.transcript().messages()),
             tools,
-            tool_choice: choice(query, mode),
+            tool_choice: choice(query, mode, policy.caches_choice(&model)),
             options: query.shared_options().cloned(),
             instead_of: first.filter(|first| **first != model).cloned(),
         };
@@ -198,11 +198,11 @@ fn send(ticket: Box<Ticket>, gateways: &Gateways) {
     }
 }
 
-fn choice(query: &Query, mode: TurnMode) -> ToolChoice {
+fn choice(query: &Query, mode: TurnMode, choice_is_cached: bool) -> ToolChoice {
     match &query.options().tool_choice {
-        // Its calls are refused, and another choice would make Anthropic read the messages again.
-        _ if mode == TurnMode::Signal => ToolChoice::Auto,
-        _ if !query.offers_tools(mode) => ToolChoice::None,
+        _ if query.forbids_calls(mode, choice_is_cached) => ToolChoice::None,
+        // Guidance says that no tools may be used.
+        _ if !query.offers_tools(mode) => ToolChoice::Auto,
         ClientToolChoice::Auto => ToolChoice::Auto,
         ClientToolChoice::Required => ToolChoice::Required,
         ClientToolChoice::Named(name) => ToolChoice::Named(name.as_str().into()),
