@@ -15,7 +15,6 @@ use super::{
     draft::Draft,
     effect::{Decision, Effect},
     history::{Transcript, chars_of},
-    spending,
 };
 use crate::model::{
     Fault, FaultCode, Message, Role, Span, Usage,
@@ -76,8 +75,7 @@ pub(super) fn instead_of_failing(draft: &Draft<'_>, fault: &Fault) -> Option<Com
 
 fn plan(draft: &Draft<'_>, before: AmountBudget, model: &str) -> Option<Compacting> {
     let query = &draft.query;
-    // A final turn takes place although a budget is spent; a compaction does not.
-    if query.compactions >= MOST || spending::spent(draft).is_some() {
+    if query.compactions >= MOST {
         return None;
     }
     let (part, messages) = choose(&draft.transcript, sizes(draft, before, model))?;

@@ -45,13 +45,10 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     if budget::over_budget(turns, max_turns) {
         return force_by_turns(draft);
     }
-    // A final turn takes place even if tokens or cost are spent.
-    if mode != TurnMode::Final
-        && let Some((fact, by)) = spending::spent(&draft)
-    {
-        draft.emit(fact);
-        return draft.force(by);
-    }
+    draft = match spending::checked(draft) {
+        Ok(draft) => draft,
+        Err(ended) => return ended,
+    };
     let (delegated, wish) = (&draft.query.delegated, draft.query.delegation_wish());
     notes.extend(guidance::child_answers(delegated, wish));
     if mode == TurnMode::Last {

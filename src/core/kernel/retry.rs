@@ -11,6 +11,7 @@ use super::{
     input::InFlight,
     phase::Step,
     policy::{ModelChoice, RetryPolicy},
+    spending,
 };
 use crate::model::{
     Attempt, Fault, FaultClass, FaultCode, Span, Usage,
@@ -50,6 +51,9 @@ pub(super) fn failed(
             return draft.wait();
         }
         Some(plan) => {
+            if let Some(ended) = unaffordable(&draft, token, &fault, usage) {
+                return ended;
+            }
             spent(&mut draft, token.attempt, fault, usage);
             let what = Compacting {
                 turn_attempt: Some(token.attempt),
@@ -62,14 +66,44 @@ pub(super) fn failed(
     // A kept reply is an answer, so the turn that asks for its signal is not retried.
     let pause = pause(&draft, &fault).filter(|_| draft.query.kept.is_none());
     if let Some(pause) = pause {
-        let later = retried(&mut draft, token, fault, pause, usage);
-        return draft.wait_for(later);
+        return try_later(draft, token, fault, pause, usage);
     }
     next_model(draft, token, fault, usage)
 }
 
+/// The end of the query if a budget is spent after a failed try. A paused session decides on that
+/// when it resumes.
+fn unaffordable(
+    draft: &Draft<'_>,
+    token: CallToken,
+    fault: &Fault,
+    usage: Usage,
+) -> Option<Decision> {
+    if draft.session.paused {
+        return None;
+    }
+    let mut after = draft.clone();
+    spent(&mut after, token.attempt, fault.clone(), usage);
+    spending::checked(after).err()
+}
+
+/// Tries again after a pause, within the budgets.
+pub(super) fn try_later(
+    mut draft: Draft<'_>,
+    token: CallToken,
+    fault: Fault,
+    pause: Duration,
+    usage: Usage,
+) -> Decision {
+    if let Some(ended) = unaffordable(&draft, token, &fault, usage) {
+        return ended;
+    }
+    let later = retried(&mut draft, token, fault, pause, usage);
+    draft.wait_for(later)
+}
+
 /// Records a failed try, and returns the effect that tries again after a pause.
-pub(super) fn retried(
+fn retried(
     draft: &mut Draft<'_>,
     token: CallToken,
     fault: Fault,
@@ -88,7 +122,7 @@ pub(super) fn retried(
     Effect::RetryAt { token, at }
 }
 
-/// Calls another model.
+/// Calls another model, within the budgets.
 pub(super) fn fail_over(
     mut draft: Draft<'_>,
     token: CallToken,
@@ -96,6 +130,9 @@ pub(super) fn fail_over(
     fault: Fault,
     usage: Usage,
 ) -> Decision {
+    if let Some(ended) = unaffordable(&draft, token, &fault, usage) {
+        return ended;
+    }
     let fact = LlmFact::FailedOver(FailedOver {
         attempt: token.attempt,
         fault,
@@ -256,8 +293,12 @@ pub(super) fn due(draft: Draft<'_>) -> Decision {
     }
 }
 
-/// Repeats the call of the current step.
+/// Repeats the call of the current step, within the budgets.
 pub(super) fn repeat(draft: Draft<'_>, cause: TurnRestartCause) -> Decision {
+    let draft = match spending::checked(draft) {
+        Ok(draft) => draft,
+        Err(ended) => return ended,
+    };
     match draft.query.step.clone() {
         Step::Calling { attempt, .. } => again(draft, attempt, cause),
         Step::Compacting { what, .. } => compaction::again(draft, &what, cause),
@@ -265,7 +306,7 @@ pub(super) fn repeat(draft: Draft<'_>, cause: TurnRestartCause) -> Decision {
     }
 }
 
-pub(super) fn again(mut draft: Draft<'_>, before: Attempt, cause: TurnRestartCause) -> Decision {
+fn again(mut draft: Draft<'_>, before: Attempt, cause: TurnRestartCause) -> Decision {
     head::settle(&mut draft, None);
     let attempt = before.next();
     draft.emit(TurnFact::Restarted(TurnRestarted {

@@ -1,8 +1,8 @@
 //! The budgets of tokens and cost that a query spends: its own, the session's and the caller's.
 
-use super::draft::Draft;
+use super::{draft::Draft, effect::Decision};
 use crate::model::{
-    ForcedBy, PeriodBudget, SessionKey, Usage,
+    ForcedBy, Outcome, PeriodBudget, SessionKey, Usage,
     record::{AmountBudget, BudgetFact},
 };
 
@@ -17,6 +17,18 @@ pub(super) fn spent(draft: &Draft<'_>) -> Option<(BudgetFact, ForcedBy)> {
     }
     let amount = gone(cost(draft))?;
     Some((BudgetFact::CostExceeded(amount), ForcedBy::Cost))
+}
+
+/// Ends the query instead of a further call if a budget is spent: with the kept reply if there is one.
+pub(super) fn checked(mut draft: Draft<'_>) -> Result<Draft<'_>, Decision> {
+    let Some((fact, by)) = spent(&draft) else {
+        return Ok(draft);
+    };
+    draft.emit(fact);
+    Err(match draft.query.kept {
+        Some(_) => draft.finish(Outcome::Answered),
+        None => draft.force(by),
+    })
 }
 
 pub(super) fn tokens(draft: &Draft<'_>) -> Vec<AmountBudget> {

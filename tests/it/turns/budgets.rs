@@ -1,9 +1,9 @@
 //! Budgets: turns, tokens, money, the context window.
 
 use oracle_agent::{
-    kernel::{Command, ModelChoice, Policy, Refusal},
+    kernel::{Command, InFlight, ModelChoice, Policy, Refusal, Report},
     model::{
-        Limits, LimitsRequest, NanoUsd, PartialLimits, Price, QueryId, Submission, Usage,
+        Fault, Limits, LimitsRequest, NanoUsd, PartialLimits, Price, QueryId, Submission, Usage,
         record::{AmountBudget, BudgetFact, Fact, IterationExceeded, IterationWarning, TurnMode},
     },
 };
@@ -248,6 +248,77 @@ fn amount_budgets_warn_at_eighty_percent_and_end_the_query() {
 }
 
 #[test]
+fn no_further_attempt_follows_once_a_budget_is_spent() {
+    let tokens = Limits {
+        max_tokens: Some(500),
+        ..Limits::default()
+    };
+    let cost = Limits {
+        max_cost: Some(NanoUsd(5_000)),
+        ..Limits::default()
+    };
+    let busy = || Fault::retryable("http_503", "busy");
+    let no = || Fault::permanent("unauthorized", "no");
+    let spends = |play: &mut Play, fault| {
+        play.fails_at(fault, usage(360, 40, 4_000));
+    };
+    let fails = |limits, fault| {
+        let models = [free("p/one"), free("p/two")].into();
+        let mut play = Play::asked(Policy {
+            limits,
+            models,
+            ..policy()
+        });
+        need_turns(&mut play, 1, "Found.");
+        spends(&mut play, fault);
+        play
+    };
+    let of_session = || Policy {
+        session_tokens: Some(500),
+        ..turns(2)
+    };
+    let ended = |play: &Play, by: &str, name: &str| {
+        let by_kind = format!("budget.{by}.exceeded");
+        assert!(
+            play.kinds().ends_with(&[&by_kind, "query.finished"]),
+            "{name}"
+        );
+        assert_eq!(play.end(), Some(("forced", by)), "{name}");
+        let word = by.trim_end_matches('s');
+        let answer = format!("Found.\n\n[Response truncated due to {word} limit]");
+        assert_eq!(play.answer(), answer, "{name}");
+        assert_eq!(play.finished().usage, usage(450, 50, 5_000), "{name}");
+    };
+    ended(&fails(tokens, busy()), "tokens", "instead of a retry");
+    ended(&fails(cost, no()), "cost", "instead of a failover");
+
+    let mut play = Play::asked(of_session());
+    need_turns(&mut play, 1, "Found.");
+    play.command(Command::Pause).unwrap();
+    spends(&mut play, busy());
+    assert_eq!(play.kinds(), ["llm.retried"], "not while it is paused");
+    play.command(Command::Resume).unwrap();
+    let token = play.token();
+    play.report(Report::RetryDue { token });
+    ended(&play, "tokens", "after a pause");
+
+    let mut play = Play::asked(of_session());
+    need_turns(&mut play, 1, "Found.");
+    play.in_flight = InFlight::Sent {
+        tokens: 0,
+        received: 0,
+        reported: usage(360, 40, 4_000),
+    };
+    play.reboot();
+    ended(&play, "tokens", "after a restart");
+
+    let mut play = Play::asked(of_session());
+    spends(&mut play, no());
+    let failed = Some(("failed", "unauthorized"));
+    assert_eq!(play.end(), failed, "no attempt was left");
+}
+
+#[test]
 fn budgets_of_money_are_refused_while_a_model_has_no_price() {
     let unpriced = Policy {
         models: [free("p/one"), ModelChoice::new("p/two")].into(),
@@ -359,16 +430,14 @@ fn the_context_window_warns_at_seventy_percent_and_then_fails_the_query() {
 }
 
 #[test]
-fn final_turn_runs_on_a_spent_budget() {
+fn no_final_turn_follows_once_a_budget_is_spent() {
     let limits = Limits {
         max_tokens: Some(100),
         ..Limits::default()
     };
     let mut play = Play::new(Policy { limits, ..policy() });
     play.ask("What is it?").says(&weak(&need("no idea yet")));
-    assert_eq!(play.mode(), TurnMode::Final);
-    play.says("It is so.");
-    assert_eq!(play.end(), Some(("answered", "")));
+    assert_eq!(play.end(), Some(("forced", "tokens")));
 }
 
 #[test]

@@ -528,6 +528,10 @@ fn summary_usage_counts_at_the_next_check() {
         output_tokens: 300,
         ..Usage::default()
     };
+    let mut failed = play.clone();
+    failed.no_summary_at(Fault::retryable("http_503", "busy"), dear);
+    let kinds = ["llm.failed", "budget.tokens.exceeded", "query.finished"];
+    assert_eq!(failed.kinds(), kinds, "instead of a second try");
     play.summarised(Reply {
         usage: dear,
         ..reply("Dear.", Vec::new())

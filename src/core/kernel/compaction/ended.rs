@@ -8,7 +8,7 @@ use crate::{
     kernel::{draft::Draft, effect::Decision, guard, history::chars_of, phase::Step, retry},
     model::{
         Fault, FaultClass, FaultCode, Reply, StopReason, Usage,
-        record::{BudgetFact, Compacted, Compacting, CompactionFailed, TurnRestartCause},
+        record::{BudgetFact, Compacted, Compacting, CompactionFailed},
     },
 };
 
@@ -48,7 +48,7 @@ pub(in crate::kernel) fn try_failed(draft: Draft<'_>, mut fault: Fault, usage: U
 }
 
 /// The next model of the chain is preferred for the second try.
-fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
+fn failed(draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
     let Some(what) = current(&draft) else {
         return Decision::nothing();
     };
@@ -58,8 +58,7 @@ fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
         return retry::fail_over(draft, token, next, fault, usage);
     }
     if let Some(pause) = retry::pause(&draft, &fault).filter(|pause| may && *pause < left) {
-        let later = retry::retried(&mut draft, token, fault, pause, usage);
-        return draft.wait_for(later);
+        return retry::try_later(draft, token, fault, pause, usage);
     }
     end(draft, &what, Err(fault), what.model.clone(), usage)
 }
@@ -107,11 +106,8 @@ pub(super) fn end(
     };
     draft.emit_next_turn(fact);
     match what.turn_attempt {
-        _ if draft.session.paused => draft.wait(),
-        Some(attempt) => {
-            let code = FaultCode::Context;
-            retry::again(draft, attempt, TurnRestartCause::Fault { code })
-        }
+        Some(_) => retry::due(draft),
+        None if draft.session.paused => draft.wait(),
         None => guard::begin_turn(draft, Vec::new()),
     }
 }
