@@ -53,10 +53,17 @@ pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
     draft.conclude(ending)
 }
 
-/// A limit below what is spent ends the query before its next turn.
+/// A limit below what is spent ends the query before its next call.
 pub(super) fn set_budget(mut draft: Draft<'_>, limits: Limits, by: By) -> Decision {
+    // A parent repeats its order after a restart.
+    if by == By::oracle() && limits == draft.query.limits {
+        return draft.wait();
+    }
     draft.emit_query(ControlFact::BudgetSet(BudgetSet { limits, by }));
-    draft.wait()
+    match draft.query.step {
+        Step::Delegating { .. } => delegation::follow(draft),
+        _ => draft.wait(),
+    }
 }
 
 /// Checks that an answer is for the call that waits.

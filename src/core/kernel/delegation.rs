@@ -142,13 +142,43 @@ pub(super) fn sync_pause(mut draft: Draft<'_>) -> Decision {
     advance(draft)
 }
 
-/// Starts the running sub-agents again, which finds those that exist.
-pub(super) fn recover(mut draft: Draft<'_>) -> Decision {
-    each(&mut draft, |query, start| Effect::StartChild {
-        query,
-        start,
-    });
+/// Starts the running sub-agents again, which finds those that exist and lowers their budgets.
+pub(super) fn follow(mut draft: Draft<'_>) -> Decision {
+    let query = draft.query.id;
+    let running = draft.query.step.running_children();
+    let starts: Vec<_> = running.map(|start| lowered(&draft, start)).collect();
+    for start in starts {
+        draft.effect(Effect::StartChild { query, start });
+    }
     advance(draft)
+}
+
+/// If the query's limits, which may have changed, no longer cover what the running sub-agents may
+/// use, each gets an equal share of what is left at most.
+fn lowered(draft: &Draft<'_>, start: &Arc<ChildStart>) -> Arc<ChildStart> {
+    let (query, limits) = (&draft.query, draft.query.limits);
+    let running = || query.step.running_children();
+    let fit = |limit: Option<u64>, used: u64, granted: fn(&ChildStart) -> Option<u64>| {
+        let left = limit.map(|limit| limit.saturating_sub(used));
+        let all = running().try_fold(0, |all: u64, start| {
+            Some(all.saturating_add(granted(start)?))
+        });
+        let left = left.filter(|left| all.is_none_or(|all| all > *left));
+        let share = left.map(|left| left / running().count().max(1) as u64);
+        granted(start).into_iter().chain(share).min()
+    };
+    let cost = |cost: NanoUsd| cost.0;
+    let used = query.usage;
+    Arc::new(ChildStart {
+        max_tokens: fit(limits.max_tokens, used.total_tokens(), |start| {
+            start.max_tokens
+        }),
+        max_cost: fit(limits.max_cost.map(cost), used.cost.0, |start| {
+            start.max_cost.map(|cost| cost.0)
+        })
+        .map(NanoUsd),
+        ..(**start).clone()
+    })
 }
 
 pub(super) fn cancel(draft: &mut Draft<'_>) {

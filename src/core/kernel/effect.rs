@@ -84,7 +84,7 @@ pub enum Effect {
     },
     /// Abort all tool calls in flight.
     AbortTools,
-    /// Start a child session with a query, or find it if it exists.
+    /// Start a child session with a query, or find it if it exists and lower its budgets.
     StartChild {
         /// The parent's query.
         query: QueryId,

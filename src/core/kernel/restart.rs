@@ -140,7 +140,7 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         Step::Tools { .. } if draft.query.calls_complete() => turn_end::end(draft),
         Step::Tools { .. } => calls::recover(draft),
         Step::AwaitingGrant(asked) => capability::owed(draft, &asked),
-        Step::Delegating { .. } => delegation::recover(draft),
+        Step::Delegating { .. } => delegation::follow(draft),
         Step::Ending { .. } => {
             delegation::cancel(&mut draft);
             draft.wait()

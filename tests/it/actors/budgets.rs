@@ -1,20 +1,22 @@
 //! Token and cost budgets in the real actors, counted from the usage that the model reports: per
 //! query, per session and for sub-agents.
 
+use std::time::Duration;
+
 use oracle_agent::{
     actor::{Answer, Oracle, SessionHandle, System},
     config::{Config, ModelChain},
     kernel::Command,
     llm::{Scripted, scripted::ScriptedReply},
     model::{Limits, NanoUsd, Seq, SessionKey, SessionName, Submission, Usage},
-    testkit::{TestOracle, TestSession},
+    testkit::{TestOracle, TestSession, TestSystem},
 };
 use serde_json::{Value, json};
 
 use super::{
     answered, counts, done, end,
     family::{Family, allow, cost, delegate},
-    last, more,
+    last, memory, more,
 };
 
 const QUESTION: &str = "how does the code work?";
@@ -185,6 +187,51 @@ async fn child_cost_is_capped_by_the_parents_remainder_and_added_to_it() {
         );
         let told = budget_events(&parent).await;
         assert_eq!(told, [exceeded(spent, 10_000)], "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lowered_budget_ends_a_running_child_within_a_call() {
+    let call = Duration::from_secs(10);
+    let turn = |text: String| ScriptedReply::text(text).usage(cost(10, 3_000));
+    let slow = (0..9).fold(Scripted::new(), |script, number| {
+        let text = more("Found.", &format!("Still have to read part {number}"));
+        script.play(turn(text)).slowly(call)
+    });
+    let family = || Family::new(family(&[]).parent().clone()).child(SCOPE, slow.clone());
+    for restarted in [false, true] {
+        let (family, memory) = (family(), memory());
+        let build = || {
+            TestOracle::new(family.clone())
+                .policy(|policy| allow(policy, 1))
+                .journal(memory.clone())
+        };
+        let mut oracle = build().start().await.unwrap();
+        let name = if restarted { "restarted" } else { "p" };
+        let sessions = |oracle: &TestSystem| {
+            let child = format!("~{name}.1.1");
+            [name, &child].map(|name| oracle.session(name).unwrap())
+        };
+        let [mut parent, mut child] = sessions(&oracle);
+        parent.submit(QUESTION).await.unwrap();
+        child.wait_for("turn.replied").await.unwrap();
+        parent.set_budget(with_cost(2_000)).await.unwrap();
+        if restarted {
+            oracle.die().await;
+            oracle = build().start().await.unwrap();
+            [parent, child] = sessions(&oracle);
+            parent.recover().await.unwrap();
+        }
+        parent.wait_for("query.finished").await.unwrap();
+        let set = last(&child, "control.budget_set").await;
+        assert_eq!(set["limits"]["max_cost"], 1_000, "{name}");
+        assert_eq!(set["by"], "oracle", "{name}");
+        let forced = last(&child, "query.finished").await;
+        assert_eq!(forced["reason"], "cost", "{name}");
+        let turns = counts(&child, ["turn.started", "turn.replied"]).await;
+        assert!(turns[0] <= 3 && turns[1] <= 2, "{name}: {turns:?}");
+        let finished = last(&parent, "query.finished").await;
+        assert_eq!(finished["reason"], "cost", "{name}");
     }
 }
 

@@ -2,9 +2,9 @@
 //! as the parent's kernel decides.
 
 use oracle_agent::{
-    kernel::{Command, DelegationPolicy, Effect, Policy, SubAgentType},
+    kernel::{Command, DelegationPolicy, Effect, IssuedCommand, Policy, SubAgentType},
     model::{
-        Limits, NanoUsd, Outcome, ProfileName, SessionKey, SessionName, ToolEffect, ToolSpec,
+        By, Limits, NanoUsd, Outcome, ProfileName, SessionKey, SessionName, ToolEffect, ToolSpec,
         record::{Opened, Parent},
     },
 };
@@ -442,6 +442,51 @@ fn children_share_what_is_left_and_reserve_it_while_they_run() {
     assert_eq!(play.count("delegation.started"), 2);
     play.child_ended(name(2), Outcome::Answered, "Two.", usage(300, 0, 0));
     assert_eq!(play.end(), Some(("forced", "tokens")));
+}
+
+#[test]
+fn a_changed_budget_reaches_the_running_children() {
+    let limits = |max_tokens, max_cost| Limits {
+        max_tokens,
+        max_cost,
+        ..Limits::default()
+    };
+    let granted = |play: &Play| {
+        let grants = play.effects.iter().filter_map(|effect| match effect {
+            Effect::StartChild { start, .. } => Some((start.max_tokens, start.max_cost)),
+            _ => None,
+        });
+        grants.collect::<Vec<_>>()
+    };
+    let set = |play: &mut Play, limits: Limits| {
+        play.command(Command::SetBudget(limits.into())).unwrap();
+        assert_eq!(play.kinds(), ["control.budget_set"]);
+        granted(play)
+    };
+    let mut play = Play::asked(open_to_children());
+    play.says(&delegate_all(&PARTS[..2]));
+    let wanted = (Some(50_000), None);
+    assert_eq!(granted(&play), [wanted; 2]);
+    // The turn that delegates took 100 tokens and 1,000 nano-dollars.
+    assert_eq!(set(&mut play, limits(Some(100_100), None)), [wanted; 2]);
+    assert_eq!(
+        set(&mut play, limits(Some(1_100), Some(NanoUsd(5_000)))),
+        [(Some(500), Some(NanoUsd(2_000))); 2]
+    );
+    play.reboot();
+    let again = [(Some(500), Some(NanoUsd(2_000))); 2];
+    assert_eq!(granted(&play), again, "also after a restart");
+    assert_eq!(set(&mut play, limits(Some(10), None)), [(Some(0), None); 2]);
+    // A child takes the order of its parent once, and those of operators as often as they come.
+    let mut child = Play::asked(policy());
+    let order = |by| IssuedCommand {
+        by,
+        command: Command::SetBudget(limits(Some(1_000), None).into()),
+    };
+    for (by, records) in [(By::oracle(), 1), (By::oracle(), 1), (By::local(), 2)] {
+        child.command(order(by)).unwrap();
+        assert_eq!(child.count("control.budget_set"), records);
+    }
 }
 
 #[test]

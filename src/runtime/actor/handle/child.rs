@@ -12,9 +12,11 @@ use crate::{
     journal,
     kernel::{Command, Refusal},
     model::{
-        By, FaultCode, Limits, Outcome, ProfileName, Record, Seq, SessionKey, Submission, Usage,
+        By, FaultCode, Limits, LimitsRequest, Outcome, PartialLimits, ProfileName, Record, Seq,
+        SessionKey, Submission, Usage,
         record::{
-            AgentFact, ChildEnd, ChildProgress, Fact, Parent, SignalFact, SignalPresence, TurnFact,
+            AgentFact, ChildEnd, ChildProgress, Fact, Parent, QueryFact, SignalFact,
+            SignalPresence, TurnFact,
         },
     },
 };
@@ -66,7 +68,10 @@ impl ChildSession {
         };
         let mut tries = 1;
         let error = loop {
-            match follow(&session, submission.clone(), &progressed).await {
+            match self
+                .follow(&session, submission.clone(), limits, &progressed)
+                .await
+            {
                 Ok(answer) => return report(self.ended(answer)),
                 Err(error) if is_transient(&error) && tries < TRIES => {}
                 Err(error) => break error,
@@ -82,6 +87,51 @@ impl ChildSession {
                 report(self.failed(error.to_string(), usage));
             }
             Err(_) => self.give_up(&error.to_string(), report).await,
+        }
+    }
+
+    /// Follows the query to its end and reports each complete turn. Lowers the budgets of one that was
+    /// started with others.
+    async fn follow(
+        &self,
+        session: &SessionHandle,
+        submission: Submission,
+        limits: Limits,
+        progressed: &impl Fn(ChildProgress),
+    ) -> Result<Answer, AskError> {
+        let mut query = session.begin_query(submission, Detail::Events).await?;
+        let mut so_far = ChildProgress {
+            child: session.key.name.clone(),
+            turns: 0,
+            tokens: 0,
+            signal: None,
+            reason: None,
+        };
+        while let Some(progress) = query.next().await? {
+            let Progress::Record(record) = progress else {
+                continue;
+            };
+            if let Fact::Query(QueryFact::Accepted(accepted)) = &record.fact
+                && accepted.limits != limits
+            {
+                self.lower(limits).await?;
+            }
+            if is_progress(&mut so_far, &record) {
+                progressed(so_far.clone());
+            }
+        }
+        query.answer().await
+    }
+
+    async fn lower(&self, limits: Limits) -> Result<(), AskError> {
+        let limits = PartialLimits {
+            max_turns: None,
+            ..limits.into()
+        };
+        let command = Command::SetBudget(LimitsRequest::User(limits));
+        match self.session.command(command).await {
+            Ok(_) | Err(AskError::Refused(Refusal::NothingRunning)) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
@@ -197,30 +247,6 @@ impl ChildSession {
             usage,
         }
     }
-}
-
-/// Follows the query to its end and reports each complete turn.
-async fn follow(
-    session: &SessionHandle,
-    submission: Submission,
-    progressed: &impl Fn(ChildProgress),
-) -> Result<Answer, AskError> {
-    let mut query = session.begin_query(submission, Detail::Events).await?;
-    let mut so_far = ChildProgress {
-        child: session.key.name.clone(),
-        turns: 0,
-        tokens: 0,
-        signal: None,
-        reason: None,
-    };
-    while let Some(progress) = query.next().await? {
-        if let Progress::Record(record) = progress
-            && is_progress(&mut so_far, &record)
-        {
-            progressed(so_far.clone());
-        }
-    }
-    query.answer().await
 }
 
 /// Adds a record, and returns whether it completes a turn: the signal follows its reply.

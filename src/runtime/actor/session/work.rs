@@ -95,9 +95,13 @@ impl SessionShell {
                 self.sync_pause(query, &start);
                 let session = self.child(query, &start.child, Some(&start));
                 let child = start.child.clone();
+                let before = self.children.remove(&child);
                 let (by, reporter) = (self.session.payer(), me.clone());
                 let report = child_ended(me.clone(), query);
                 let run = async move {
+                    if let Some(before) = before {
+                        before.stop().await;
+                    }
                     let progressed = |progress| {
                         let report = Report::ChildProgressed { query, progress };
                         let _ = reporter.cast(SessionMsg::Report(report));
