@@ -54,6 +54,9 @@ pub const fn of_code(code: Code) -> u8 {
         | Code::TokensOutOfRange
         | Code::CostOutOfRange
         | Code::CostUnknown
+        | Code::NoLimit
+        | Code::UnknownType
+        | Code::ReasonTooLong
         | Code::ImportTooLarge
         | Code::EmptyQuestion
         | Code::Configuration
@@ -125,6 +128,7 @@ mod tests {
         for (error, code) in [
             (AskError::EmptyQuestion, 2),
             (AskError::QuestionTooLong(1 << 21), 2),
+            (AskError::ReasonTooLong(501), 2),
             (AskError::Key(0), 2),
             (AskError::Name(SessionName::new("").unwrap_err()), 2),
             (AskError::Reserved(SessionName::system()), 2),

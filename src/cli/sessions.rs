@@ -159,7 +159,7 @@ pub(super) fn run(command: &SessionsCommand, context: CommandContext<'_>) -> Cli
 
 async fn known(journal: &dyn Journal, name: &SessionName) -> CliResult<Known> {
     let found = find(journal, name).await?;
-    found.ok_or_else(|| AskError::NoSession(name.clone()).into())
+    found.ok_or_else(|| AskError::NoSession(name.clone().into()).into())
 }
 
 /// Finds a session by its name. A UUID may be shortened, as Git shortens hashes, to at least six

@@ -1,7 +1,10 @@
 //! The controller, which executes verbs.
 
 use super::{
-    Answer, Code, Follow, Refused, Verb, Watching, follow::follow, limits, subject::Subject,
+    Answer, Code, Follow, Refused, Verb, Watching,
+    follow::{check_after, follow},
+    limits,
+    subject::Subject,
 };
 use crate::{
     actor::{AskError, Oracle, SessionFilter, SessionHandle},
@@ -156,9 +159,10 @@ impl TenantController<'_> {
                         Seq(last.0.saturating_sub(limit.into()))
                     }
                 };
-                let entries = handle.page(after, limit as usize).await?.entries;
+                let page = handle.page(after, limit as usize).await?;
+                check_after(after, page.last)?;
                 let event = |entry: Entry| entry.event(&session.name);
-                let events = entries.into_iter().map(event).collect();
+                let events = page.entries.into_iter().map(event).collect();
                 return Ok(Answer::Events { events });
             }
             Verb::Fork {
@@ -217,6 +221,7 @@ impl TenantController<'_> {
                 (session, Command::Steer { text, author })
             }
             Verb::SetBudget { session, limits } => {
+                limits::require_any(&limits)?;
                 limits::check(&limits)?;
                 (session, Command::SetBudget(LimitsRequest::Operator(limits)))
             }
@@ -253,7 +258,7 @@ impl TenantController<'_> {
         if session.last().await?.is_some() {
             return Ok(session);
         }
-        Err(AskError::NoSession(subject.name.clone()).into())
+        Err(AskError::NoSession(session.key().clone()).into())
     }
 
     async fn command(&self, subject: &Subject, command: Command) -> Result<Answer, Refused> {

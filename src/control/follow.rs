@@ -3,7 +3,7 @@
 //! A subscription to one session has no gaps: it reads from the journal what the bus dropped. A
 //! subscription to all sessions delivers what its bounded queue can hold, and marks every gap.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 
@@ -40,6 +40,23 @@ pub struct EventSelector {
 }
 
 impl EventSelector {
+    /// Refuses prefixes that no type has.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), Refused> {
+        let kinds = || Fact::KINDS.iter().copied().flatten();
+        let is_known = |prefix: &String| kinds().any(|kind| kind.starts_with(prefix));
+        let Some(unknown) = self.types.iter().find(|prefix| !is_known(prefix)) else {
+            return Ok(());
+        };
+        let families: BTreeSet<&str> = kinds().filter_map(|kind| kind.split('.').next()).collect();
+        let families: Vec<&str> = families.into_iter().collect();
+        let why = format!(
+            "no event type starts with `{unknown}`: use `{}.`, or a longer beginning of a type",
+            families.join(".`, `")
+        );
+        Err(Refused::new(Code::UnknownType, why))
+    }
+
     #[doc(hidden)]
     pub fn selects(&self, fact: &Fact) -> bool {
         let of_type = |wanted: &String| fact.kind().starts_with(wanted);
@@ -59,10 +76,12 @@ pub(super) async fn follow(
     wanted: Watching,
 ) -> Result<Follow, Refused> {
     let tenant = wanted.tenant;
-    let selector = Arc::new(EventSelector {
+    let selector = EventSelector {
         types: wanted.types,
         severity: wanted.severity,
-    });
+    };
+    selector.check()?;
+    let selector = Arc::new(selector);
     let source = match (wanted.session, wanted.after) {
         (Some(session), after) => {
             let key = session.of(tenant.as_ref().unwrap_or(&who.tenant));
@@ -97,6 +116,9 @@ impl Following {
                     Ok(Some(Progress::Record(record))) => self.update(record),
                     Ok(Some(_)) => None,
                     Ok(None) | Err(AskError::Stopped) => Some(ended()),
+                    Err(AskError::Deleted(name)) => Some(Update::End {
+                        why: format!("session `{name}` was deleted"),
+                    }),
                     Err(error) => Some(Update::End {
                         why: error.to_string(),
                     }),
@@ -158,13 +180,18 @@ fn ended() -> Update {
 async fn one(oracle: &Oracle, key: SessionKey, after: Option<Seq>) -> Result<Source, Refused> {
     let session = oracle.session_by_key(key);
     let Some(last) = session.last().await? else {
-        return Err(AskError::NoSession(session.key().name.clone()).into());
+        return Err(AskError::NoSession(session.key().clone()).into());
     };
     let follow = session.follow(after.unwrap_or(last), Frames::No).await?;
-    if let Some(after) = after.filter(|after| *after > follow.end()) {
-        let end = follow.end();
-        let why = format!("`after` is {after}: use at most {end}, the session's last event");
-        return Err(Refused::new(Code::InvalidValue, why));
-    }
+    check_after(after.unwrap_or(last), follow.end())?;
     Ok(Source::One(follow))
+}
+
+/// Refuses a number beyond a session's last event.
+pub(super) fn check_after(after: Seq, end: Seq) -> Result<(), Refused> {
+    if after <= end {
+        return Ok(());
+    }
+    let why = format!("`after` is {after}: use at most {end}, the session's last event");
+    Err(Refused::new(Code::InvalidValue, why))
 }

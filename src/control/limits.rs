@@ -25,6 +25,15 @@ pub fn check(limits: &PartialLimits) -> Result<(), Refused> {
     }
 }
 
+/// Refuses limits that change nothing.
+pub fn require_any(limits: &PartialLimits) -> Result<(), Refused> {
+    if *limits != PartialLimits::default() {
+        return Ok(());
+    }
+    let what = "`limits` names no limit: set `max_turns`, `max_tokens` or `max_cost`";
+    Err(Refused::new(Code::NoLimit, what))
+}
+
 /// Reads an object; serde's derived code would accept a list of values too.
 pub fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PartialLimits, D::Error> {
     deserializer.deserialize_map(Object)

@@ -53,6 +53,10 @@ words! {
         CostOutOfRange = "cost_out_of_range",
         /// A model's price is unknown, so that no budget of money holds.
         CostUnknown = "cost_unknown",
+        /// No limit is named.
+        NoLimit = "no_limit",
+        /// No event type starts with this.
+        UnknownType = "unknown_type",
         /// No such tool call waits for approval.
         NotWaiting = "not_waiting",
         /// Another call waits under this id than the one with this token.
@@ -185,7 +189,7 @@ impl From<ReloadError> for Refused {
 
 fn refused(refusal: &Refusal, text: String) -> Refused {
     let code = match refusal {
-        Refusal::NothingRunning => Code::NothingRunning,
+        Refusal::NothingRunning | Refusal::OtherRunning { .. } => Code::NothingRunning,
         Refusal::Busy => Code::Busy,
         Refusal::InboxFull { .. } => Code::InboxFull,
         Refusal::BudgetSpent { after, .. } => {

@@ -66,6 +66,8 @@ pub(super) const fn field_of(code: Code) -> Option<&'static str> {
     Some(match code {
         Code::EmptyQuestion | Code::QuestionTooLong => "text",
         Code::ReasonTooLong => "reason",
+        Code::NoLimit => "limits",
+        Code::UnknownType => "types",
         Code::TurnsOutOfRange => "limits.max_turns",
         Code::TokensOutOfRange => "limits.max_tokens",
         Code::CostOutOfRange | Code::CostUnknown => "limits.max_cost",

@@ -311,7 +311,10 @@ const fn status(code: Code) -> StatusCode {
         | Code::TurnsOutOfRange
         | Code::TokensOutOfRange
         | Code::CostOutOfRange
-        | Code::CostUnknown => StatusCode::BAD_REQUEST,
+        | Code::CostUnknown
+        | Code::NoLimit
+        | Code::UnknownType
+        | Code::ReasonTooLong => StatusCode::BAD_REQUEST,
         Code::AdminOnly | Code::ProfileNotAllowed | Code::Reserved => StatusCode::FORBIDDEN,
         Code::NoSession | Code::UnknownTool => StatusCode::NOT_FOUND,
         Code::Deleted => StatusCode::GONE,

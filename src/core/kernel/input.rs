@@ -318,6 +318,14 @@ pub enum Refusal {
     /// No query runs.
     #[error("no query is running in this session")]
     NothingRunning,
+    /// Another query runs than the one that is meant.
+    #[error("query {query} is neither running nor waiting: query {running} is running")]
+    OtherRunning {
+        /// The query that is meant.
+        query: QueryId,
+        /// The running query.
+        running: QueryId,
+    },
     /// A query runs, and the message must not be queued.
     #[error(
         "the session is running a query: wait for its end, queue the message, or interrupt \

@@ -180,6 +180,9 @@ macro_rules! families {
         }
 
         impl Fact {
+            /// All names on the wire, by family.
+            pub const KINDS: &[&[&str]] = &[$($fact::KINDS),+];
+
             /// The name on the wire.
             pub const fn kind(&self) -> &'static str {
                 match self {

@@ -107,6 +107,9 @@ pub(super) async fn list(
         types: wanted.kinds,
         severity: wanted.severity,
     };
+    selector
+        .check()
+        .map_err(|why| Problem::from(why).of("type"))?;
     if !wants_stream(&headers) {
         return Ok(Answer(page(&session, after, &selector, limit).await?).into_response());
     }

@@ -188,7 +188,10 @@ async fn begin(request: &ParsedResponse, mut wanted: Wanted<'_>) -> Result<Begun
             // Another request was faster, so this one begins a branch.
             Ok(Begun { session, watch, .. }) => {
                 match session.handle.cancel(Some(watch.query())).await {
-                    Ok(()) | Err(AskError::Refused(Refusal::NothingRunning)) => {}
+                    Ok(())
+                    | Err(AskError::Refused(
+                        Refusal::NothingRunning | Refusal::OtherRunning { .. },
+                    )) => {}
                     Err(error) => return Err(error.into()),
                 }
             }

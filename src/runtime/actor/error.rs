@@ -7,7 +7,7 @@ use crate::{
     journal,
     kernel::Refusal,
     model::{
-        IdError, SessionName,
+        IdError, SessionKey, SessionName, TenantId,
         command::{MAX_KEY, MAX_QUESTION, MAX_REASON},
     },
 };
@@ -60,7 +60,7 @@ pub enum AskError {
     Stopped,
     /// No session has this name; a first message creates it.
     #[error("{}", no_session(.0))]
-    NoSession(SessionName),
+    NoSession(SessionKey),
     /// The session was deleted while a query in it was being followed.
     #[error("session `{0}` was deleted before the question was answered: ask in another one")]
     Deleted(SessionName),
@@ -153,12 +153,16 @@ fn reserved(name: &SessionName) -> String {
 }
 
 /// A reserved name accepts no message, so a message cannot create its log.
-fn no_session(name: &SessionName) -> String {
+fn no_session(SessionKey { tenant, name }: &SessionKey) -> String {
     if name.is_reserved() {
         return format!(
             "log `{name}` does not exist yet: it is created with the first event that belongs to \
              no session"
         );
     }
-    format!("unknown session `{name}`: check the name, or send a message to create it")
+    let tenant = match *tenant == TenantId::local() {
+        true => String::new(),
+        false => format!("{tenant}/"),
+    };
+    format!("unknown session `{tenant}{name}`: check the name, or send a message to create it")
 }

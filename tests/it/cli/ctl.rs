@@ -92,6 +92,8 @@ fn operator_controls_a_server_with_ctl() {
         ("ctl approve review nothing t", 1, ""),
         ("ctl deny review nothing t", 1, ""),
         ("ctl watch nothing", 1, ""),
+        ("ctl watch --type nonsense.", 2, ""),
+        ("ctl tail review --after 999", 2, ""),
         ("ctl watch --after 1", 2, ""),
         ("ctl delete nothing --anyway", 1, ""),
         ("ctl list --state idle --limit 1", 0, "review\tidle\t"),

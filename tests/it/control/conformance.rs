@@ -35,7 +35,10 @@ const CASES: &[(&str, &str)] = &[
         r#"{"verb":"tail","session":"s","after":3,"limit":2}"#,
         "events",
     ),
-    (r#"{"verb":"tail","session":"s","after":3000}"#, "events"),
+    (
+        r#"{"verb":"tail","session":"s","after":3000}"#,
+        "invalid_value",
+    ),
     (r#"{"verb":"tail","session":"none"}"#, "no_session"),
     (r#"{"verb":"pause","session":"none"}"#, "no_session"),
     (r#"{"verb":"pause","session":"busy"}"#, "done"),
@@ -54,6 +57,14 @@ const CASES: &[(&str, &str)] = &[
         "done",
     ),
     (
+        r#"{"verb":"set_budget","session":"busy","limits":{}}"#,
+        "no_limit",
+    ),
+    (
+        r#"{"verb":"set_budget","session":"busy","limits":{"max_turns":null}}"#,
+        "no_limit",
+    ),
+    (
         r#"{"verb":"set_budget","session":"busy","limits":{"max_turns":0}}"#,
         "turns_out_of_range",
     ),
@@ -66,6 +77,10 @@ const CASES: &[(&str, &str)] = &[
         "cost_out_of_range",
     ),
     (r#"{"verb":"interrupt","session":"s"}"#, "nothing_running"),
+    (
+        r#"{"verb":"interrupt","session":"busy","query":9}"#,
+        "nothing_running",
+    ),
     (r#"{"verb":"interrupt","session":"none"}"#, "no_session"),
     (r#"{"verb":"finish_now","session":"s"}"#, "nothing_running"),
     (
@@ -240,6 +255,8 @@ async fn verbs_do_not_create_missing_sessions() {
                 let asked: Verb = serde_json::from_str(&text).unwrap();
                 let refused = way.ask(Principal::local(), asked).await.unwrap_err();
                 assert_eq!(refused.0, "no_session", "{name}: {text}: {}", refused.1);
+                let says = format!("unknown session `{session}`");
+                assert!(refused.1.starts_with(&says), "{name}: {}", refused.1);
             }
         }
         // The rejected requests leave no trace.
@@ -446,14 +463,16 @@ async fn invalid_watch_is_refused_alike_by_every_transport() {
     for name in WAYS {
         let system = system().await;
         let mut way = Way::to(name, &system).await;
-        for (session, after, code) in [
-            (Some("none"), None, "no_session"),
-            (None, Some(Seq(1)), "invalid_value"),
-            (Some("s"), Some(Seq(9_999)), "invalid_value"),
+        for (session, after, types, code) in [
+            (Some("none"), None, None, "no_session"),
+            (None, Some(Seq(1)), None, "invalid_value"),
+            (Some("s"), Some(Seq(9_999)), None, "invalid_value"),
+            (None, None, Some("nonsense."), "unknown_type"),
         ] {
             let wanted = Watching {
                 session: session.map(|name| name.parse().unwrap()),
                 after,
+                types: types.into_iter().map(str::to_owned).collect(),
                 ..Watching::default()
             };
             let Err((found, _)) = way.watch(wanted).await else {
@@ -461,6 +480,30 @@ async fn invalid_watch_is_refused_alike_by_every_transport() {
             };
             assert_eq!(found, code, "{name}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watch_of_a_session_ends_with_its_deletion() {
+    for name in WAYS {
+        let system = system().await;
+        let mut way = Way::to(name, &system).await;
+        let wanted = Watching {
+            session: Some("s".parse().unwrap()),
+            ..Watching::default()
+        };
+        let mut watched = way.watch(wanted).await.unwrap();
+        let delete: Verb = serde_json::from_str(r#"{"verb":"delete","session":"s"}"#).unwrap();
+        way.ask(Principal::local(), delete).await.unwrap();
+        let ends = async {
+            loop {
+                let seen = watched.next().await;
+                if seen["seen"] == "end" {
+                    break seen;
+                }
+            }
+        };
+        assert_eq!(ends.await["why"], "session `s` was deleted", "{name}");
     }
 }
 

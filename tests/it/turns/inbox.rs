@@ -106,7 +106,8 @@ fn queued_message_can_be_cancelled() {
     let gone = play.command(Command::Cancel {
         query: Some(QueryId(2)),
     });
-    assert_eq!(gone, Err(Refusal::NothingRunning));
+    let (query, running) = (QueryId(2), QueryId(3));
+    assert_eq!(gone, Err(Refusal::OtherRunning { query, running }));
 }
 
 #[test]

@@ -218,10 +218,15 @@ impl Session {
             Some(id) if self.inbox.iter().any(|queued| queued.id == id) => {
                 Ok(inbox::withdraw(id, now))
             }
-            Some(id) if self.query().is_none_or(|query| query.id != id) => {
-                Err(Refusal::NothingRunning)
+            _ => {
+                let draft = self.running(now)?;
+                match (query, draft.query.id) {
+                    (Some(query), running) if query != running => {
+                        Err(Refusal::OtherRunning { query, running })
+                    }
+                    _ => Ok(control::cancel_running(draft, by)),
+                }
             }
-            _ => Ok(control::cancel_running(self.running(now)?, by)),
         }
     }
 }

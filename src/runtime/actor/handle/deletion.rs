@@ -54,7 +54,7 @@ async fn forget(
     key: &SessionKey,
     only: Only,
 ) -> Result<(Deletion, Erasure), AskError> {
-    let unknown = || AskError::NoSession(key.name.clone());
+    let unknown = || AskError::NoSession(key.clone());
     let known = within(PATIENCE, journal.find(key.clone())).await?;
     let sid = known.ok_or_else(unknown)?.sid;
     let (gone, erasure) = match within(PATIENCE, journal.forget(sid, only)).await {

@@ -436,7 +436,7 @@ impl SessionHandle {
 
     pub(super) async fn require_known(&self) -> Result<Known, AskError> {
         let known = self.known().await?;
-        known.ok_or_else(|| AskError::NoSession(self.key.name.clone()))
+        known.ok_or_else(|| AskError::NoSession(self.key.clone()))
     }
 
     pub(super) async fn read(

@@ -71,7 +71,7 @@ impl Oracle {
                 Ok(()) => {
                     tracing::info!(session = %session.key(), %query, "query cancelled: its key is no longer valid");
                 }
-                Err(AskError::Refused(Refusal::NothingRunning)) => {}
+                Err(AskError::Refused(Refusal::NothingRunning | Refusal::OtherRunning { .. })) => {}
                 Err(error) => self.router().ledger.warn(|more| {
                     tracing::warn!(session = %session.key(), %query, %error, more, "query without a valid key could not be cancelled");
                 }),
