@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     actor::{AskError, ReloadError},
+    journal,
     kernel::Refusal,
     model::words,
 };
@@ -169,6 +170,9 @@ impl From<AskError> for Refused {
             AskError::NoSession(_) => Self::new(Code::NoSession, text),
             AskError::Deleted(_) => Self::new(Code::Deleted, text),
             AskError::Unfinished(_) => Self::retryable(Code::Busy, text, SOON),
+            AskError::Journal(journal::Error::Unreadable { .. }) => {
+                Self::new(Code::Quarantined, text)
+            }
             AskError::Journal(_) => Self::retryable(Code::Journal, text, LATER),
             // The others: no reply in time, and a system that has ended.
             _ => Self::unavailable(text),

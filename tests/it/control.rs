@@ -4,6 +4,7 @@
 
 mod conformance;
 mod port;
+mod quarantine;
 mod reload;
 mod socket;
 mod ways;

@@ -273,6 +273,11 @@ impl Table {
                 continue;
             };
             match view {
+                Ok(SessionView {
+                    state: state @ SessionState::Unreadable,
+                    quarantine: Some(reason),
+                    ..
+                }) => row.fail(state, reason),
                 Ok(view) => {
                     row.read = Some(view.last.max(row.known.last));
                     row.failed = None;

@@ -15,15 +15,7 @@ export function source(caller, tenant, name) {
   const key = `${tenant}/${name}`;
   const path = `/api/sessions/${encodeURIComponent(name)}`;
   const isAdmin = caller.role === "admin";
-  const inspect = async () => {
-    try {
-      return (await control("inspect", { session: key })).session;
-    } catch (error) {
-      if (error.code !== "quarantined") throw error;
-      const quarantine = error.message.replace(/^the session is quarantined: /, "");
-      return { state: "quarantined", quarantine, calls: [], last: 0 };
-    }
-  };
+  const inspect = async () => (await control("inspect", { session: key })).session;
   if (tenant !== caller.tenant) {
     const refusal = new ApiError(403, "Only an administrator can open a session of another tenant.");
     return {

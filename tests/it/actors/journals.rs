@@ -7,7 +7,7 @@ use oracle_agent::{
     journal::{Memory, Only},
     kernel::Refusal,
     llm::Scripted,
-    model::{Seq, SessionKey, SessionName, Submission},
+    model::{Seq, SessionKey, SessionName, SessionState, Submission},
     testkit::{
         Obstacle, ObstructedJournal, TestOracle, TestSession, advance_time,
         faulty::{Failure, FaultyJournal, Operation, fail},
@@ -187,25 +187,29 @@ async fn unreadable_records_quarantine_only_their_session() {
         .await
         .unwrap();
     let session = oracle.session("s").unwrap();
-    // The first message discovers the failure; later ones are rejected at once.
-    session
-        .submit(Submission::new("and now?"))
-        .await
-        .unwrap_err();
-    let refused = session
-        .submit(Submission::new("and now?"))
-        .await
-        .unwrap_err();
-    let AskError::Refused(Refusal::Quarantined(reason)) = refused else {
-        panic!("{refused}");
+    let broken = format!(
+        "record 1 of session {sid} cannot be read: it is broken; run `oracle journal verify`"
+    );
+    let shown = async || {
+        let view = session.view().await.unwrap();
+        (view.state, view.quarantine)
     };
     assert_eq!(
-        reason,
-        format!(
-            "record 1 of session {sid} cannot be read: it is broken; run `oracle journal verify`"
-        )
+        shown().await,
+        (SessionState::Unreadable, Some(broken.clone()))
     );
-    assert!(session.view().await.is_err());
+    // The first message discovers the failure; later ones are rejected at once. A release reads the
+    // records again.
+    let refused = || Err(AskError::Refused(Refusal::Quarantined(broken.clone())));
+    for _ in 0..2 {
+        let message = Submission::new("and now?");
+        assert_eq!(session.submit(message).await.map(drop), refused());
+        assert_eq!(session.release().await, refused());
+    }
+    assert_eq!(
+        shown().await,
+        (SessionState::Quarantined, Some(broken.clone()))
+    );
     let answer = oracle
         .session("other")
         .unwrap()

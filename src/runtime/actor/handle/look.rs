@@ -12,9 +12,10 @@ use crate::{
         replay::Replayed,
         status::SessionView,
     },
-    journal::{Entry, Known},
+    journal::{Entry, Error, Known},
+    kernel::Refusal,
     model::{
-        By, CallId, Limits, ProfileName, QueryId, Seq, Sid, Timestamp, Usage,
+        By, CallId, Limits, ProfileName, QueryId, Seq, SessionState, Sid, Timestamp, Usage,
         command::Author,
         record::{
             Accepted, AgentFact, ApprovalFact, Classified, ControlFact, Fact, QueryFact,
@@ -127,11 +128,32 @@ fn accepts(entry: &Entry) -> Option<(QueryId, &Accepted)> {
 }
 
 impl SessionHandle {
-    /// Returns the state of the session.
+    /// Returns the state of the session. One that is quarantined or unreadable has the reason as
+    /// `quarantine`.
     ///
     /// # Errors
     /// See [`AskError`].
     pub async fn view(&self) -> Result<SessionView, AskError> {
+        let reason = match self.readable_view().await {
+            Err(AskError::Refused(Refusal::Quarantined(reason))) => reason,
+            Err(AskError::Journal(error @ Error::Unreadable { .. })) => error.to_string(),
+            view => return view,
+        };
+        let state = match self.router.ledger.quarantined(&self.key) {
+            Some(_) => SessionState::Quarantined,
+            None => SessionState::Unreadable,
+        };
+        let last = self.last().await?.unwrap_or_default();
+        let session = self.replayed().await.map(|read| read.session);
+        let view = SessionView::of(self.key.clone(), &session.unwrap_or_default(), last);
+        Ok(SessionView {
+            state,
+            quarantine: Some(reason),
+            ..view
+        })
+    }
+
+    pub(super) async fn readable_view(&self) -> Result<SessionView, AskError> {
         match self.live_view().await? {
             Some(view) => Ok(view),
             None => {

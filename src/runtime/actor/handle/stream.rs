@@ -329,7 +329,7 @@ impl SessionReader {
         self.notices = bus.subscribe(self.filter.clone(), self.room.0);
         self.catch_up().await?;
         if let (Begin::Query(_), true) = (self.begin, self.backlog.is_empty()) {
-            match self.session.view().await {
+            match self.session.readable_view().await {
                 Err(AskError::Busy { .. }) | Ok(_) => {}
                 Err(AskError::Stopped) => self.session.is_reachable()?,
                 Err(error) => return Err(error),

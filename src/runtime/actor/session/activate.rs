@@ -37,23 +37,29 @@ impl SessionShell {
             _ => false,
         };
         if !is_new {
-            match within(APPEND_DEADLINE, journal.claim(key.clone())).await {
+            let claim = within(APPEND_DEADLINE, journal.claim(key.clone())).await;
+            let replayed = match claim {
+                Ok(claim) => self.replay(claim).await,
+                Err(error) => Err(error),
+            };
+            match replayed {
+                Ok(()) => {}
                 Err(error @ journal::Error::Owned { .. }) => {
                     // Refuses callers until the shard ends this actor.
                     self.unclaimed = Some(error);
                     let now = self.services.clock.monotonic_millis();
                     self.live.set_unclaimed(now);
-                    let (key, anyway, gone) = (key.clone(), false, None);
+                    let (key, anyway, gone) = (self.key.clone(), false, None);
                     self.shard.cast(ShardMsg::Leave { key, anyway, gone });
                     return Ok(());
                 }
-                Err(error @ journal::Error::Full) => {
+                Err(error @ (journal::Error::Full | journal::Error::Unreadable { .. })) => {
                     self.unclaimed = Some(error.clone());
                     // After the messages that wait, so that their callers learn why.
                     me.cast(SessionMsg::Fail(error))?;
                     return Ok(());
                 }
-                claim => self.replay(claim?).await?,
+                Err(error) => return Err(error.into()),
             }
         }
         if self.last == Seq(0) && !matches!(activation, Activation::Quarantine { .. }) {
@@ -210,7 +216,7 @@ impl SessionShell {
         }
     }
 
-    async fn replay(&mut self, claim: Claim) -> Result<(), ActorProcessingErr> {
+    async fn replay(&mut self, claim: Claim) -> Result<(), journal::Error> {
         self.claim = Some(claim);
         self.live.set_claimed(claim.last);
         let (journal, opening) = (&*self.services.router.journal, self.opening.clone());

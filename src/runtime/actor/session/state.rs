@@ -85,7 +85,7 @@ pub(in crate::actor) struct SessionShell {
     pub(super) children: HashMap<SessionName, Task>,
     /// Children that are told of a pause or its end.
     pub(super) pauses: HashMap<SessionName, Task>,
-    /// Refusal to all callers if the session cannot be claimed.
+    /// Refusal to all callers if the session cannot be claimed or read.
     pub(super) unclaimed: Option<journal::Error>,
     /// Start of the running turn, in monotonic microseconds; `None` for a turn that is not
     /// measured.
@@ -242,7 +242,7 @@ impl SessionShell {
         is_message: bool,
     ) -> Result<Decision, AskError> {
         if let Some(error) = &self.unclaimed {
-            return Err(error.clone().into());
+            return Err(refused(error));
         }
         self.check_opening(opening)?;
         self.renew(opening);
@@ -355,7 +355,7 @@ impl SessionShell {
 
     pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
         let view = match &self.unclaimed {
-            Some(why) => Err(why.clone().into()),
+            Some(why) => Err(refused(why)),
             // Nothing is recorded.
             None if self.last == Seq(0) => Ok(None),
             None => {
@@ -521,6 +521,14 @@ impl SessionShell {
                 tracing::warn!(%error, "cannot save a snapshot");
             }
         }));
+    }
+}
+
+/// What callers learn when the session cannot be claimed or read: the shard quarantines the latter.
+fn refused(error: &journal::Error) -> AskError {
+    match error {
+        journal::Error::Unreadable { .. } => Refusal::Quarantined(error.to_string()).into(),
+        error => error.clone().into(),
     }
 }
 
