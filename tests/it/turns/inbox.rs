@@ -96,6 +96,7 @@ fn queued_message_can_be_cancelled() {
         query: Some(QueryId(2)),
     })
     .unwrap();
+    assert_eq!(play.kinds(), ["control.cancelled", "query.finished"]);
     assert_eq!(play.finishes()[0].0, QueryId(2));
     assert_eq!(
         (play.outcome(), play.running()),

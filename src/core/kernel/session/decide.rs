@@ -12,7 +12,7 @@ use crate::{
         reply, restart, retry,
     },
     model::{
-        By, FaultCode, Import, QueryId,
+        By, FaultCode, Import, QueryId, Record,
         record::{AgentFact, ControlFact, Ending, LlmFact, Noted, SessionFact, Steered},
     },
 };
@@ -216,7 +216,9 @@ impl Session {
     ) -> Result<Decision, Refusal> {
         match query {
             Some(id) if self.inbox.iter().any(|queued| queued.id == id) => {
-                Ok(inbox::withdraw(id, now))
+                let cancelled = ControlFact::Cancelled(by.into());
+                let cancelled = Record::new(now.at, Some(id), None, cancelled);
+                Ok(Decision::of(cancelled).and(inbox::withdraw(id, now)))
             }
             _ => {
                 let draft = self.running(now)?;
