@@ -42,8 +42,10 @@ impl Controller {
             tenant: &who.tenant,
         };
         let is_read = matches!(verb, Verb::Inspect { .. } | Verb::Tail { .. });
-        if let Some(subject) = verb.session().filter(|_| !is_read) {
-            check_session(who, &acting.session(subject)).await?;
+        match verb.session() {
+            Some(_) if is_read || who.profiles.is_empty() => {}
+            Some(subject) => check_session(who, &acting.existing_session(subject).await?).await?,
+            None => require_unbound(who)?,
         }
         acting.carry_out(verb).await
     }
@@ -55,6 +57,9 @@ impl Controller {
     /// of range.
     pub async fn watch(&self, who: &Principal, wanted: Watching) -> Result<Follow, Refused> {
         require_admin(who)?;
+        if wanted.session.is_none() {
+            require_unbound(who)?;
+        }
         follow(self.oracle.clone(), who, wanted).await
     }
 }
@@ -67,6 +72,16 @@ fn require_admin(who: &Principal) -> Result<(), Refused> {
             "control needs a key with the role `admin`: run `oracle keys create --role admin`",
         )),
     }
+}
+
+/// Refuses what is about all sessions or the system to a key for certain profiles.
+fn require_unbound(who: &Principal) -> Result<(), Refused> {
+    if who.profiles.is_empty() {
+        return Ok(());
+    }
+    let what = "your key is for certain profiles, and this is about more than their sessions: name \
+                a session, or use a key without `--profile`";
+    Err(Refused::new(Code::ProfileNotAllowed, what))
 }
 
 /// Checks that the caller may use a profile.

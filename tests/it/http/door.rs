@@ -659,6 +659,7 @@ async fn key_of_a_profile_uses_no_other_profile() {
     let verb = |verb: &str, session: &str| json!({ "verb": verb, "session": session });
     let fork = |session: &str, into: &str| json!({ "verb": "fork", "session": session, "into": into, "query": 0 });
     let resume = json!({ "verb": "continue", "session": "plain", "limits": { "max_turns": 9 } });
+    let approve_tool = json!({ "verb": "approve_tool", "tool": "s__t", "sha256": "0" });
     let (chats, sessions, control) = ("/v1/chat/completions", "/api/sessions", "/api/control");
     let response = |model: &str| json!({ "model": model, "input": "Hi" });
     let responses = "/v1/responses";
@@ -726,6 +727,38 @@ async fn key_of_a_profile_uses_no_other_profile() {
         (&user, "DELETE", "/api/sessions/plain", "", json!({}), 403),
         (&user, "GET", "/api/sessions/plain", "", json!({}), 200),
         (&ops, "POST", control, "", verb("pause", plain), 403),
+        (&ops, "POST", control, "", verb("pause", "none"), 404),
+        (&ops, "POST", control, "", verb("tail", plain), 200),
+        (&ops, "POST", control, "", json!({ "verb": "list" }), 403),
+        (&ops, "POST", control, "", json!({ "verb": "tenants" }), 403),
+        (
+            &ops,
+            "POST",
+            control,
+            "",
+            json!({ "verb": "approvals" }),
+            403,
+        ),
+        (
+            &ops,
+            "POST",
+            control,
+            "",
+            json!({ "verb": "tool_servers" }),
+            403,
+        ),
+        (&ops, "POST", control, "", approve_tool, 403),
+        (&ops, "POST", control, "", json!({ "verb": "reload" }), 403),
+        (&ops, "POST", control, "", json!({ "verb": "drain" }), 403),
+        (
+            &ops,
+            "POST",
+            control,
+            "",
+            json!({ "verb": "shut_down" }),
+            403,
+        ),
+        (&ops, "GET", "/api/control/watch", "", json!({}), 403),
         (&ops, "POST", control, "", fork(plain, "copy"), 403),
         (&ops, "POST", control, "", resume, 403),
         (&ops, "POST", control, "", verb("inspect", plain), 200),
