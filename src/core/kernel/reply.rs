@@ -8,7 +8,6 @@ use super::{
     effect::Decision,
     last_call, retry,
     schema::{self, Work, check_arguments},
-    spending,
 };
 use crate::{
     model::{
@@ -26,8 +25,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         let detail = "the reply has only calls, in a turn without tools";
         let fault = Fault::retryable(FaultCode::CalledInVain, detail);
         let usage = draft.priced(&draft.query.model, reply.usage);
-        let again = retry::retried(&mut draft, token, fault, Duration::ZERO, usage);
-        return draft.wait_for(again);
+        return retry::try_later(draft, token, fault, Duration::ZERO, usage);
     }
     let mut message = Message {
         role: Role::Assistant,
@@ -122,7 +120,6 @@ fn has_called_in_vain(draft: &Draft<'_>, reply: &Reply) -> bool {
         && !query.forbids_calls(query.mode, is_cached)
         && reply.stop == StopReason::ToolCalls
         && said.all(|part| matches!(part, Part::ToolCall(call) if call.name != ToolSpec::REPORT))
-        && spending::spent(draft).is_none()
 }
 
 /// The visible text of a reply as far as the caller's limits allow it.
