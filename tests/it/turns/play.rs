@@ -229,13 +229,11 @@ impl Play {
         self
     }
 
-    /// A paused session starts no call, tool or child.
+    /// A paused session starts no call, tool or new child.
     fn nothing_starts(&self) {
         let starts = self.effects.iter().any(|effect| match effect {
-            Effect::CallModel { .. }
-            | Effect::Compact { .. }
-            | Effect::RunTool { .. }
-            | Effect::StartChild { .. } => true,
+            Effect::CallModel { .. } | Effect::Compact { .. } | Effect::RunTool { .. } => true,
+            Effect::StartChild { .. } => self.kinds().contains(&"delegation.started"),
             Effect::Prepare(_)
             | Effect::AbortModel
             | Effect::RetryAt { .. }
