@@ -162,7 +162,10 @@ fn commands_while_ending_do_not_change_the_outcome() {
         (
             "cancel another",
             by_id(2),
-            Err(Refusal::NothingRunning),
+            Err(Refusal::OtherRunning {
+                query: QueryId(2),
+                running: QueryId(1),
+            }),
             &[],
         ),
         ("finish now", Command::FinishNow, Ok(Heard::Done), &[]),

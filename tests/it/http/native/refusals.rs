@@ -171,14 +171,6 @@ const ROWS: &[Row] = &[
         "types",
     ),
     (
-        "GET /api/sessions/s/events?type=nonsense.",
-        &[],
-        "",
-        400,
-        "unknown_type",
-        "type",
-    ),
-    (
         "GET /api/control/watch?after=x",
         &[],
         "",
