@@ -165,6 +165,8 @@ impl ShardState {
                 return Ok(());
             }
             self.ledger.release(&key);
+            // The actor that could not read the records may not have ended.
+            self.end_for(&key, Activation::Again);
             activation = Activation::Again;
         }
         if request.is(&Command::Restart) {

@@ -54,6 +54,11 @@ impl SessionShell {
                     return Ok(());
                 }
                 Err(error @ (journal::Error::Full | journal::Error::Unreadable { .. })) => {
+                    if let journal::Error::Unreadable { .. } = error {
+                        // Before a caller learns of it: its next request must not meet this actor.
+                        let ledger = &self.services.router.ledger;
+                        ledger.quarantine(&self.key, error.to_string());
+                    }
                     self.unclaimed = Some(error.clone());
                     // After the messages that wait, so that their callers learn why.
                     me.cast(SessionMsg::Fail(error))?;
