@@ -11,8 +11,8 @@ use futures_util::TryStreamExt as _;
 use secrecy::SecretString;
 
 use super::{
-    CliError, CliResult, context::CommandContext, interrupts::Interrupts, runtime::on_runtime,
-    terminal::Terminal,
+    CliError, CliResult, context::CommandContext, exit, interrupts::Interrupts,
+    runtime::on_runtime, terminal::Terminal,
 };
 use crate::{
     control::{Client, ClientError, Subject, Verb, Watching, WireUpdate, socket},
@@ -64,7 +64,7 @@ pub enum CtlCommand {
 
 pub(super) fn run(args: &CtlArgs, context: CommandContext<'_>) -> CliResult {
     let folder = context.directory()?;
-    on_runtime(Box::pin(async {
+    let done = on_runtime(Box::pin(async {
         let session = match &args.command {
             CtlCommand::Do(verb) => verb.session(),
             CtlCommand::Watch(wanted) => wanted.session.as_ref(),
@@ -76,7 +76,15 @@ pub(super) fn run(args: &CtlArgs, context: CommandContext<'_>) -> CliResult {
             }
             CtlCommand::Watch(wanted) => watch(&client, wanted, context.terminal).await,
         }
-    }))
+    }));
+    let Err(CliError::Refused(refused)) = done else {
+        return done;
+    };
+    if context.terminal.json {
+        context.terminal.out.json(&refused)?;
+    }
+    let code = exit::of_order(refused.code);
+    Err(CliError::with_code(code, [refused.message]))
 }
 
 /// Connects to the server at the URL, or to one that uses the data directory: of several, to the owner

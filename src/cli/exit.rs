@@ -18,6 +18,14 @@ pub const FORCED: u8 = 4;
 pub const BUSY: u8 = 5;
 /// The journal could not make records durable, and the process ended at once.
 pub const BROKEN: u8 = 6;
+/// `oracle ctl`: there is no such session or tool.
+pub const MISSING: u8 = 7;
+/// `oracle ctl`: the key does not allow it.
+pub const DENIED: u8 = 8;
+/// `oracle ctl`: the state of the session or the system does not allow it.
+pub const STATE: u8 = 9;
+/// `oracle ctl`: no answer, so that it may have been carried out.
+pub const UNANSWERED: u8 = 10;
 /// Cancelled; also the code that shells report for an interrupted program.
 pub const CANCELLED: u8 = 130;
 
@@ -62,6 +70,19 @@ pub const fn of_code(code: Code) -> u8 {
         | Code::Configuration
         | Code::QuestionTooLong => USAGE,
         _ => FAILED,
+    }
+}
+
+/// The exit code of `oracle ctl` for a refusal.
+pub const fn of_order(code: Code) -> u8 {
+    match code {
+        Code::NoSession | Code::Deleted | Code::UnknownTool => MISSING,
+        Code::InvalidApiKey | Code::AdminOnly | Code::ProfileNotAllowed => DENIED,
+        Code::Unavailable | Code::Journal => UNANSWERED,
+        code => match of_code(code) {
+            FAILED => STATE,
+            other => other,
+        },
     }
 }
 

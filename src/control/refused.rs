@@ -24,6 +24,8 @@ words! {
         InvalidValue = "invalid_value",
         /// The request is too long.
         TooLong = "too_long",
+        /// The caller has no valid key.
+        InvalidApiKey = "invalid_api_key",
         /// The caller lacks the role `admin`.
         AdminOnly = "admin_only",
         /// The caller's key is not for this profile.

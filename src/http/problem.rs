@@ -315,6 +315,7 @@ const fn status(code: Code) -> StatusCode {
         | Code::NoLimit
         | Code::UnknownType
         | Code::ReasonTooLong => StatusCode::BAD_REQUEST,
+        Code::InvalidApiKey => StatusCode::UNAUTHORIZED,
         Code::AdminOnly | Code::ProfileNotAllowed | Code::Reserved => StatusCode::FORBIDDEN,
         Code::NoSession | Code::UnknownTool => StatusCode::NOT_FOUND,
         Code::Deleted => StatusCode::GONE,

@@ -44,8 +44,13 @@ fn ctl_without_a_server_explains_what_to_do() {
         "{err}"
     );
     assert!(err.contains("start one with `oracle serve`"), "{err}");
-    let (code, _, err) = run(&place, &format!("ctl --url {NOWHERE} list"));
-    assert_eq!(code, Some(1));
+    let (code, out, err) = run(&place, &format!("ctl --url {NOWHERE} list --json"));
+    assert_eq!(code, Some(10));
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&told["code"], &told["retry_after_ms"]),
+        (&"unavailable".into(), &1_000.into())
+    );
     assert!(err.contains("/api/control: Connection refused"), "{err}");
 }
 
@@ -79,23 +84,23 @@ fn operator_controls_a_server_with_ctl() {
         ("ctl list --limit 0", 2, ""),
         ("ctl tenants", 0, "default\n"),
         ("ctl approvals", 0, ""),
-        ("ctl interrupt review", 1, ""),
-        ("ctl budget review --turns 9", 1, ""),
-        ("ctl pause nothing", 1, ""),
+        ("ctl interrupt review", 9, ""),
+        ("ctl budget review --turns 9", 9, ""),
+        ("ctl pause nothing", 7, ""),
         ("ctl pause review", 0, "done\n"),
         ("ctl inspect review", 0, "idle, paused\n"),
         ("ctl resume review", 0, "done\n"),
-        ("ctl finish review", 1, ""),
-        ("ctl continue review --turns 9 --cost 0.5", 1, ""),
+        ("ctl finish review", 9, ""),
+        ("ctl continue review --turns 9 --cost 0.5", 9, ""),
         ("ctl release review", 0, "done\n"),
-        ("ctl attach review nothing", 1, ""),
-        ("ctl approve review nothing t", 1, ""),
-        ("ctl deny review nothing t", 1, ""),
-        ("ctl watch nothing", 1, ""),
+        ("ctl attach review nothing", 7, ""),
+        ("ctl approve review nothing t", 9, ""),
+        ("ctl deny review nothing t", 9, ""),
+        ("ctl watch nothing", 7, ""),
         ("ctl watch --type nonsense.", 2, ""),
         ("ctl tail review --after 999", 2, ""),
         ("ctl watch --after 1", 2, ""),
-        ("ctl delete nothing --anyway", 1, ""),
+        ("ctl delete nothing --anyway", 7, ""),
         ("ctl list --state idle --limit 1", 0, "review\tidle\t"),
         ("ctl list --state asleep", 2, ""),
         ("ctl steer system x", 2, ""),
@@ -114,6 +119,12 @@ fn operator_controls_a_server_with_ctl() {
     let (code, out, _) = run(&place, "ctl inspect review --json");
     let told: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &told["session"]["state"]), (Some(0), &"idle".into()));
+
+    let (code, out, err) = run(&place, "ctl pause nothing --json");
+    let told: Value = serde_json::from_str(&out).unwrap();
+    let message = "unknown session `nothing`: check the name, or send a message to create it";
+    assert_eq!(told, json!({ "code": "no_session", "message": message }));
+    assert_eq!((code, err), (Some(7), format!("oracle: {message}\n")));
 
     let mut watch = place.oracle("ctl watch --json --type control.").command();
     let mut watch = watch.spawn().unwrap();
@@ -174,7 +185,7 @@ fn configuration_reloads_by_command_and_by_signal() {
     // A tool that the configuration declares as attachable.
     let attached = run(&place, "ctl attach review thread_search");
     assert_eq!(attached, (Some(0), "done\n".to_owned(), String::new()));
-    assert_eq!(run(&place, "ctl attach review thread_search").0, Some(1));
+    assert_eq!(run(&place, "ctl attach review thread_search").0, Some(9));
 
     let reloaded = run(&place, "ctl reload");
     assert_eq!(
