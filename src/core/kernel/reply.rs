@@ -19,14 +19,6 @@ use crate::{
 };
 
 pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> Decision {
-    if let Some(token) = draft.query.token()
-        && has_called_in_vain(&draft, &reply)
-    {
-        let detail = "the reply has only calls, in a turn without tools";
-        let fault = Fault::retryable(FaultCode::CalledInVain, detail);
-        let usage = draft.priced(&draft.query.model, reply.usage);
-        return retry::try_later(draft, token, fault, Duration::ZERO, usage);
-    }
     let mut message = Message {
         role: Role::Assistant,
         parts: reply.parts,
@@ -65,6 +57,16 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         (_, finding, _) => finding,
     };
     let reports = message.calls().filter(is_report).count();
+    if !matches!(finding, Finding::Signal(_))
+        && message.calls().count() > reports
+        && is_to_be_forbidden(&draft)
+        && let Some(token) = draft.query.token()
+    {
+        let detail = "the reply has calls, in a turn without tools";
+        let fault = Fault::retryable(FaultCode::CalledInVain, detail);
+        let usage = draft.priced(&draft.query.model, reply.usage);
+        return retry::try_later(draft, token, fault, Duration::ZERO, usage);
+    }
     let presence = match &finding {
         Finding::Signal(_) => SignalPresence::Valid,
         Finding::Rejection(_) => SignalPresence::Rejected,
@@ -107,19 +109,13 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
     calls::advance(draft)
 }
 
-/// Whether the model has disregarded guidance to use no tools, and can be forbidden to call.
-fn has_called_in_vain(draft: &Draft<'_>, reply: &Reply) -> bool {
+/// Whether guidance alone has asked for a turn without calls, and `tool_choice` can forbid them.
+fn is_to_be_forbidden(draft: &Draft<'_>) -> bool {
     let query = &draft.query;
     let is_cached = draft.policy().caches_choice(&query.model);
-    let mut said = reply
-        .parts
-        .iter()
-        .filter(|part| !matches!(part, Part::Opaque(_)));
     query.mode != TurnMode::Signal
         && !query.offers_tools(query.mode)
         && !query.forbids_calls(query.mode, is_cached)
-        && reply.stop == StopReason::ToolCalls
-        && said.all(|part| matches!(part, Part::ToolCall(call) if call.name != ToolSpec::REPORT))
 }
 
 /// The visible text of a reply as far as the caller's limits allow it.

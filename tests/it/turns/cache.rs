@@ -161,7 +161,7 @@ fn tool_choice_forbids_calls_at_once_only_where_that_costs_no_cache() {
             query.forbids_calls(play.mode(), is_cached)
         };
         assert_eq!(forbids(&play), !is_cached);
-        play.calls("", vec![call("a", "search")]);
+        play.calls("Let me look.", vec![call("a", "search")]);
         if is_cached {
             assert_eq!(play.kinds(), ["llm.retried"]);
             play.report(Report::RetryDue {
