@@ -11,9 +11,10 @@ use super::{
 };
 use crate::{
     model::{
-        Attempt, CallId, Cut, Fault, FaultCode, Message, Part, Reply, Role, StopReason, ToolCall,
-        ToolSpec,
+        Attempt, CallId, Cut, Fault, FaultCode, Message, Part, Reply, Role, Signal, StopReason,
+        ToolCall, ToolSpec,
         record::{Replied, SignalFact, SignalPresence, TurnFact, TurnMode},
+        signal::SignalClass,
     },
     signal::{self, Finding, TextLimit},
 };
@@ -57,7 +58,8 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         (_, finding, _) => finding,
     };
     let reports = message.calls().filter(is_report).count();
-    if !matches!(finding, Finding::Signal(_))
+    let ends = |signal: &Signal| signal.kind().class() == SignalClass::Terminal;
+    if !matches!(&finding, Finding::Signal(signal) if ends(signal))
         && message.calls().count() > reports
         && is_to_be_forbidden(&draft)
         && let Some(token) = draft.query.token()

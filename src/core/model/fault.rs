@@ -134,7 +134,7 @@ fault_codes! {
     Stall = "stall",
     /// The model repeated itself without end.
     Repetition = "repetition",
-    /// The reply has calls and no signal, in a turn without tools.
+    /// The reply has calls and no signal that ends the query, in a turn without tools.
     CalledInVain = "called_in_vain",
     /// The reply was not complete in time.
     TotalTimeout = "total_timeout",
