@@ -39,8 +39,8 @@ const SHARE: u64 = 10;
 const SUMMARY: (u64, u64) = (64, 2_000);
 
 pub(super) fn due(draft: &Draft<'_>, used: AmountBudget) -> Option<Compacting> {
-    let threshold = context::threshold(draft.policy(), used.limit);
-    let model = &draft.policy().model()?.name;
+    let threshold = context::threshold(draft, used.limit);
+    let model = &draft.next_model()?.name;
     (used.used >= threshold).then(|| plan(draft, used, model))?
 }
 
@@ -50,7 +50,7 @@ pub(super) fn requested(draft: &Draft<'_>, estimate: u64) -> Option<Compacting> 
     if !query.options().compact || query.turns > 0 || query.compactions > 0 {
         return None;
     }
-    let model = &draft.policy().model()?.name;
+    let model = &draft.next_model()?.name;
     let used = draft.session.calibration.applied_to(estimate);
     // Without a known window, assumes one that the request for the summary fits into.
     let limit = used.saturating_add(used / 2);
@@ -136,14 +136,18 @@ fn left(draft: &Draft<'_>, what: &Compacting) -> Duration {
 /// Whether the conversation is too long, and the compaction not only asked for.
 fn is_needed(draft: &Draft<'_>, what: &Compacting) -> bool {
     let used = what.before.used;
-    let is_full = |window| used >= context::threshold(draft.policy(), window);
-    what.turn_attempt.is_some() || draft.session.context_window().is_some_and(is_full)
+    let is_full = |window| used >= context::threshold(draft, window);
+    what.turn_attempt.is_some()
+        || draft
+            .next_model()
+            .and_then(|model| model.context_window)
+            .is_some_and(is_full)
 }
 
 /// The oldest messages, as many as bring the next call well below the threshold, beside a note of
 /// this length. No result loses its call.
 fn oldest(draft: &Draft<'_>, what: &Compacting, note: usize) -> MessageRange {
-    let kept = context::threshold(draft.policy(), what.before.limit) / 3 * 2;
+    let kept = context::threshold(draft, what.before.limit) / 3 * 2;
     let excess = what.before.used.saturating_sub(kept);
     let excess = draft.session.calibration.chars_of(excess) + note;
     let mut gone = 0;

@@ -34,7 +34,7 @@ fn tool_tokens(draft: &Draft<'_>) -> u64 {
 }
 
 pub(super) fn use_of(draft: &Draft<'_>, estimate: u64) -> Option<AmountBudget> {
-    let limit = draft.policy().model()?.context_window?;
+    let limit = draft.next_model()?.context_window?;
     let used = draft.session.calibration.applied_to(estimate);
     Some(AmountBudget { used, limit })
 }
@@ -51,11 +51,15 @@ pub(super) fn room(policy: &Policy, name: &str) -> Option<u64> {
     Some(window - model.max_output?.min(window / 2))
 }
 
-/// The tokens at which compaction starts: a share of the first model's window, and below its room.
-pub(super) fn threshold(policy: &Policy, limit: u64) -> u64 {
+/// The tokens at which compaction starts: a share of the next model's window, and below its room.
+pub(super) fn threshold(draft: &Draft<'_>, limit: u64) -> u64 {
+    let next = draft.next_model().map(|model| &*model.name);
+    threshold_of(draft.policy(), next.unwrap_or_default(), limit)
+}
+
+fn threshold_of(policy: &Policy, model: &str, limit: u64) -> u64 {
     let share = policy.thresholds.context.floor_of(limit);
-    let room = policy.model().and_then(|model| room(policy, &model.name));
-    room.map_or(share, |room| share.min(room - room / ROOM_KEPT))
+    room(policy, model).map_or(share, |room| share.min(room - room / ROOM_KEPT))
 }
 
 fn model_of<'a>(policy: &'a Policy, name: &str) -> Option<&'a ModelChoice> {
@@ -91,7 +95,11 @@ mod tests {
                 ..ModelChoice::new("p/one")
             };
             let policy = Policy::new(vec![model], Arc::default());
-            assert_eq!(super::threshold(&policy, window), threshold, "{name}");
+            assert_eq!(
+                super::threshold_of(&policy, "p/one", window),
+                threshold,
+                "{name}"
+            );
             assert_eq!(super::room(&policy, "p/one"), room, "{name}");
         }
     }

@@ -10,7 +10,7 @@ use super::{
     history::Transcript,
     input::{DecisionContext, Refusal},
     phase::{CallState, ToolSlot},
-    policy::Policy,
+    policy::{ModelChoice, Policy},
     query::Query,
     schema::Work,
     session::Session,
@@ -220,6 +220,15 @@ impl<'a> Draft<'a> {
             previous: Some(Arc::clone(&self.query.text)),
             is_task: next.is_task(),
         }))
+    }
+
+    /// The model of the next turn: the one that answers the query, because another could not read its
+    /// reasoning in front of the results of its calls; else the first of the chain.
+    pub(super) fn next_model(&self) -> Option<&ModelChoice> {
+        let (policy, query) = (self.policy(), &self.query);
+        let mut chain = policy.models.iter();
+        let stays = chain.find(|model| query.turns > 0 && *model.name == *query.model);
+        stays.or(policy.model())
     }
 
     /// Adds the cost by the model's price, unless the provider reported it.

@@ -1,5 +1,7 @@
 //! The checks before a turn, in the order of docs/protocol.md, "A turn", and its start.
 
+use std::sync::Arc;
+
 use super::{
     budget, compaction, context,
     draft::Draft,
@@ -119,11 +121,7 @@ fn start(
     guidance: Vec<String>,
     token_estimate: u64,
 ) -> Decision {
-    // Another model could not read the reasoning in front of the results of its calls.
-    let policy = draft.policy();
-    let mut chain = policy.models.iter();
-    let stays = chain.find(|model| draft.query.turns > 0 && *model.name == *draft.query.model);
-    let Some(model) = stays.or(policy.model()) else {
+    let Some(model) = draft.next_model().map(|next| Arc::clone(&next.name)) else {
         let detail = "no model is configured: set `model.chain`";
         return draft.fail(FaultCode::NoModel, detail);
     };
@@ -132,12 +130,12 @@ fn start(
     let started = TurnStarted {
         attempt,
         mode,
-        model: model.name.to_string(),
+        model: model.to_string(),
         guidance,
         token_estimate: Some(token_estimate),
         unsignalled: draft.now.unsignalled,
     };
-    let (token, model) = (draft.next_turn_token(attempt), model.name.clone());
+    let token = draft.next_turn_token(attempt);
     draft.emit_by_row(Some(token.turn), TurnFact::Started(started));
     draft.wait_for(Effect::CallModel { token, model, mode })
 }
@@ -173,8 +171,7 @@ fn warnings(draft: &Draft<'_>, used: Option<AmountBudget>) -> Vec<BudgetFact> {
     if !query.warned.cost {
         due.extend(near(spending::cost(draft)).map(BudgetFact::CostWarning));
     }
-    let policy = draft.policy();
-    let tight = |amount: &AmountBudget| amount.used >= context::threshold(policy, amount.limit);
+    let tight = |amount: &AmountBudget| amount.used >= context::threshold(draft, amount.limit);
     if !query.warned.context {
         due.extend(used.filter(tight).map(BudgetFact::ContextWarning));
     }

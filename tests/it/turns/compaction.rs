@@ -191,6 +191,18 @@ fn larger_history_is_compacted_and_outlives_a_failed_query() {
 }
 
 #[test]
+fn the_window_that_counts_is_that_of_the_model_which_a_query_stays_with() {
+    for (window, compacted) in [(100_000, 0), (1_500, 1)] {
+        let mut play = second_question(windows(&[100_000, window]));
+        play.fails(Fault::permanent("http_401", "no key"));
+        assert_eq!(play.model(), "p/two");
+        let more = format!("{} {}", "word ".repeat(400), need("more to read"));
+        play.replies(uncounted(reply(&more, Vec::new())));
+        assert_eq!(compactings(&play).len(), compacted, "{window}");
+    }
+}
+
+#[test]
 fn runtime_notices_wait_for_the_compaction() {
     let mut play = second_question(windows(&[1_500]));
     assert_eq!(play.count("budget.context.compacting"), 0);

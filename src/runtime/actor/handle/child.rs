@@ -130,7 +130,8 @@ impl ChildSession {
         };
         let command = Command::SetBudget(LimitsRequest::User(limits));
         match self.session.command(command).await {
-            Ok(_) | Err(AskError::Refused(Refusal::NothingRunning)) => Ok(()),
+            // It has ended, is closed or quarantined: its records say so.
+            Ok(_) | Err(AskError::Refused(_)) => Ok(()),
             Err(error) => Err(error),
         }
     }

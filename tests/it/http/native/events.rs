@@ -107,6 +107,20 @@ async fn reconnecting_client_sees_every_event_once() {
 }
 
 #[tokio::test]
+async fn types_that_no_event_has_are_refused() {
+    let api = Api::of(greeter()).await;
+    let message = json!({ "text": "hello" });
+    let (status, _) = api.post("/api/sessions/s/messages", message).await;
+    assert_eq!(status, 202);
+    let (status, refused) = api.get("/api/sessions/s/events?type=nonsense.").await;
+    let error = &refused["error"];
+    assert_eq!(
+        (status, &error["code"], &error["param"]),
+        (400, &json!("unknown_type"), &json!("type"))
+    );
+}
+
+#[tokio::test]
 async fn slow_client_misses_nothing() {
     let api = Api::of(TestOracle::new(long_winded(3, 20))).await;
     let (status, _) = api.post("/api/sessions", json!({ "name": "s" })).await;
